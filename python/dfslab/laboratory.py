@@ -153,10 +153,9 @@ class Laboratory:
     ) -> tuple[FinishedRun, FinishedRun]:
         """Executes two runs whose measurements alternate, and returns both finished runs.
 
-        Because the measurements alternate, a slow drift of the machine affects both runs equally.
-        Raises InputError if the runs cannot be compared (`paired_runs.check_comparable`). The
-        folder of the second run is below `out/against` if both scenarios are equal, else below
-        `out`.
+        A slow drift of the machine thus affects both runs equally. Raises InputError if the runs
+        cannot be compared (`paired_runs.check_comparable`). The folder of the second run is below
+        `out/against` if both scenarios are equal, else below `out`.
         """
         first, second = plans
         check_comparable(first.scenario, second.scenario)
@@ -246,8 +245,8 @@ class Laboratory:
         """A context with the options of a run's measurements, which write traces to the run's
         folder.
 
-        In this context, the progress of the run and the rates of its workload runs are also written
-        to a file in the folder, which `dfslab serve` shows.
+        In this context, a file in the folder records the progress of the run and the rates of the
+        load generator; `dfslab serve` shows this file.
         """
         log = LiveLog()
         watch = log.watched(self._watch)
@@ -379,8 +378,8 @@ class Laboratory:
         if earlier := result_file.number_without_checksum(folder):
             stated = f"results without a checksum: {earlier}; an earlier version wrote them"
             notify(f"{folder}: {stated}")
-        # The hash of the results is computed before they are read. So if a result is added between
-        # these two steps, the stored findings count as outdated.
+        # The hash of the results is computed before the results are read. If a result is added in
+        # between, the stored findings do not match the hash and count as outdated.
         inputs = stored.inputs_hash(folder)
         known, reason = findings.load(folder, inputs)
         run = FinishedRun(read(folder / "scenario.toml"), findings=known, folder=folder)

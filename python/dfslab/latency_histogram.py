@@ -30,19 +30,20 @@ def merged(histograms: Iterable[Latencies]) -> Latencies:
 
 
 def added(before: Latencies, after: Latencies) -> Latencies:
-    """Returns the latencies that were added to a growing histogram between two readings of it,
-    `before` and `after`."""
+    """Returns the latencies that were added to a growing histogram between its readings `before`
+    and `after`."""
     earlier = dict(before)
     counts = ((middle_ns, count - earlier.get(middle_ns, 0)) for middle_ns, count in after)
     return tuple((middle_ns, count) for middle_ns, count in counts if count > 0)
 
 
 def longest_ns(histogram: Latencies, reported_ns: int) -> int:
-    """Returns the longest latency of a histogram in ns. `reported_ns` is the exact longest latency
-    since the previous report. The previous report may precede the time of the histogram, so
-    `reported_ns` may be a latency that is not in the histogram. If it exceeds the upper end of the
-    highest bucket, it is not in the histogram, and the middle of this bucket is returned. Otherwise
-    `reported_ns` is returned."""
+    """Returns the longest latency of a histogram in ns.
+
+    `reported_ns` is the exact longest latency since the previous report. It may belong to a time
+    before the histogram begins. If it exceeds the upper end of the highest bucket, it is not in the
+    histogram, and the middle of this bucket is returned. Otherwise `reported_ns` is returned.
+    """
     if not histogram or reported_ns <= histogram[-1][0] * TO_UPPER_END:
         return reported_ns
     return histogram[-1][0]

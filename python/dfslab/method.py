@@ -1,6 +1,6 @@
-"""The interface of models, which predict the performance of a configuration (`Model`), and the
-common interface of models and instruments (`Method`). Instruments, which measure the performance,
-have their interface in `instruments/contract.py`."""
+"""The interfaces of methods. A model (`Model`) predicts the performance of a configuration; an
+instrument measures it. `Method` is the common interface. Instruments have their interface in
+`instruments/contract.py`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ CONFIDENCE = 0.90
 # Name of the instrument whose results are measured rates and latencies. Models are fitted to its
 # results and compared with them.
 MEASURE = "measure"
-# Methods that predict without a model. A model has to predict better than these baselines.
+# The baselines: methods that predict without a model of the system. A model has to predict better
+# than these.
 BASELINES = ("mean", "ideal", "serial")
 
 
@@ -40,10 +41,10 @@ class Model(Protocol):
     def run(self, point: Point) -> Result:
         """Predicts one configuration. Every predicted metric has a 90 % interval.
 
-        Equal fitted constants and equal configurations give equal predictions. A model that was not
-        fitted raises NothingLearnt if it needs measured results. Otherwise, a note of its
-        prediction states that nothing was measured. Raises InputError or RunFailed, with one line
-        of text, if the model does not model the configuration.
+        Equal fitted constants and equal configurations give equal predictions. Without a fit, a
+        model that needs measured results raises NothingLearnt; any other model predicts, and a note
+        states that nothing was measured. Raises InputError or RunFailed, with one line of text, if
+        the model does not model the configuration.
         """
         ...
 
@@ -54,7 +55,8 @@ class BatchModel(Model, Protocol):
     for each."""
 
     def run_many(self, points: Sequence[Point]) -> list[Result]:
-        """Predicts the configurations. The results are those of `run`, in the order of `points`."""
+        """Predicts the configurations. Returns what `run` would return for each of them, in the
+        order of `points`."""
         ...
 
 

@@ -10,5 +10,4 @@ Notify = Callable[[str], None]
 
 
 def silent(text: str) -> None:
-    """Ignores a progress message. Functions that report progress use it if the caller gives no
-    other callback."""
+    """Ignores a progress message. It is the default callback of functions that report progress."""

@@ -54,8 +54,7 @@ def is_command(point: Point) -> bool:
 def expect(point: Point) -> None:
     """Raises InputError if the program of a configuration is given by a path that does not exist.
 
-    A program that is given by a bare name is not checked, because the PATH of a testbed is known
-    only once the testbed runs.
+    A bare name is not checked, because the PATH of a testbed is known only once the testbed runs.
     """
     workload = discover.workload(point.scenario.workload.name)
     if workload.command is not None:
@@ -86,8 +85,8 @@ def traced(
     options: MeasurementOptions,
     clock: Clock = REAL,
 ) -> Result:
-    """Runs the program once on a testbed. The testbed's processes and the program's JVMs count
-    their calls.
+    """Runs the program once on a testbed. During the run, the testbed's processes and the program's
+    JVMs count their calls.
 
     `program.profiles` of the result names a folder in `options.trace_directory`. This folder has
     one profile for each process, with the calls that the process made while the program ran.
@@ -164,9 +163,9 @@ def to_end(words: Sequence[str], environment: Mapping[str, str]) -> int:
     """Runs a user's command in this terminal, with its output on stderr. Returns the command's exit
     status.
 
-    If this process is interrupted (Ctrl-C), the command is interrupted, too. It is killed if it
-    does not end within INTERRUPTED_S seconds; KeyboardInterrupt is then raised. Raises OSError if
-    the command is not executable.
+    If this process is interrupted (Ctrl-C), the command is interrupted, too, and killed if it does
+    not end within INTERRUPTED_S seconds. KeyboardInterrupt is then raised. Raises OSError if the
+    command is not executable.
     """
     child: subprocess.Popen[bytes] | None = None
     try:
@@ -197,8 +196,9 @@ def client_environment(testbed: BaseTestbed | None) -> dict[str, str]:
     """Returns the environment of a client process: this process's environment and, if there is a
     testbed, the variables that the testbed adds.
 
-    A testbed adds its mark, by which the process is found and ended with the testbed. If the
-    testbed's processes count their calls, it also adds the settings for tracing.
+    A testbed adds a variable that marks the process as belonging to the testbed, so that the
+    process is ended with the testbed. If the testbed's processes count their calls, it also adds
+    the settings for tracing.
     """
     if testbed is None:
         return dict(os.environ)
@@ -231,13 +231,12 @@ class _Program:
         self._limit_s, self._clock = limit_s, clock
 
     def to_end(self, begin: Callable[[], None], says_ready: bool) -> float:
-        """Runs the program to its end. Returns the seconds of the timed part. `begin` is called
-        just before the timed part.
+        """Runs the program to its end. Returns the seconds of the timed part.
 
         If `says_ready` is false, the timed part begins when the program is started. If it is true,
-        the program reports when it is ready; the timed part then begins when the program receives
-        the signal to continue. Raises _Failed if the program fails or exceeds its time limit, which
-        includes its preparation.
+        the program first prepares itself and reports that it is ready. The timed part then begins
+        with the signal to continue. `begin` is called just before the timed part. Raises _Failed if
+        the program fails, or if preparation and timed part exceed the time limit.
         """
         if not says_ready:
             begin()

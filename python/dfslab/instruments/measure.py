@@ -114,15 +114,14 @@ def run_load(
     """
     run = point.scenario.run
     target = session.target(point.scenario)
-    # A processor score takes seconds to measure, and only ratios of scores at different processor
-    # shares are meaningful, so scores are measured only if the shares vary. They are measured
-    # before the daemons run, because the daemons' JIT compilation would use the same processor
-    # share.
+    # A processor score (speed of a processor) takes seconds to measure, and is needed only to
+    # compare configurations with different processor shares. The scores are measured before the
+    # daemons run, because the daemons' JIT compilation would use the same processor share.
     scores = session.testbed.scores if session.testbed is not None and shares_vary(point) else None
     warm_up_once(point, target, session, options.progress)
     disks = _cold_disks(point, session)
-    # With a barrier after each phase (`hold`), disk reads can be counted for the phase alone. Later
-    # work, such as checking caches or removing files, reads disks as well.
+    # `hold` adds a barrier after each phase, so that the disk counters can be read before later
+    # work, such as checking caches or removing files, reads the disks as well.
     plan = _plan(point, repetition, target, records=options.record is not None).model_copy(
         update={**(changes or {}), "hold": disks is not None}
     )
@@ -159,8 +158,8 @@ def run_load(
 
 
 def only_time_was_up(load: MeasuredLoad) -> bool:
-    """Returns whether nothing but the time limit ended an incomplete run: there was no error, and
-    no client host was lost."""
+    """Returns whether an incomplete run ended only because of the time limit: there was no error,
+    and no client host was lost."""
     lost = any(place.lost for place in load.places or ())
     return not load.errors and not lost and load.window_s > 0
 
@@ -180,11 +179,10 @@ def _plan(point: Point, repetition: int, target: FileTarget, records: bool) -> L
 
 
 def _verify(point: Point) -> Verify:
-    """Returns when the run checks the content of files: the scenario's choice `run.verify`, such as
-    "sample".
+    """Returns how the run checks the content of files: the scenario's choice `run.verify`.
 
-    An experimental design has many runs, of which only the rates are used. So for the choice
-    "sample", the result is then "none".
+    An experimental design has many runs, of which only the rates are used. In such a run, "none"
+    replaces the choice "sample".
     """
     verify = point.scenario.run.verify
     return "none" if verify == "sample" and point.scenario.design.factor else verify
@@ -204,8 +202,8 @@ def _run(
     try:
         done = fleet.run_load(plan, hosts, *listeners)
     except WrongPlan as error:
-        # If the testbed has failed, the error is not the scenario's fault. In this case, `reach`
-        # raises the testbed's error.
+        # If the testbed itself has failed, `reach` raises the testbed's error. Otherwise the error
+        # of the load generator is handled below.
         session.reach(point.scenario)
         # On a testbed, dfslab itself made the files that the load could not use, so the user cannot
         # correct them. Therefore RunFailed is raised instead of InputError.
@@ -283,10 +281,8 @@ def _cold_disks(point: Point, session: access.InstrumentSession) -> cold.Disks |
 def _listeners(
     options: MeasurementOptions, conductor: Conductor | None, disks: cold.Disks | None
 ) -> tuple[ProgressReport | None, Watch | None]:
-    """Returns the listeners of a run: the progress callback, and the watch of live values.
-
-    The listeners also notify the fault conductor and the disk check of the run's progress.
-    """
+    """Returns the listeners of a run: a callback for the progress, and a callback for live values.
+    The progress callback also notifies the fault conductor and the disk check."""
     progress, watch = options.progress, options.watch
     if disks is not None:
         watch = replace(watch or Watch(), prepared=disks.mark)
@@ -419,8 +415,8 @@ def _unsettled(load: MeasuredLoad) -> list[str]:
 
 
 def _steps(report: LoadReport) -> list[Step]:
-    """Returns the primitive calls of each operation as steps. The time of a step is the seconds per
-    operation, summed over all calls of the primitive."""
+    """Returns one step for each operation and each primitive call that the operation makes. The
+    time of a step is the seconds per operation that all calls of the primitive take."""
     steps = []
     for name, counted in report.steps.items():
         operation, _, step = name.partition("/")

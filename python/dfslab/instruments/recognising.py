@@ -17,7 +17,8 @@ from dfslab.spec.systems.discovery import Command, SystemDiscovery
 from dfslab.spec.systems.mounts import ExistingFileSystem, KnownMount
 
 MOUNTS = Path("/proc/self/mountinfo")
-# The source of a mount is `servers:path`, or a list of servers with ports and without a path.
+# _HOSTS matches the source of a mount of the form `servers:path`. _PORTS matches a list of servers
+# with ports and without a path.
 _HOSTS = re.compile(r"((?:[\w.-]+(?::\d+)?,?)+):")
 _PORTS = re.compile(r"(?:mfs#)?((?:[\w.-]+:\d+,?)+)$")
 

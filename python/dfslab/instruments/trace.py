@@ -51,8 +51,8 @@ class Trace:
         """Traces a configuration once. The result's `profile` is the compressed profile of the
         spans.
 
-        If the workload is an external program, its processes write profiles themselves. The
-        result's `program.profiles` then names the folder with these.
+        If the workload is an external program, its processes write profiles themselves. In this
+        case, the result's `program.profiles` names the folder of these profiles.
         """
         if external_program.is_command(point):
             return external_program.traced(point, session, repetition, options)
@@ -84,7 +84,8 @@ def record(
         stream = stream.model_copy(update={"operations_per_client": MOST_OPERATIONS})
     changes: PlanChanges = {"stream": stream, "spans": SpanLimit(limit=MOST_SPANS)}
     if point.scenario.run.verify == "sample":
-        # The check reads files, and its calls would appear in the spans.
+        # Do not check the content of files: the check reads files, and its calls would appear in
+        # the spans.
         changes["verify"] = "none"
     measured = run_load(point, session, repetition, options, changes)
     if not measured.spans:
@@ -122,12 +123,12 @@ def _options(reading: Reading | None) -> str:
 
 
 def spread(paths: Sequence[Path], scheduler: str, reading: Reading | None = None) -> TraceProfile:
-    """Returns the profile of OTLP files like `profile`, but the workers of the Dask cluster at the
-    address `scheduler` read the files. Every worker must be able to access all files.
+    """Returns the same profile of OTLP files as `profile`. The files are read by the workers of the
+    Dask cluster at the address `scheduler`. Every worker must be able to access all files.
 
-    The result does not depend on which worker reads which file: files that may contain spans of the
-    same trace are read a second time, all by one worker. Raises InputError or RunFailed, with the
-    name of the file that could not be read.
+    Spans of one trace may be in several files. Such files are read a second time by one worker, so
+    the result does not depend on how the files are distributed. Raises InputError or RunFailed with
+    the name of the file that could not be read.
     """
     options = _options(reading)
     groups = [[path] for path in sorted(paths)]
@@ -191,9 +192,8 @@ def pprof(paths: Sequence[Path], reading: Reading | None = None) -> bytes:
 
 
 def otlp(paths: Sequence[Path], reading: Reading | None, most: int) -> tuple[str, int]:
-    """Returns a random sample of complete call trees with about `most` spans as OTLP JSON, and the
-    number of trees that were left out.
-    """
+    """Returns (OTLP JSON, number of trees left out). The JSON has a random sample of complete call
+    trees with about `most` spans."""
     try:
         with core_form.readable(paths, _core.InputError, reading) as files:
             return _core.trace_otlp(files, most, _options(reading))
@@ -246,15 +246,14 @@ class ProfileStream:
         """Returns the profile of the complete traces, and the number of spans that are not in the
         profile because their traces are not complete yet.
 
-        A trace counts as complete if nothing was added to it since the last snapshot.
+        A trace counts as complete if it has no new span since the last snapshot.
         """
         with self._lock:
             waiting = self._stream.waiting()
             return read(self._stream.snapshot("{}")), waiting
 
     def finish(self) -> TraceProfile:
-        """Ends the stream. Returns the profile of all spans, which also estimates the savings of
-        faster steps.
-        """
+        """Ends the stream. Returns the profile of all spans. Only this profile estimates how much
+        time faster steps would save."""
         with self._lock:
             return read(self._stream.finish("{}"))

@@ -36,7 +36,7 @@ class VisibilityTrial(NamedTuple):
     """The outcome of one trial, in which one change was made.
 
     `visible_s` is the number of seconds until the change was visible; None if it was not visible
-    within the limit. `stale` is the number of polls that returned an old state although the change
+    within the limit. `stale` is the number of polls that returned the old state after the change
     had been acknowledged. `torn` is the number of polls that returned a mixture of the old and the
     new state.
     """
@@ -54,8 +54,9 @@ class Observer:
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
         self.turn = 0
         command = [*host.prefix, sys.executable, "-P", "-m", "dfslab.fleet.observer"]
-        # The client runs in a new session, so that it can still remove its files after Ctrl-C. The
-        # pipe is unbuffered, because an interruption would lose or cut off buffered lines.
+        # The client runs in a new session. Ctrl-C does not reach it there, so it can still remove
+        # its files. The pipe is unbuffered, because an interruption of this process would lose or
+        # cut off buffered lines.
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -126,12 +127,12 @@ def visibility(
     session: access.InstrumentSession,
     changes: Sequence[str] = CHANGES,
 ) -> list[Visibility]:
-    """Measures the time from a change's acknowledgement at one client until another client observes
-    the change. Each kind of change in `changes` is tried `trials` times and has one entry in the
-    result.
+    """Measures how long after its acknowledgement at one client a change becomes visible to another
+    client, which polls every POLL_S seconds.
 
-    The other client polls every POLL_S seconds. Raises InputError if the file system is not mounted
-    in a directory or if there are fewer than two client hosts, and RunFailed if a call fails.
+    Each kind of change in `changes` is tried `trials` times and has one entry in the result. Raises
+    InputError if the file system is not mounted in a directory or if a testbed has fewer than two
+    client hosts, and RunFailed if a call fails.
     """
     with ExitStack() as stack:
         reached = session.reach(scenario)
@@ -160,9 +161,12 @@ def visibility(
 
 @contextmanager
 def _cleared(writer: Observer) -> Iterator[deque[str]]:
-    """Returns a context for the trials of one kind of change. It yields a queue of length 1, to
-    which the caller appends the path of each trial, so that the queue has only the latest path. At
-    the end, also after Ctrl-C, the files at this path are removed."""
+    """Returns a context for the trials of one kind of change. At its end, also after Ctrl-C, the
+    files of the latest trial are removed.
+
+    The context yields a queue of length 1, to which the caller appends the path of each trial. So
+    the queue has only the latest path.
+    """
     latest: deque[str] = deque(maxlen=1)
     try:
         yield latest

@@ -2,8 +2,8 @@
 utilisation, and calibrated constants.
 
 The parts of a result are validated when they are constructed. The result itself is constructed
-without validation, because the validator of `Result` includes all documents of measurements, and
-building it would take longer than a prediction.
+without validation. The validator of `Result` includes all documents of measurements, and building
+this validator would take longer than a prediction.
 """
 
 from __future__ import annotations

@@ -27,9 +27,8 @@ def make(name: str) -> Mean | Ideal | Serial:
 
 
 def _half_width(values: Sequence[float]) -> float:
-    """Returns the half-width of the 90 % prediction interval around the mean of the values, in
-    natural logarithms. For fewer than two values, UNKNOWN_SD is taken as their standard
-    deviation."""
+    """Returns the half-width of the 90 % prediction interval around the mean of `values`, which are
+    natural logarithms. UNKNOWN_SD replaces the standard deviation of fewer than two values."""
     count = len(values)
     if count < 2:
         return float(quantiles.normal(0.5 + CONFIDENCE / 2) * UNKNOWN_SD)
@@ -61,8 +60,7 @@ class Mean:
     def run(self, point: Point) -> Result:
         """Predicts the geometric mean rate of the fitted configurations with the same operations as
         `point`. If there is no such configuration, it predicts the geometric mean rate of all
-        fitted configurations. Raises NothingLearnt if none was fitted.
-        """
+        fitted configurations. Raises NothingLearnt if no configuration was fitted."""
         if not self._logs:
             raise NothingLearnt("mean: needs measured results to learn from (--from RUN)")
         key = operations_key(situation_of(point.scenario))
@@ -80,9 +78,10 @@ class Ideal:
     """The baseline that predicts the highest rate that the declared hardware allows. At this rate,
     the busiest resource is never idle.
 
-    Calibrated constants are taken as zero, so this is a roofline of disks and network adapters. An
-    operation that uses neither has no bound. The predicted value is the bound itself. The interval
-    comes from the ratios of measured rates to bounds of the fitted configurations.
+    Calibrated constants are taken as zero, so only disks and network adapters bound the rate (a
+    roofline). An operation that uses neither a disk nor an adapter has no bound. The predicted
+    value is the bound itself. The interval comes from the ratios of measured rates to bounds of the
+    fitted configurations.
     """
 
     name = "ideal"
@@ -130,10 +129,10 @@ class Ideal:
 
 
 class Serial:
-    """The baseline by Amdahl's law, fitted separately for each operation. With n clients, the law
-    is n / rate = u + v n, with the rate in bytes per second. For one byte, u is the parallel and v
-    the serial time in seconds. The number of clients is the only factor of the law.
-    """
+    """The baseline by Amdahl's law, fitted separately for each operation. The law is n / rate = u +
+    v n, where n is the number of clients (the only factor) and the rate is in bytes per second. u
+    is the time per byte that the clients spend in parallel, and v the time per byte that is serial,
+    both in seconds."""
 
     name = "serial"
 

@@ -32,9 +32,9 @@ class ComponentPrediction:
     seconds for one file of each client, or for the whole trace if a trace is replayed. `placements`
     is the number of simulated placements of files on servers. `share` is the fraction of each file
     that was simulated. `half_width` is the half-width of the rate's 90 % interval relative to the
-    rate. It covers the choice of placements and the extrapolation from a part of the files, but not
-    the error of the model. `latency_s` has the mean latency in seconds of each operation. `phases`
-    is empty for a workload of one phase.
+    rate. The interval covers the choice of placements and the extrapolation from a part of the
+    files, but not the error of the model. `latency_s` has the mean latency in seconds of each
+    operation. `phases` is empty for a workload of one phase.
     """
 
     rate_per_s: float
@@ -60,13 +60,15 @@ def own_net(situation: Situation) -> ComponentNet[NetSetup]:
 
 
 def simulate(situation: Situation, grain: str, goal: PrecisionGoal | None) -> ComponentPrediction:
-    """Simulates a configuration at one level of network detail.
+    """Simulates a configuration at one level of network detail (`grain`).
 
     All clients begin a phase of the workload together, after a barrier, so each phase is simulated
-    by a separate net. With a goal, only the beginning of the files is simulated, until the rate is
-    steady, and the number of placements grows until the goal is met or its largest number of
-    placements is reached. Raises InputError if the net does not model the workload, RunFailed if a
-    net cannot continue.
+    by a separate net. Without a goal, whole files are simulated. With a goal, a file is simulated
+    from its beginning until the rate is steady. Placements are added until the goal is met or its
+    largest number of placements is reached.
+
+    Raises InputError if the net does not model the workload, and RunFailed if a net cannot
+    continue.
     """
     for phase in situation.phases:
         if phase.think_time_s or phase.pause_s:
@@ -120,9 +122,9 @@ def simulated_whole(
 ) -> WorkloadEstimate:
     """Simulates one setup of a file system's net.
 
-    With a `precision` (a relative half-width), the simulation ends as soon as the time of the whole
-    setup is estimated with this precision. With None, the whole setup is simulated. Raises
-    RunFailed if the net cannot continue.
+    With a `precision` (a relative half-width), the simulation ends as soon as the simulated time of
+    the whole setup is estimated with this precision. Without it, the whole setup is simulated.
+    Raises RunFailed if the net cannot continue.
     """
 
     def simulate_part(share: float) -> SimulatedPart | None:

@@ -1,5 +1,5 @@
-"""Predicts by a net that was written by hand for one file system, whose components the step
-language cannot express.
+"""Predicts by a hand-written net, for file systems whose components cannot be expressed as
+operation trees.
 
 PVFS has such a net (Nguyen & Apon 2012). The net models each packet and page and has no constants
 to calibrate. Its prediction error is estimated from the fitted configurations.
@@ -32,8 +32,8 @@ Levels = Mapping[str, tuple[ComponentPrediction, float]]
 # the errors in Nguyen & Apon 2012 (sections 6.2 to 6.4): within 20 % at one client, within 25 % at
 # four, and over 40 % at eight for many points.
 UNFITTED_ERROR = {1: 0.20, 4: 0.25, 8: 0.50}
-# The error at a number of clients is estimated from the residuals at this number of clients if
-# there are at least FEWEST_RESIDUALS such residuals, else from all residuals.
+# Smallest number of residuals at one number of clients from which the error at this number of
+# clients is estimated. With fewer, it is estimated from the residuals at all numbers of clients.
 FEWEST_RESIDUALS = 5
 # A station that is busy for at least this fraction of the time limits the rate.
 LIMITING_SHARE = 0.8
@@ -71,8 +71,8 @@ class Components:
         """Returns the half-width of the 90 % interval of a rate's natural logarithm at a number of
         clients.
 
-        The half-width is estimated from the residuals at this number of clients if there are enough
-        of them, else from all residuals. Without residuals it is the error in the paper.
+        It is estimated from the residuals at this number of clients or, if these are fewer than
+        FEWEST_RESIDUALS, from all residuals. Without residuals it follows from UNFITTED_ERROR.
         """
         every = [one for own in self._residuals.values() for one in own]
         if not every:
@@ -89,7 +89,7 @@ class Components:
 
         With `run.precision`, the simulation ends when the half-width of the rate's 90 % interval is
         at most this precision, or after `run.most_repetitions` placements. The error of the model
-        is added to the interval only afterwards.
+        widens the interval only after the simulation.
         """
         situation = Situation(point.scenario)
         levels = self._levels(situation)
@@ -145,8 +145,8 @@ class Components:
 
 
 def goal_of(scenario: Scenario) -> PrecisionGoal | None:
-    """Returns the precision that a scenario requests of a predicted metric, or None if it requests
-    none. Rates and latencies of this method have the same relative precision."""
+    """Returns the precision that a scenario requests for predicted metrics; None if it requests
+    none. In this method, one relative precision applies to rates and latencies."""
     run = scenario.run
     return (
         PrecisionGoal(run.precise, run.precision, run.most_repetitions) if run.precision else None
@@ -187,9 +187,9 @@ def _phases(found: ComponentPrediction, factor: float) -> list[PredictedPhase]:
 
 
 def unfitted_error(clients: int) -> float:
-    """Returns the relative half-width of the 90 % interval before any fit: the errors in the paper,
-    interpolated over the logarithm of the number of clients. Above eight clients, the largest
-    number in the paper, it is the error at eight."""
+    """Returns the relative half-width of the 90 % interval before any fit: the errors in
+    UNFITTED_ERROR, interpolated over the logarithm of the number of clients. Above eight clients,
+    it is the error at eight."""
     counts = np.log([float(count) for count in UNFITTED_ERROR])
     return float(np.interp(np.log(clients), counts, list(UNFITTED_ERROR.values())))
 
@@ -213,9 +213,8 @@ def _grains(net: ComponentNet[NetSetup], situation: Situation) -> Sequence[str]:
 
 
 def compared(levels: Levels) -> dict[str, NetworkLevel]:
-    """Returns for each level of network detail its throughput, its relative error against the
-    finest level, its firings and its CPU seconds.
-    """
+    """Returns for each level of network detail its throughput, its relative error compared with the
+    finest level, its number of firings and its CPU seconds."""
     finest, _ = next(iter(levels.values()))
     return {
         grain: NetworkLevel(

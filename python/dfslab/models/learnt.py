@@ -64,9 +64,9 @@ class TrainingRows:
     """Training data, with one row for each configuration. A row is the geometric mean over the
     configuration's repetitions.
 
-    Arrays have shape (rows,). `rates` are in bytes per second. `groups` has the index of each row's
-    testbed (deployment and layout), and `layouts` the index of its layout, which several testbeds
-    may share.
+    Arrays have shape (rows,). `rates` are in bytes per second. `layouts` has the index of each
+    row's layout. `groups` has the index of each row's testbed (deployment and layout); several
+    testbeds may have the same layout.
     """
 
     points: list[Point]
@@ -186,9 +186,11 @@ class LearntModel:
     def fit_rows(
         self, rows: TrainingRows, calibration: Calibration | None, conformal: bool = True
     ) -> LearntModel:
-        """Learns from training rows. `calibration` has the constants of the sequence model, whose
-        rate is a column of the grey box; None means prior constants. Without `conformal`, no
-        intervals are prepared, which is faster. The grey box always prepares them.
+        """Learns from training rows.
+
+        `calibration` has the constants of the sequence model, whose rate is a column of the grey
+        box; None means prior constants. If `conformal` is false, no prediction intervals are
+        prepared, which is faster. The grey box prepares them in any case.
         """
         self.seed = rows.points[0].scenario.run.seed
         self.file_system = rows.points[0].scenario.file_system.name
@@ -208,8 +210,8 @@ class LearntModel:
         with threadpool_limits(limits=1):
             if self.name == "greybox":
                 grey = self.fitted.fit(matrix, target, groups=groups)
-                # The residuals are of layouts that the fit left out. The ridge strength, however,
-                # was chosen with all rows.
+                # Each residual is that of a row whose layout was held out of the fit. Only the
+                # ridge strength was chosen with all rows.
                 self._half_widths = half_widths(
                     grey.left_, grey.cell_of(matrix), groups, CONFIDENCE, self.seed
                 )
@@ -253,8 +255,7 @@ class LearntModel:
 
     def matrix(self, points: Sequence[Point]) -> np.ndarray:
         """Returns the input of the estimator, of shape (points, columns): the columns of the
-        encoding. For the grey box, the two columns of `Priors` come before them.
-        """
+        encoding, for the grey box preceded by the two columns of `Priors`."""
         assert self.encoding is not None
         own = self.encoding.matrix([point.labels for point in points])
         if self.name != "greybox":
@@ -271,9 +272,9 @@ class LearntModel:
         return np.exp(shown) if self.is_log else shown * 1e6
 
     def intervals(self, points: Sequence[Point]) -> np.ndarray:
-        """Returns 90 % intervals of shape (points, 2) in bytes per second. Those of `gaussian` come
-        from its predicted standard deviation, those of the other methods from residuals of held-out
-        rows."""
+        """Returns 90 % intervals of shape (points, 2) in bytes per second. The intervals of
+        `gaussian` come from its predicted standard deviation. The intervals of any other method
+        come from residuals of held-out rows."""
         if self.name == "gaussian":
             middle, sd = self.fitted.predict(self.matrix(points), return_std=True)
             half_width: Floats = float(quantiles.normal(0.5 + CONFIDENCE / 2)) * sd
@@ -324,9 +325,9 @@ class LearntModel:
 
 
 def trusted(results: Sequence[Result], rows: TrainingRows) -> Calibration | None:
-    """Returns a calibration that is fitted to some configurations, or None if the prior constants
-    predict the other configurations better. The prior constants can be better because a few rows
-    with effects that the description lacks can spoil the fitted constants.
+    """Returns a calibration that is fitted to some configurations; None if the prior constants
+    predict the other configurations better. They do so if a few rows with effects that the
+    description lacks spoil the fitted constants.
 
     The criterion is the median absolute error of the log rate on rows outside the fit. Without such
     rows, the fitted calibration is returned.

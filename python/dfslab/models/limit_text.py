@@ -10,15 +10,19 @@ NOTHING = "the clients wait for replies while no processor, disk, link or thread
 # What the model predicts for twice as many clients.
 MORE_HELP = "more clients raise the predicted rate"
 MORE_HARDLY_HELP = "more clients hardly raise the predicted rate"
-# If the first limit has a smaller share, the text names the second limit, too. This is a choice.
+# If the share of the first limit is below HALF, the text names the second limit, too. This is a
+# choice.
 HALF = 0.5
 
 
 def text_of(limits: Sequence[Limit]) -> str:
-    """Returns the limits as text: the one with the largest share, and the next one if the largest
-    share is below HALF. The first limit is followed by what it means for a decision: the resource
-    is saturated, or the configuration is latency-bound, so that more clients raise its rate.
-    Without limits, the text names waiting that occupies no resource."""
+    """Returns the limits as text: the one with the largest share and, if this share is below HALF,
+    the next one.
+
+    The text on the first limit adds whether the resource is saturated, or whether the configuration
+    is latency-bound, so that more clients raise its rate. Without limits, the text names waiting
+    that occupies no resource.
+    """
     if not limits:
         return NOTHING
     found = _words(limits[0]) + _bound(limits[0])
@@ -50,8 +54,8 @@ def _percent(share: float) -> str:
 
 
 def _trips(trips: Mapping[str, float]) -> str:
-    """Returns a text with the number of round trips of each operation. If there is only one
-    operation, the text does not name it."""
+    """Returns a text with the number of round trips of each operation. The name of a single
+    operation is left out."""
     if len(trips) == 1:
         (count,) = trips.values()
         return f"about {count:.0f} round trips"

@@ -6,9 +6,9 @@ models/fit/demand.py.
 
 Service times are `deterministic`, `exponential`, or `by_kind`, the default. With `by_kind`, data
 transfers, adapters, disks and the client's work are deterministic, because equal bytes take equal
-time and a pipeline of exponential stages would be slower than described. Server processors are
-exponential, because requests differ. A tree without concurrent work then queues exactly as in the
-sequence model (product form). Constants are calibrated with the sequence model.
+time. (A pipeline of exponential stages would be slower than its description says.) Server
+processors are exponential, because requests differ. A tree without concurrent work then queues
+exactly as in the sequence model (product form).
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ from dfslab.spec.systems.filesystem import FileSystem
 NAMES = ("petri",)
 REPLICATIONS = 4
 THREADS = 2
-# Largest number of firings of one replication. RUN_FIRINGS is for a prediction, FIT_FIRINGS for a
-# configuration on which the model is fitted.
+# Largest number of transition firings in one replication: RUN_FIRINGS when a configuration is
+# predicted, FIT_FIRINGS when the residuals of a fitted configuration are computed.
 RUN_FIRINGS = 250_000
 FIT_FIRINGS = 60_000
 # Smallest number of firings of one phase of a workload with several phases.
@@ -175,9 +175,8 @@ def _simulated(found: Simulation, situation: Situation) -> StreamSimulation:
 
 
 def _as_prediction(found: Simulation, sequence: Prediction) -> Prediction:
-    """Returns the sequence model's prediction with the simulated rate, times and utilisation in
-    place of the sequence model's values. Bounds and unloaded times remain those of the sequence
-    model. Quantiles are removed."""
+    """Returns the sequence model's prediction with the simulated values of rate, times and
+    utilisation. The sequence model's bounds and unloaded times are kept, its quantiles removed."""
     return replace(
         sequence,
         rate_per_s=found.rate_per_s,
@@ -204,7 +203,7 @@ def fire(
     """Fires a net in each replication until no transition can fire. Returns the engine's report on
     each replication. `first` is the number of the first replication.
 
-    The engine asserts Little's law and the utilisation law at the stations. Raises RunFailed if the
+    At `stations`, the engine checks Little's law and the utilisation law. Raises RunFailed if the
     net is malformed.
     """
     limits = RunLimits(seed=seed, replications=replications, threads=THREADS)
@@ -230,8 +229,8 @@ def job_of(
     kinds = sorted({one.operation for one in stream})
     trace = situation.trace
     if trace is None and "open" in kinds:
-        # A stream with "open" also has "close", which finds no written data. The constants of
-        # "close" are not fitted, so they have their priors.
+        # A stream with "open" also has "close", which writes nothing back here. The constants of
+        # "close" are then not among the fitted ones, so they have their priors.
         declared = situation.system.parameters.of_origin("calibrated")
         priors = {key: float(one.default or 0.0) for key, one in declared.items()}
         values = {**priors, **values, UNFORCED: 0.0}
@@ -264,9 +263,8 @@ def simulate(
     replication.
 
     The phases of a workload are simulated one after the other, each by a separate net. Equal phases
-    are simulated once. With a goal, the number of replications doubles until the goal is met.
-    Because of the doubling, the goal is checked only a few times, so that the repeated checks
-    hardly bias the interval.
+    are simulated once. With a goal, the number of replications doubles until the goal is met. The
+    goal is thus checked only a few times, so the repeated checks hardly bias the interval.
     """
     spec = stream_spec(situation.scenario)
     if len(situation.phases) == 1:
@@ -349,10 +347,9 @@ def _firings_per_operation(part: PhaseStream, constants: Mapping[str, float], un
 class _Replication:
     """The report of one replication, converted to the model's metrics.
 
-    `rated` selects how the rate is computed. With "trace", the rate is n / t, where n is the number
-    of all operations and t the time of the last completion, as in a measurement. With "whole", the
-    rate is n / e, where e is the time at which deferred work is complete as well. With "steady",
-    the rate is r t / e, where r is the rate while all clients are active.
+    `rated` selects the formula of the rate. "trace": n / t for n operations, where t is the time of
+    the last completion, as in a measurement. "whole": n / e, where e is the time at which deferred
+    work is complete as well. "steady": r t / e, where r is the rate while all clients are active.
     """
 
     def __init__(
@@ -364,7 +361,7 @@ class _Replication:
         self.firings = report.firings
         self.counts = {name: span.count for name, span in spans.items()}
         last_s, net_s = ends[-1][0] / 1e9, report.end_time_ns / 1e9
-        # A sustained rate includes the time to complete deferred work.
+        # Except for a replayed trace, the rate includes the time to complete deferred work.
         left = rated != "trace" and net_s > last_s + think_s + 1e-9
         end_s = net_s if left else last_s
         steady = rated == "steady"
@@ -389,17 +386,19 @@ class _Replication:
 
 
 def _client(values: Sequence[Logged]) -> int:
-    """Returns the number of the client whose completed operation a log row records."""
+    """Returns the number of a client, from the row that a monitor logged when an operation
+    completed."""
     (client,) = values
     assert isinstance(client, int), f"{client!r} is no client"
     return client
 
 
 def _steady_rate_per_s(ends: Sequence[tuple[int, int]], clients: int) -> float:
-    """Returns the rate in operations per second while all clients are active. This time begins when
-    the last client has completed its first operation, and ends when the first client completes its
-    last one. If there is no such time, it is the rate until the last completion. `ends` has for
-    each completion its time in ns and its client.
+    """Returns the rate in operations per second while all clients are active, which is from the
+    time when every client has completed an operation to the time when the first client completes
+    its last operation. If this period is empty, returns the rate until the last completion.
+
+    Each entry of `ends` is (time of a completion in ns, number of the client).
     """
     firsts: dict[int, int] = {}
     lasts: dict[int, int] = {}

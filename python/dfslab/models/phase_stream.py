@@ -12,7 +12,8 @@ from dfslab.spec.streams.vocabulary import Stream
 
 
 def streams(spec: Stream, limit: int, clients: int) -> list[PlannedOperation]:
-    """Returns the first `limit` operations of each client, interleaved."""
+    """Returns the first `limit` operations of each client, interleaved: the first operation of
+    every client, then the second of every client, and so on."""
     text = spec.text
     each = [
         list(operations(_core.stream_operations(text, client, limit))) for client in range(clients)
@@ -40,15 +41,15 @@ class PhaseStream:
         return self.spec.phases[self.index].operations_per_client
 
     def first(self, limit: int, clients: int) -> list[PlannedOperation]:
-        """Returns the first `limit` operations of each client in the phase, interleaved. If the
-        phase is one step of a program, returns the operation of this step, one for each client."""
+        """Returns the first `limit` operations of each client in the phase, interleaved. A phase
+        that is one step of a program has one operation for each client."""
         step = self.situation.phases[0].step
         if step is not None:
             return self._of_step(step, clients)
         if len(self.spec.phases) < 2:
             return streams(self.spec, limit, clients)
-        # All phases are shortened to their first `limit` operations per client. Operations of this
-        # phase then use only files that the shortened earlier phases create.
+        # All phases, not only this one, are shortened to the first `limit` operations per client.
+        # Operations of this phase then use only files that the shortened earlier phases create.
         short = [
             one.model_copy(update={"operations_per_client": min(limit, one.operations_per_client)})
             for one in self.spec.phases

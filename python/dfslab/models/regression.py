@@ -46,7 +46,8 @@ class FittedRegression:
 
     R² = 1 - SSE / TSS, where SSE is the sum of squared *errors* (the list in Kumar 2018 swaps the
     labels) and TSS the total sum of squares. It is 0 if all rates are equal. `first_order` has for
-    each quantity the share of the target's variance that the quantity explains alone.
+    each quantity its first-order sensitivity index: the share of the target's variance that it
+    explains alone.
     """
 
     columns: Columns
@@ -67,8 +68,9 @@ class FittedRegression:
                 name: Coefficient(value=value, standard_error=error)
                 for name, (value, error) in self.coefficients.items()
             },
-            # The indices are reported in addition to the shares. Shares are normalised to the sum
-            # 1, so they do not show that a part of the variance is due to interactions.
+            # Report the first-order indices in addition to the shares. The shares are the indices
+            # divided by their sum, so they do not show how much of the variance is due to
+            # interactions.
             importance={
                 name: Importance(first_order=index, share=index / total if total else 0.0)
                 for name, index in self.first_order.items()
@@ -83,9 +85,8 @@ class FittedRegression:
 
 
 class Regression:
-    """Ordinary least squares of the rate. The prediction is the median rate (the mean rate for the
-    linear form) with a 90 % prediction interval.
-    """
+    """Ordinary least squares of the rate. The prediction has a 90 % prediction interval. It is the
+    median rate, or for the linear form the mean rate."""
 
     def __init__(self, scale: str = "log") -> None:
         assert scale in ("log", "linear")
@@ -141,9 +142,9 @@ class Regression:
 def _means(
     target: Floats, matrix: Floats, points: Sequence[Point], groups: Integers
 ) -> tuple[Floats, Floats, list[Point]]:
-    """Returns the target, the matrix and the points with one entry for each configuration. The
-    target is the mean over the configuration's repetitions. The matrix row and the point are those
-    of any repetition, because they are equal in all repetitions."""
+    """Averages the repetitions of each configuration. Returns (target, matrix, points) with one
+    entry for each configuration. The target is the mean over the repetitions. The matrix row and
+    the point are equal in all repetitions."""
     rows = [np.flatnonzero(groups == group) for group in range(groups.max() + 1)]
     return (
         np.array([target[r].mean() for r in rows]),
@@ -163,8 +164,8 @@ def _fit(
     # Differences by rounding between equal rates do not count as variance.
     varies = float(np.ptp(target)) > 1e-9 * float(np.abs(target).max())
     described = [describe(point) for point in points]
-    # Only quantities with a column are used, because collinear ones would count the same variance
-    # twice.
+    # Only quantities with a column are used. A collinear quantity has no column; its index would
+    # count the same variance a second time.
     quantities = {
         key: [one.get(key, 1.0) for one in described]
         for key in [*columns.numbers, *dict.fromkeys(key for key, _ in columns.switches)]
@@ -191,7 +192,7 @@ def first_order_indices(
     V is the variance and E the mean. Kumar 2018 prints a minus for the second equals sign, which
     would make every index 0. On a full grid, 1 minus the sum of the indices is the share of the
     variance that is due to interactions and noise. On other designs the quantities are correlated,
-    so several indices count the same variance.
+    so parts of the variance are contained in several indices.
     """
     found = {}
     for name, values in quantities.items():

@@ -42,7 +42,7 @@ class SequenceModel:
         return self
 
     def run(self, point: Point) -> Result:
-        """Predicts one configuration. Constants without a calibration have their priors."""
+        """Predicts one configuration. Without a calibration, the constants have their priors."""
         situation = situation_of(point.scenario)
         calibration = self.calibration or uncalibrated(situation)
         missing = sorted(set(situation.constants) - set(calibration.values))

@@ -3,9 +3,9 @@
 Instead of the whole workload, parts of it are simulated: first 1/256 of its bytes, then 1/128, and
 so on. In a steady state, the simulated time of a part is a linear function of the part's size, so
 the line through the last two parts gives the time of the whole workload (extrapolation to the
-limit, Richardson 1911). The line's intercept accounts for start-up and end of the workload. The
-simulation ends when two successive extrapolations agree: that from the last two parts, and that
-from the two parts before the last one.
+limit, Richardson 1911). The line's intercept accounts for start-up and end of the workload. With
+the parts 1 to n, the simulation ends when the extrapolation from parts n - 1 and n agrees with the
+extrapolation from parts n - 2 and n - 1.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from dataclasses import dataclass
 HALVINGS = 8
 # The half-width of the 90 % interval of an extrapolated time, relative to the time, is
 # HALF_WIDTH_OF_CHANGE * change + LEAST_HALF_WIDTH. The change is the relative difference between
-# the extrapolated time and the one extrapolated without the last part. With these values, the
-# interval contains the exact time of 39 of the 42 configurations in Figures 10 to 15 of Nguyen &
-# Apon 2012 (benches/pvfs_figures.py --precision).
+# the times that are extrapolated with and without the last part. With these values, the interval
+# contains the exact time of 39 of the 42 configurations in Figures 10 to 15 of Nguyen & Apon 2012
+# (benches/pvfs_figures.py --precision).
 HALF_WIDTH_OF_CHANGE = 2.0
 LEAST_HALF_WIDTH = 0.005
 
@@ -60,8 +60,9 @@ def whole_of_parts(
     whole workload is known to `precision`, a relative half-width.
 
     `simulate` simulates the part with a given share of the workload. It returns None if the
-    workload has no such part, for instance because the part is smaller than one block; the share 1
-    must exist. If no extrapolation is precise enough, the whole workload is simulated.
+    workload has no part of this size, for instance because it is smaller than one block; the whole
+    workload (share 1) must be possible. If no extrapolation is precise enough, the whole workload
+    is simulated.
     """
     parts: list[SimulatedPart] = []
     times_s: list[float] = []

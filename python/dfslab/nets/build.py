@@ -123,8 +123,8 @@ class Page:
         return made
 
     def port(self, name: str, colour: Colour = UNIT) -> Place:
-        """Adds a port and returns it. A port is a placeholder for a place of another page: when
-        this page is copied into the other page, the place replaces the port."""
+        """Adds a port and returns it. A port is a placeholder: where this page is copied into
+        another page, a place of the other page replaces the port."""
         made = Place(name, colour)
         self.ports.append(made)
         return made
@@ -144,8 +144,8 @@ class Page:
         page: str = "",
         locals: Iterable[Local] = (),
     ) -> Transition:
-        """Adds a transition and returns it. A place in `takes` or `puts` stands for an arc without
-        inscription.
+        """Adds a transition and returns it. A `Place` in `takes` or `puts` stands for an arc
+        without inscription.
 
         `page` is the name of the page on which the transition is drawn; "" is this page.
         """
@@ -271,11 +271,11 @@ class Net(Page):
 
 @contextmanager
 def _no_cycles_sought() -> Iterator[None]:
-    """A context in which Python does not search for cyclic garbage. The parts of a flat net form no
-    cycles, so the search would find none.
+    """A context in which Python does not search for cyclic garbage while a flat net is built. The
+    parts of the net form no cycles, so the search finds none.
 
-    The search would visit all parts repeatedly. For a net of 10,000 groups of servers, the search
-    would take two thirds of the time to build the net.
+    The search would visit all parts repeatedly. For a net of 10,000 groups of servers, it would
+    take two thirds of the time to build the net.
     """
     was_enabled = gc.isenabled()
     gc.disable()

@@ -94,11 +94,11 @@ TokenValue: TypeAlias = Cell | Sequence[Cell] | Mapping[str, Cell]
 
 
 def fields_of(fields: Mapping[str, FieldKind]) -> tuple[tuple[str, str], ...]:
-    """Returns pairs of a field name and a type name. A field that is a record is replaced by the
-    fields of that record, whose names get the name of the replaced field as a prefix.
+    """Returns the pairs (field name, type name) of a colour. A field that is a record is replaced
+    by the record's fields, with the field's name as a prefix of their names.
 
-    `[int]` is a list of ints, `[hue]` a list of values of the enumeration `hue`, and `[job]` a list
-    of records of the colour `job`, whose fields must all be single values.
+    In `fields`, `[int]` is a list of ints, `[hue]` a list of values of the enumeration `hue`, and
+    `[job]` a list of records of the colour `job`, whose fields must all be single values.
     """
     flat: list[tuple[str, str]] = []
     for name, kind in fields.items():
@@ -114,11 +114,11 @@ def fields_of(fields: Mapping[str, FieldKind]) -> tuple[tuple[str, str], ...]:
 
 
 def _single(name: str, kind: Single) -> str:
-    """Returns the name of the type `kind` of a field or of the elements of a list, such as "int" or
-    the name of an enumeration. In lists of records, `kind` is a colour, whose name is returned.
+    """Returns the name of the type `kind` of a field or of a list's elements, such as "int", the
+    name of an enumeration or, for lists of records, the name of a colour.
 
-    `name`: the field's name, for error messages. Raises InputError if `kind` is no allowed type, or
-    is a colour with a list among its fields.
+    `name` is the field's name for error messages. Raises InputError if `kind` is no allowed type,
+    or is a colour with a list among its fields.
     """
     if isinstance(kind, Colour):
         if any(word.startswith(LIST) for _, word in kind.fields):

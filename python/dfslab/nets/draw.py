@@ -30,8 +30,8 @@ class _Arc:
 
 @dataclass
 class _Picture:
-    """The nodes of a picture with their labels, and the arcs between the nodes. The key of a place
-    begins with `p:`, that of a transition with `t:`."""
+    """The nodes of a picture with their labels, and the arcs between the nodes. The keys of places
+    begin with `p:`, the keys of transitions with `t:`."""
 
     places: dict[str, str] = field(default_factory=dict)
     transitions: dict[str, str] = field(default_factory=dict)
@@ -44,8 +44,8 @@ def initial_marking(definition: NetDefinition) -> TokensByPlace:
 
 
 def pages(net: Net | NetDefinition) -> list[str]:
-    """Returns the names of the pages of a net. They are in the order in which the list of
-    transitions first mentions them."""
+    """Returns the names of the pages of a net, in the order in which they first occur in the list
+    of transitions."""
     named = [one.page for one in definition_of(net).transitions]
     return list(dict.fromkeys(named))
 

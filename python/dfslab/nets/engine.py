@@ -53,9 +53,9 @@ class _Errors:
 
 
 def check(net: Net | NetDefinition) -> NetSizes:
-    """Checks a net. Returns its sizes (numbers of places, arcs, …), and lists the input arcs for
-    which the engine must examine waiting tokens one by one. Raises InputError, which describes the
-    first problem found."""
+    """Checks a net and returns its sizes, such as the numbers of places and arcs. The sizes also
+    list the slow input arcs: those for which the engine examines the waiting tokens one by one.
+    Raises InputError with the first problem found."""
     definition = definition_of(net)
     return check_text(json_text(definition), definition.name)
 
@@ -117,8 +117,8 @@ def collect(
     """Evaluates `expression` at each firing of a transition for which the condition `when` is true
     ("": at every firing), and returns the values.
 
-    There is one list for each replication. Its entries are pairs of the time in seconds and the
-    value. Raises InputError if the net or an option is wrong, RunFailed if a run cannot continue.
+    There is one list for each replication. Each entry is (time of the firing in seconds, value).
+    Raises InputError if the net or an option is wrong, RunFailed if a run cannot continue.
     """
     fields = [str(written(expression))]
     monitor = LogMonitor(transition=transition, fields=fields, when=str(written(when)) or None)
@@ -228,9 +228,9 @@ def replicate(
     the half-width of the value's confidence interval must be at most `relative_width` times its
     mean. Returns the estimate.
 
-    The number of replications begins at `first` and doubles at each step. With so few steps,
-    testing the width at each of them hardly biases the interval. Raises RunFailed if `at_most`
-    replications are not enough.
+    The number of replications begins at `first` and doubles at each step. The width is thus tested
+    only a few times, which hardly biases the interval. Raises RunFailed if `at_most` replications
+    are not enough.
     """
     if not 0 < relative_width < 1:
         raise InputError("relative_width", relative_width, "must be between 0 and 1")

@@ -83,7 +83,7 @@ def _decoded(data: bytes, found: NetFormat) -> str | None:
 def written(net: NetDefinition, form: str, page: str = "") -> str:
     """Returns a net as text in the format `form`, which is a kind of picture or a net format that
     can be written. `page`: the only page to draw; "": all pages. Raises InputError if there is no
-    such format, and if `page` is given although the format is no picture."""
+    such format, or if `page` is given for a net format."""
     if form in PICTURES:
         return PICTURES[form](net, page=page)
     writers = _writers()

@@ -1,8 +1,8 @@
 """The parts of a flat net before validation, as mappings with typed values.
 
 The keys are the same as in the types of documents/net_definition, which are generated. The parts
-are not objects of those types, because validating them one by one takes five times as long as
-validating the whole net.
+are not created as objects of these types, because validating each part takes five times as long as
+validating the whole net once.
 """
 
 from __future__ import annotations

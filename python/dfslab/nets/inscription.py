@@ -102,8 +102,8 @@ def truth(value: bool) -> Condition:
 
 
 def equal(left: Expr | float, right: Expr | float) -> Condition:
-    """Returns the condition that two values are equal when the net runs. The Python operator `==`
-    does not do this: it returns whether the two expressions are the same."""
+    """Returns the condition that two values are equal when the net runs. In contrast, the Python
+    operator `==` compares the two expression objects."""
     return Condition("eq", _value(left), _value(right))
 
 

@@ -1,5 +1,5 @@
-"""Computes place invariants. A place invariant is a weighted sum of the numbers of tokens in places
-that no firing of a transition changes. The colours of tokens are ignored.
+"""Computes place invariants. A place invariant is a weighted sum of the numbers of tokens in
+places; no firing of a transition changes the sum. The colours of tokens are ignored.
 
 The invariants are the minimal ones with non-negative weights (semiflows), computed by Farkas'
 algorithm in the form of Martinez and Silva 1982. Reset arcs and arcs with a computed count change
@@ -38,7 +38,7 @@ def of_places(net: Net | NetDefinition) -> list[Invariant]:
     places.
 
     A token in transit counts as a token of its destination. Raises InputError if the algorithm
-    would have to examine more than ROWS_MOST sums in one step.
+    needs more than ROWS_MOST weighted sums in one step.
     """
     definition = definition_of(net)
     places = [one.name for one in definition.places]
@@ -79,16 +79,16 @@ def _changes(definition: NetDefinition, place: str) -> tuple[int, ...]:
     return tuple(count(one.out) - count(one.in_) for one in definition.transitions)
 
 
-# A weighted sum of the numbers of tokens in places. The first tuple has the weight of each place.
-# The second has the change of the sum by a firing of each transition.
+# A weighted sum of the numbers of tokens in places: (weight of each place, change of the sum by a
+# firing of each transition).
 WeightedSum = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 def _semiflows(rows: list[WeightedSum], transitions: int) -> Iterator[tuple[int, ...]]:
-    """Yields the weights of the minimal sums that no transition changes. Handles one transition
-    after the other. Each sum that the transition increases is combined with each sum that the
-    transition decreases, so that the transition does not change the combined sum. Raises InputError
-    if there are more than ROWS_MOST sums."""
+    """Yields the weights of the minimal sums that no transition changes. For one transition after
+    the other, each sum that it increases is combined with each sum that it decreases, with weights
+    such that the transition leaves the combined sum unchanged. Raises InputError if there are more
+    than ROWS_MOST sums."""
     for at in range(transitions):
         kept = [row for row in rows if row[1][at] == 0]
         plus = [row for row in rows if row[1][at] > 0]
@@ -114,9 +114,9 @@ def _annulled(one: WeightedSum, other: WeightedSum, at: int) -> WeightedSum:
 
 
 def _minimal(rows: list[WeightedSum]) -> list[WeightedSum]:
-    """Returns the minimal sums. The places of a sum are those with a weight other than 0. A sum is
-    left out if the places of another sum are a proper subset of its places. Of sums with equal
-    places, only the first is returned."""
+    """Returns the minimal sums. The support of a sum is the set of places with a weight other than
+    0. A sum is minimal if no other sum's support is a proper subset of its support. Of sums with
+    equal support, only the first is returned."""
     supports = [frozenset(at for at, one in enumerate(row[0]) if one) for row in rows]
     kept: dict[frozenset[int], WeightedSum] = {}
     for support, row in zip(supports, rows, strict=True):

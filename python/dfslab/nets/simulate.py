@@ -88,9 +88,8 @@ def simulate(
 
 
 def _combined(breakpoints: Sequence[ValueMonitor]) -> ValueMonitor:
-    """Returns one monitor that combines all breakpoints: it observes each firing that one of the
-    breakpoints observes. The observed value is the index of the breakpoint that observes the
-    firing."""
+    """Returns one monitor that combines all breakpoints. It observes each firing that a breakpoint
+    observes; the observed value is the index of this breakpoint."""
     levels: list[ValueLevel] = []
     observations: list[FiringObservation] = []
     for number, one in enumerate(breakpoints):
@@ -114,7 +113,7 @@ def _end(report: NetReport, breakpoints: Sequence[str]) -> str:
 def _monitored(
     measured: Mapping[str, FileMonitor], reports: Sequence[NetReport]
 ) -> dict[str, MonitoredValue]:
-    """Returns the means over replications of what the monitors of the file observed."""
+    """Returns the mean over replications of each value that a monitor of the file observed."""
     return {
         name: _monitored_value(one, [report.values[FILE + name] for report in reports])
         for name, one in measured.items()

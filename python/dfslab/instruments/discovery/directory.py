@@ -32,11 +32,11 @@ SECTOR_BYTES = 4096
 
 @dataclass(frozen=True)
 class Transfers:
-    """The transfers to measure, as options of the command describe them. A text may list several
-    values, separated by commas.
+    """The transfers to measure, as texts of the command's options. A text may list several values,
+    separated by commas.
 
-    `size`: bytes of all files together; each client has one file of an equal size. `cache`: "warm",
-    "cold" or "direct", as in `workload.cache`.
+    `size`: bytes of all files together; each client has one file, and all files have equal size.
+    `cache`: "warm", "cold" or "direct", as in the scenario key `workload.cache`.
     """
 
     block_sizes: str = "4k,1m"
@@ -103,9 +103,11 @@ def check_directory(directory: Path) -> None:
 def _grid(
     modes: Sequence[Mode], blocks: Sequence[int], clients: int, part_bytes: int
 ) -> dict[str, list[LevelValue]]:
-    """Returns a table of the scenario's sweep, which maps scenario keys to lists of values. All
-    combinations of these values are measured with the number of clients `clients`. `part_bytes`:
-    size of each client's file."""
+    """Returns one grid of the scenario's sweep as a table: each key of the scenario has the list of
+    its values. Every combination of these values is measured.
+
+    `clients` is the number of clients, and `part_bytes` the size of each client's file in bytes.
+    """
     return {
         "workload.mode": list(modes),
         "workload.transfer_size": [units.exact(block, "B") for block in blocks],
@@ -115,8 +117,8 @@ def _grid(
 
 
 def this_machine() -> TomlTable:
-    """Returns the table with which a scenario describes this machine: one node with its cores and
-    its memory."""
+    """Returns the description of this machine for a scenario: a table of one node with its cores
+    and its memory."""
     memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return {
         "name": "machine",
@@ -136,9 +138,11 @@ def folder_name(place: Path, is_path: bool = True) -> str:
 
 
 def _listed(option: str, text: str) -> list[str]:
-    """Returns the items of a list separated by commas, without repetitions. Raises InputError for
-    the option if an item is empty. fio reads "4k,,8k" as sizes of reads and trims, which `dfslab
-    measure` does not have."""
+    """Returns the items of a list separated by commas, without repetitions.
+
+    Raises InputError for the option if an item is empty. In fio's form "4k,,8k", the empty item
+    stands for the size of writes; `dfslab measure` has no separate sizes for reads and writes.
+    """
     found = list(dict.fromkeys(one.strip() for one in text.split(",")))
     if not any(found):
         raise InputError(option, text, "needs at least one value")

@@ -1,4 +1,4 @@
-"""How busy this machine is with other work while its hardware is probed."""
+"""Measures how busy this machine is with other work while its hardware is probed."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ class MachineLoad:
     """How busy a machine was with other work. Values that the kernel does not report are 0.
 
     `load_per_core`: the load average of one minute, divided by the number of processors.
-    `disk_share`, `processor_share`: shares of the last ten seconds in which some task waited for a
-    disk, or for a processor (pressure stall information). `stolen_share`: share of the processors'
-    time that other virtual machines used during the probes.
+    `disk_share`: share of the last ten seconds in which at least one task waited for a disk.
+    `processor_share`: share of the last ten seconds in which at least one task waited for a
+    processor (both from the pressure stall information of Linux). `stolen_share`: share of the
+    processors' time that other virtual machines used during the probes.
     """
 
     load_per_core: float = 0.0
@@ -44,8 +45,8 @@ class MachineLoad:
         return max(1.0, self.load_per_core, *shares)
 
     def words(self) -> str:
-        """Returns the load in words, with the values that the kernel reports; "" if it reports
-        nothing."""
+        """Returns the load in words, with every value of at least 0.005; "" if all values are
+        smaller."""
         parts = {
             "load average {:.1f} for each processor": self.load_per_core,
             "tasks waited for a disk {:.0%} of the time": self.disk_share,
@@ -58,15 +59,16 @@ class MachineLoad:
 
 class BusyWatch:
     """Observes the load of this machine from its construction until `load` is called. Construct it
-    before the probes: the pressure that probes cause themselves is not other work."""
+    before the probes, because the pressure that the probes cause must not count as other work."""
 
     def __init__(self) -> None:
         self._before, self._watch = machine_load(), MachineWatch()
         self._began = self._watch.moment()
 
     def load(self) -> MachineLoad:
-        """Returns the load as it was before the probes. Its `stolen_share` is the share of the
-        processors' time that other virtual machines used during the probes."""
+        """Returns the load that was observed before the probes. Only its `stolen_share` refers to
+        the time of the probes: the share of the processors' time that other virtual machines
+        used."""
         stolen = self._watch.since(self._began).stolen_share
         return replace(self._before, stolen_share=stolen or 0.0)
 
@@ -81,7 +83,8 @@ def machine_load(pressure: Path = PRESSURE, load: Path = LOAD) -> MachineLoad:
 
 
 def _slowdown(share: float) -> float:
-    """Returns the factor by which work is slower if others use this share of a resource."""
+    """Returns the factor 1 / (1 - share) by which work is slower if other work uses `share` of a
+    resource."""
     return 1.0 / (1.0 - min(MOST_SHARE, share))
 
 

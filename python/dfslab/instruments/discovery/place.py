@@ -33,8 +33,8 @@ COMMAND_LIMIT_S = 10.0
 UNUSED_PORT = 9
 KEY = "PLACE"
 MEMORY_TYPES = ("tmpfs", "ramfs")
-# Keys are the schemes of addresses whose file systems report nothing about themselves. Values are
-# the names of their descriptions.
+# The file systems that report nothing about themselves, so that only an address's scheme identifies
+# them. Keys are schemes, and values are the names of the file systems' descriptions.
 OBJECT_STORES = {"s3": "s3"}
 Answer = TypeVar("Answer")
 
@@ -43,11 +43,11 @@ Answer = TypeVar("Answer")
 class DiscoveredPlace:
     """An existing file system, and the facts about it that are known without a measurement.
 
-    text: the place as the user named it. system: the name of the file system's description.
+    text: how the user named the place. system: the name of the file system's description.
     directory, uri: where clients reach the file system. discovery: what the file system reports
-    about its deployment. found: its mount or the server's answer; None for a testbed. testbed: the
-    running testbed. deployment: the testbed's deployment as it was declared. link, disk: hardware
-    of this machine that the kernel shows.
+    about its deployment. found: the mount of the file system, or its server's answer; None for a
+    testbed. testbed: the running testbed. deployment: the testbed's deployment as it was declared.
+    link, disk: hardware of this machine that the kernel shows.
     """
 
     text: str
@@ -106,11 +106,13 @@ def find(text: str, web_address: str = "") -> DiscoveredPlace:
 
 
 def probed(place: DiscoveredPlace, report: ProbeReport = unreported) -> Probed:
-    """Probes the hardware of a place. Returns the times of round trips to the place's servers, the
-    speed of reads from memory, and the share of a processor that is free. For a local directory,
-    also returns the speed of the disk and the times of calls. Reads from memory are measured on
-    files in the place's directory, or in /dev/shm if the place is a testbed or has no directory.
-    `report`: receives the progress with the seconds remaining."""
+    """Probes the hardware of a place, and reports the progress to `report`.
+
+    Returns the times of round trips to the place's servers, the speed of reads from memory, and the
+    share of a processor that is free. For a local directory, the speed of the disk and the times of
+    calls are added. Reads from memory use files in the place's directory. If the place is a testbed
+    or has no directory, they use files in /dev/shm.
+    """
     is_remote = place.testbed is not None or not place.directory
     is_local = place.is_local and not is_remote
     progress, busy = ProbeProgress(report, is_local), BusyWatch()
@@ -166,9 +168,11 @@ def command_output(words: Sequence[str]) -> str:
 
 
 def _within(place: DiscoveredPlace, work: Callable[[], Answer]) -> Answer:
-    """Runs `work` with the network of the place's clients and returns its result. On a testbed with
-    client hosts, this is the network of the first client host; otherwise it is the network of this
-    process."""
+    """Runs `work` in the network of the place's clients and returns its result.
+
+    On a testbed with client hosts, this is the network namespace of the first client host.
+    Otherwise it is that of this process.
+    """
     if place.testbed is not None and place.testbed.clients:
         return place.testbed.clients[0].in_network(work)
     return work()

@@ -9,8 +9,8 @@ from dfslab.spec.clock import REAL, Clock
 
 Answer = TypeVar("Answer")
 # The probes in their order, and the seconds that each takes on an idle machine with an SSD. After
-# the first probe, the remaining time is scaled by (elapsed time) / (sum of the seconds listed here
-# for the completed probes) if this ratio exceeds 1.
+# each probe, the remaining time is multiplied by (time so far) / (sum of these seconds over the
+# completed probes), if this ratio exceeds 1.
 USUAL_S = {
     "free processors": 1.0,
     "round trips": 0.2,
@@ -31,7 +31,7 @@ class ProbeReport(Protocol):
 
 
 def unreported(done: float, total: float, text: str, /, *remaining_s: float) -> None:
-    """Ignores a report, for callers that show no progress."""
+    """Ignores the report. Callers that show no progress pass this function as the callback."""
 
 
 class ProbeProgress:

@@ -1,8 +1,8 @@
 """Short measurements of hardware: round trips, memory, and a local disk. `dfslab expect` computes
 the expected performance of a file system from them.
 
-The operations of the file system are not measured here. The expected performance is therefore
-independent of the measured performance with which it is compared later.
+The operations of the file system are not measured here, so the expected performance is independent
+of the measured performance, with which it is compared later.
 """
 
 from __future__ import annotations
@@ -28,11 +28,12 @@ from dfslab.testbeds.hosts import hardware
 TRIPS = 15
 CONNECT_LIMIT_S = 2.0
 REPEATS = 3
-# Number of repetitions in each of the two probes of the disk. One probe precedes the probe of the
-# calls, the other follows it. A disturbance of some seconds therefore affects only some of the
-# repetitions, and shows as their disagreement.
+# Number of repetitions in one probe of the disk. The disk is probed twice: before and after the
+# probe of the calls. A disturbance of some seconds therefore affects only some of the repetitions,
+# so the repetitions differ.
 DISK_REPEATS = 2
-# Rates of the disk that are directly measured, not by a line through two sizes of requests.
+# The disk rates that are measured directly. Other rates are computed from a straight line through
+# the times of requests of two sizes.
 CAPACITIES = ("direct_read_capacity", "direct_write_capacity")
 SEED = 1
 SHARE_S, LEAST_SHARE = 1.0, 0.01
@@ -69,12 +70,12 @@ class DiskProbe:
 
     @property
     def log_sd(self) -> float:
-        """How much the repetitions disagree, as the standard deviation of the natural logarithm of
-        the rate that disagrees most."""
+        """How much the repetitions disagree: the standard deviation of the natural logarithms of
+        the read rates or of the write rates, whichever is larger."""
         return max(log_sd(self.reads_bytes_per_s), log_sd(self.writes_bytes_per_s))
 
     def followed_by(self, later: DiskProbe | None) -> DiskProbe:
-        """Returns this probe with the repetitions of a later one added."""
+        """Returns this probe with the repetitions of the probe `later` added."""
         if later is None:
             return self
         return DiskProbe(
@@ -86,8 +87,9 @@ class DiskProbe:
 
 @dataclass(frozen=True)
 class MemoryProbe:
-    """Reads that the page cache answered, one value for each repetition: rates in bytes/s, and
-    seconds per call. No sequence is empty."""
+    """The speed of reads that the page cache answered. `rates_bytes_per_s` and `calls_s` have one
+    value for each repetition: the rate in bytes/s and the seconds per call. No sequence is
+    empty."""
 
     rates_bytes_per_s: Sequence[float]
     calls_s: Sequence[float]
@@ -97,8 +99,8 @@ class MemoryProbe:
 class FilesProbe:
     """The measured costs of calls on a local directory: the medians of the repetitions.
 
-    `calls_log_sd`, `disk_log_sd`: disagreement of the repetitions, of the calls and of the requests
-    to the disk, as the standard deviation of natural logarithms.
+    `calls_log_sd`, `disk_log_sd`: how much the repetitions disagree, for calls and for requests to
+    the disk, as the standard deviation of natural logarithms.
     """
 
     files: LocalFiles = field(default_factory=LocalFiles)
@@ -123,8 +125,8 @@ class Probed:
     for other places, or where direct I/O is refused. processor_share: the share of one processor
     that a thread gets while this machine does its other work. local_files: the measured costs of
     calls on a local directory; "not measured" for other places. memory_log_sd, disk_log_sd,
-    calls_log_sd: disagreement of the repetitions of a probe (of memory, of the disk, of calls), as
-    the standard deviation of natural logarithms. load: how busy this machine was.
+    calls_log_sd: how much the repetitions of the probe of memory, of the disk and of calls
+    disagree, as the standard deviation of natural logarithms. load: how busy this machine was.
     """
 
     round_trips_s: Mapping[str, Sequence[float]] = field(default_factory=dict)
@@ -141,9 +143,12 @@ class Probed:
 
 def processor_share(clock: Clock = REAL) -> float:
     """Returns the share of a processor that one thread of this process gets while this machine does
-    its other work. The thread computes for SHARE_S seconds; the share is its processor time divided
-    by the elapsed time, between LEAST_SHARE and 1. The share reflects the priority of this process
-    and the limits of its control group, too, which the machine's load does not show."""
+    its other work.
+
+    The thread computes for SHARE_S seconds. The share is its processor time divided by the elapsed
+    time, limited to the range from LEAST_SHARE to 1. Unlike the machine's load, the share also
+    reflects the priority of this process and the limits of its control group.
+    """
     began_s, used_s = clock.monotonic_s(), clock.processor_s()
     while clock.monotonic_s() < began_s + SHARE_S:
         pass
@@ -223,10 +228,13 @@ def local_disk(directory: Path) -> DiskProbe | None:
 
 
 def local_files(directory: Path) -> FilesProbe:
-    """Measures the costs of calls on a local directory (the medians of REPEATS measurements), and
-    requests to the disk below the directory (the medians of DISK_REPEATS measurements). Where
-    direct I/O is refused, the disk is not measured. All files are removed again. Raises RunFailed
-    if the disk is full or fails."""
+    """Measures the costs of calls on a local directory, and of requests to the disk below the
+    directory. The values are medians: of REPEATS measurements for calls, and of DISK_REPEATS
+    measurements for requests.
+
+    If direct I/O is refused, the requests are not measured. All files are removed again. Raises
+    RunFailed if the disk is full or fails.
+    """
     of_disk: list[Mapping[str, float]] = []
     with leftovers.probe_folder(directory) as made:
         of_calls = [file_calls.everything(made) for _ in range(REPEATS)]

@@ -1,7 +1,7 @@
-"""Checks whether a cold run really read from disks. A cold run begins with empty caches. The bytes
-that it read from files are compared with the bytes that were read from disks.
+"""Checks whether a cold run, which begins with empty caches, really read from disks. The bytes that
+the run read from files are compared with the bytes that were read from disks.
 
-The check needs a testbed, because the disks of other servers cannot be observed.
+The check needs a testbed, because dfslab cannot observe the disks of other servers.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from dfslab.testbeds.capabilities import CachingClients
 from dfslab.testbeds.errors import TestbedError
 
 READS = frozenset({"read", "pread"})
-# Operations that load no file content into memory, so they may occur in a checked run in addition
+# Operations that do not transfer file content. A run that is checked may contain them in addition
 # to reads.
 CHANGES_NO_BYTES = frozenset({"open", "close", "stat", "exists", "list", "rename", "lock"})
 # Smallest allowed ratio of bytes read from disks to bytes read from files. About 1 is expected. A
 # smaller ratio is possible, because a medium may compress and random reads may read the same place
 # twice. Warm caches reduce disk reads to nearly nothing.
 LEAST_SHARE = 0.1
-# The bytes that a run reads for the first time are determined from at most this number of
-# operations.
+# Largest number of operations that are examined to determine the bytes that a run reads for the
+# first time.
 LOOKED_AT = 200_000
 
 
 def unverified(scenario: Scenario) -> list[str]:
-    """Returns a list with one note if the servers of a cold run are not on a testbed of dfslab,
-    because dfslab cannot empty the caches of other servers. Else the list is empty."""
+    """Returns one note if the servers of a cold run are not on a testbed of dfslab, because dfslab
+    cannot empty the caches of such servers. Otherwise returns an empty list."""
     choice = scenario.file_system
     system = discover.file_system(choice.name)
     if scenario.workload.cache != "cold" or choice.access.testbed or not system.has_servers:
@@ -71,7 +71,7 @@ class Disks:
     def mark(self) -> None:
         """Records the disk counters at the start or the end of a phase.
 
-        At the start, caches are emptied first: those of the servers always, those of client
+        At the start, empties caches first: the caches of the servers always, the caches of client
         processes only if `empties_clients` is true.
         """
         if len(self._read_bytes) % 2 == 0:
@@ -92,9 +92,9 @@ class Disks:
         """Returns the bytes read from disks in the run and in each phase. A number is None if it is
         unknown. Without emulated disks, all numbers are None.
 
-        Raises RunFailed if a phase read much less from disks than it read from files for the first
-        time (see LEAST_SHARE). Only phases that read files and change no file content are checked.
-        A run without phases is checked like one phase.
+        Raises RunFailed if (bytes that a phase read from disks) / (bytes that it read from files
+        for the first time) is below LEAST_SHARE. Only phases that read files and change no file
+        content are checked. A run without phases is checked like one phase.
         """
         marks = [known for known in self._read_bytes if known is not None]
         if not marks:
@@ -144,9 +144,9 @@ def _refuse_warm(disks: DiskReads, planned_bytes: int, what: str) -> None:
 def _planned(stream: Stream, report: LoadReport) -> dict[int, int]:
     """Returns for each phase, by number, the bytes that the phase reads for the first time.
 
-    For each file, at most the file's size and at most the bytes read from the file are counted. In
-    long runs, only the first operations are examined. The bytes are then underestimated, so a long
-    run is less likely to be rejected than a short run.
+    For each file, this is at most the file's size, and at most the bytes read from the file. Only
+    the first LOOKED_AT operations of a run are examined. The bytes of a longer run are
+    underestimated, so such a run is less likely to be rejected.
     """
     one_place = _in_one_place(stream)
     clients = report.per_client
@@ -169,8 +169,8 @@ def _planned(stream: Stream, report: LoadReport) -> dict[int, int]:
             end_bytes = one.offset_bytes or one.size_bytes
         if one.phase in one_place:
             # If the phase reads one place repeatedly, only its first transfer reads new bytes. If
-            # transfer sizes are random, this transfer may be arbitrarily small, so no bytes are
-            # counted.
+            # transfer sizes are random, the first transfer may be arbitrarily small, so it counts
+            # as 0 bytes.
             end_bytes = min(end_bytes, one.transfer_size_bytes * one_place[one.phase])
         ends[key] = max(end_bytes, ends.get(key, 0))
     found: dict[int, int] = {}
@@ -180,9 +180,9 @@ def _planned(stream: Stream, report: LoadReport) -> dict[int, int]:
 
 
 def _in_one_place(stream: Stream) -> dict[int, bool]:
-    """Returns the phases that read the same place of a file repeatedly. The key is the phase's
-    number. The value is true if all transfers of the phase have the full transfer size, and false
-    if their sizes vary."""
+    """Returns an entry for each phase that reads the same place of a file repeatedly. The key is
+    the phase's number. The value is true if all transfers of the phase have the full transfer size,
+    and false if their sizes vary."""
     found = {}
     for number, part in enumerate(stream.all_phases):
         accesses = [part.access, *(share.access for share in part.mix if share.access)]

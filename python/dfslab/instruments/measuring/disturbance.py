@@ -29,8 +29,8 @@ class Moment:
     """The counters of the machine at one time. A counter is None if the kernel does not report it.
 
     `total_ticks` is the time of all processors in all states. `worked_ticks` is the processor time
-    of all processes. `known_ticks` is the processor time of the run's own processes and of the
-    kernel's threads.
+    of all processes, and `known_ticks` the part of it that the run's own processes and the kernel's
+    threads used.
     """
 
     total_ticks: int | None
@@ -100,9 +100,8 @@ class MachineWatch:
         return ticks if len(ticks) == COUNTED else []
 
     def _throttled_s(self) -> float | None:
-        """Returns the seconds for which quotas of control groups kept this process's group from
-        running; None if the kernel does not report them.
-        """
+        """Returns the seconds for which the processor quota of a control group kept the processes
+        of this process's group from running; None if the kernel does not report them."""
         try:
             lines = self._own_groups.read_text(encoding="utf-8").splitlines()
         except OSError:
@@ -118,9 +117,11 @@ class MachineWatch:
 
 
 def _folders(groups: Path, controllers: str, path: str) -> list[Path]:
-    """Returns the folders below `groups` where the control group `path` may be. `controllers` lists
-    the group's controllers; it is "" in cgroup version 2. In version 1 the result is empty if the
-    group does not control processors."""
+    """Returns the folders below `groups` where the files of the control group `path` may be.
+
+    `controllers` lists the group's controllers, as in /proc/PID/cgroup; it is "" in cgroup version
+    2. In version 1, the result is empty if the group does not control processors.
+    """
     relative = path.lstrip("/")
     if not controllers:
         return [groups / relative, groups / "unified" / relative]
@@ -154,12 +155,12 @@ def _share(before: Moment, now: Moment) -> float | None:
 
 
 def _others_share(before: Moment, now: Moment) -> float | None:
-    """Returns the processor time of other programs, as a share of the time of all processors.
-    Returns None if the kernel does not report the times.
+    """Returns the processor time of other programs as a share of the time of all processors; None
+    if the kernel does not report the times.
 
-    The processor time of other programs is that of all processes minus that of the run's own
-    processes and the kernel's threads. So it includes programs that both began and ended during the
-    run.
+    The processor time of other programs is the time of all processes minus the time of the run's
+    own processes and of the kernel's threads. So it includes programs that began and ended during
+    the run.
     """
     if None in (before.total_ticks, now.total_ticks, before.worked_ticks, now.worked_ticks):
         return None

@@ -18,20 +18,22 @@ STEP_S = 0.1
 # before the fault.
 WINDOW = 5
 RECOVERED_SHARE = 0.8
-# The rate before the first fault is averaged without the warm-up, which is taken to last this share
-# of the time before the fault.
+# The rate before the first fault is averaged without the warm-up. The warm-up is assumed to last
+# this share of the time before the fault.
 SETTLED_SHARE = 0.3
 DISRUPTIVE = ("kill", "pause", "cut", "slow")
 
 
 def ends_of(report: LoadReport) -> list[tuple[float, float, int]]:
-    """Returns when the operations of a run ended. Each entry is (from, to, number of operations
-    that ended between these times). The times are seconds after the start of the run."""
+    """Returns when the operations of a run ended, as the buckets of a histogram. Each entry is
+    (from, to, number of operations that ended between these times), with times in seconds after the
+    start of the run."""
     parts = [(phase.start_s, phase.ends) for phase in report.phases] or [(0.0, report.ends)]
     found = []
     for start_s, ends in parts:
         for low_ns, count in ends.buckets:
-            # The histograms of core/stats have 128 buckets for each power of two.
+            # The histograms of core/stats have 128 buckets for each power of two, so the width of a
+            # bucket follows from its lower end.
             width_ns = 1 << max(0, low_ns.bit_length() - 8)
             low_s = start_s + low_ns * 1e-9
             found.append((low_s, low_s + width_ns * 1e-9, count))
@@ -68,8 +70,8 @@ def curve(ends: Sequence[tuple[float, float, int]], until_s: float) -> list[floa
 def recoveries(
     rates: Sequence[float], errors: Sequence[tuple[float, int]], faults: Sequence[FaultDone]
 ) -> list[Recovery]:
-    """Returns one recovery for each disruptive fault: how the run recovers between this fault and
-    the next one, or the end of the run.
+    """Returns one recovery for each disruptive fault: how the run recovers in the time from this
+    fault to the next fault or the end of the run.
 
     `rates` is the rate curve, in completed operations per second. Each entry of `errors` is
     (second, number of operations that failed in that second).
@@ -112,8 +114,8 @@ def _as_before(after: Sequence[float], usual: float | None) -> _Return:
     """Returns how the rate returns to `usual` after a fault.
 
     `after` has the rates of the intervals of STEP_S after the fault. `usual` is the rate before the
-    fault. Both are in operations per second. Windows of WINDOW successive intervals are averaged,
-    and a mean is low if it is less than RECOVERED_SHARE * `usual`.
+    fault. Both are in operations per second. The mean of every WINDOW successive intervals is
+    computed; a mean is low if it is less than RECOVERED_SHARE * `usual`.
 
     - `lowest_per_s`: the lowest mean; None if there are fewer than WINDOW intervals.
     - `recovered_after_s`: time from the fault to the return, in seconds; 0 if no mean is low, None
@@ -139,7 +141,7 @@ def _as_before(after: Sequence[float], usual: float | None) -> _Return:
         return {**found, "recovered_after_s": 0.0, "shortfall": 0.0}
     fell = below.index(True)
     # The rate returns at the first window after the fall whose mean and whose first interval are
-    # both not low. The mean alone does not suffice: delayed operations complete in a burst when the
+    # not low. The mean alone does not suffice. Delayed operations complete in a burst when the
     # outage ends, so a window that begins in the outage and contains the burst has a high mean.
     back = next(
         (
@@ -185,11 +187,11 @@ def fault_report(
 
 
 def _together_s(report: LoadReport) -> float:
-    """Returns the time in seconds at which the first client finished (the stonewall), or the end of
-    the run if the stonewall is not known. In a run of phases, this is the time of the last phase.
+    """Returns the time in seconds at which the rate curve ends: when the first client finished (the
+    stonewall), or the end of the run if this is not known. After the stonewall fewer clients run,
+    so a lower rate is no effect of a fault.
 
-    After this time fewer clients run, so a lower rate is no effect of a fault, and the rate curve
-    ends here.
+    In a run of phases, the stonewall of the last phase counts.
     """
     if not report.phases:
         return report.stonewall_s or report.window_s

@@ -46,8 +46,8 @@ def rate_interval(
 def block_length(series: np.ndarray) -> int:
     """Returns the block length in seconds for the bootstrap of a series of rates per second.
 
-    It is twice the largest lag with significant autocorrelation, at least the cube root of the
-    number of seconds, and at most a quarter of this number.
+    The length is twice the largest lag with significant autocorrelation. For n seconds, it is at
+    least the cube root of n and at most n / 4.
     """
     count = len(series)
     apart = series - series.mean()

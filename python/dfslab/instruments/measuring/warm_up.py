@@ -40,11 +40,11 @@ def warm_up_once(
     session: access.InstrumentSession,
     progress: ProgressReport | None,
 ) -> None:
-    """Warms up the session's testbed with all processors of its hosts, unless the testbed has been
-    warmed up before.
+    """Warms up the session's testbed, unless a warm-up was already tried (even without success).
+    Limits of the hosts' processor shares are lifted during the warm-up.
 
-    The warm-up runs the load generator against `target` and reports to `progress`. A warm-up that
-    fails is not repeated. Raises RunFailed if the load generator fails.
+    The warm-up runs the load generator against `target` and reports to `progress`. Raises RunFailed
+    if the load generator fails.
     """
     if session.is_warm:
         return
@@ -62,9 +62,9 @@ def warm_up(
     """Runs the warm-up of a fresh testbed and discards its results. Raises RunFailed if the load
     generator fails.
 
-    By default, operations on files of the size that the testbed states run until the testbed's time
-    limit. If the scenario sets the duration of the warm-up, many operations on small files run for
-    this duration instead, because JIT compilation of a method begins only after many calls.
+    By default, the testbed states the file size and the duration of the warm-up. If the scenario
+    sets the duration, the warm-up instead runs many operations on small files, because JIT
+    compilation of a method begins only after many calls.
 
     Under a processor limit, compilation takes many times as long. So in studies that vary processor
     shares, the configuration's own operations are run as well; the caller lifts the processor

@@ -1,6 +1,5 @@
-"""Converts merged call profiles of traced JVMs into a trace profile, the document type that
-profiles of spans have as well.
-"""
+"""Converts merged call profiles of traced JVMs into a trace profile, the type of document into
+which spans are converted, too."""
 
 from __future__ import annotations
 
@@ -138,9 +137,8 @@ def _by_name(entries: Sequence[Entry]) -> list[Entry]:
 
 
 def _sum(name: str, entries: Sequence[Entry]) -> Entry:
-    """Returns the sum of entries that have the same name. The kind of the sum is that of the first
-    entry.
-    """
+    """Returns the sum of entries that have the same name. The sum has the kind of the first
+    entry."""
     total_ns = sum(one.total_ns for one in entries)
     timed = sum(one.timed or 0 for one in entries)
     return Entry(
@@ -186,8 +184,9 @@ def _order(node: TreeNode) -> tuple[int, str]:
 
 def _written(node: MergedStep, children: list[TreeNode]) -> TreeNode:
     bounded = not node.unbounded
-    # `single` is true if the durations of single calls were recorded, or if there are no calls. A
-    # server's counters record only sums, so quantiles and the standard deviation are then None.
+    # `single` is true if the duration of each call was recorded, or if there are no calls.
+    # Otherwise the node has the counters of a server, which record only sums, so quantiles and the
+    # standard deviation are None.
     single = bool(node.durations) or not node.count
     return TreeNode(
         name=node.name,
@@ -209,8 +208,8 @@ def _written(node: MergedStep, children: list[TreeNode]) -> TreeNode:
         served_ns=node.served_ns,
         again=False,
         times=None,
-        # The last element of each tuple is for the spread of the process's calls. It is None,
-        # because the profile has only sums for each process.
+        # The last element of each tuple is the standard deviation of the process's calls. It is
+        # None, because the profile has only sums for each process.
         of={name: (*sums, None) for name, sums in sorted(node.of.items())},
         instances=sorted(node.of),
         exemplars=[],

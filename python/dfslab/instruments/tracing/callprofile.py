@@ -30,14 +30,15 @@ KINDS = ("", "service", "disk", "queue", "lock", "blocked", "send", "receive", "
 WORK = ("service", "disk")
 WAITS = ("queue", "lock", "blocked", "send", "receive", "sleep")
 WRITTEN_LIMIT_S = 30.0
-# Longest time in nanoseconds that writing a profile takes. If a profile was completed less than
-# this time after a request, the agent may have begun to write it before the request.
+# Longest time in nanoseconds that writing a profile takes. A profile that was completed less than
+# this time after a request may have been begun before the request, so it does not count as an
+# answer to the request.
 WRITE_NS = 200_000_000
-# The two states that the tracing agent reports for an instrumentation point that works: the class
-# of the point is instrumented, or the process has not loaded the class. Any other reported text is
-# the reason why the point does not work.
+# The two states of an instrumentation point that works: its class is instrumented, or the process
+# has not loaded the class. Any other state that the tracing agent reports is the reason why the
+# point does not work.
 INSTRUMENTED, NOT_LOADED = "instrumented", "not loaded"
-# The names of these states in profiles of earlier versions.
+# The names of the two states in profiles of earlier versions, with their present names.
 FORMER_STATES = {"woven": INSTRUMENTED, "unseen": NOT_LOADED}
 ProfileCount = Annotated[int, Field(ge=0, lt=2**63)]
 Nanoseconds = Annotated[int, Field(gt=-(2**63), lt=2**63)]
@@ -46,9 +47,9 @@ Nanoseconds = Annotated[int, Field(gt=-(2**63), lt=2**63)]
 class CallTreeRow(CheckedModel):
     """One row of a process's call trees.
 
-    If `under` is None, the row is a step of the process. Else the row stands for a step of another
-    process, which called the steps in the child rows. `under` is the call path of that calling
-    step.
+    If `under` is None, the row is a step of this process. Otherwise the row stands for the calling
+    step in another process, whose call path is `under`. The row's children are the steps of this
+    process that were called.
     """
 
     above: int = Field(ge=-1)
@@ -70,11 +71,11 @@ class CallTreeRow(CheckedModel):
 
 
 class Losses(CheckedModel):
-    """Numbers of losses of a profile.
+    """Counts of what a profile lacks or attributes wrongly.
 
-    `too_deep`: calls that were counted but not timed. `misplaced`: calls that were attributed to
-    another step. `hand_overs`: context propagations with unknown parent. `exemplars_left_out`:
-    exemplar traces that were not recorded.
+    `too_deep`: calls that were counted but not timed. `misplaced`: calls that were attributed to a
+    wrong step. `hand_overs`: context propagations between threads with unknown parent.
+    `exemplars_left_out`: exemplar traces that were not recorded.
     """
 
     too_deep: ProfileCount = 0
@@ -90,8 +91,8 @@ def current_state(state: str) -> str:
 
 
 class InstrumentationPoint(CheckedModel):
-    """The state of one line of the instrumentation-points file in a process, for example whether
-    the point was instrumented."""
+    """The state of one instrumentation point in a process, for example whether the point was
+    instrumented. The instrumentation-points file has one line for each point."""
 
     point: str
     step: str
@@ -129,8 +130,8 @@ def await_written(
     """Waits until every process has written a profile after this call, or has ended with a last
     profile. Returns the profiles by file name.
 
-    If `discard` is true, each running process has discarded its exemplar traces before it writes
-    the profile; its sums remain. Raises RunFailed if a profile is not written within `limit_s`
+    If `discard` is true, each running process discards its exemplar traces, but not its sums,
+    before it writes the profile. Raises RunFailed if a profile is not written within `limit_s`
     seconds, for example because its process died without a last profile.
     """
     requested_ns = clock.unix_ns()
@@ -138,8 +139,8 @@ def await_written(
     requested: set[str] = set()
     try:
         while clock.monotonic_s() < deadline:
-            # Check which agents have removed their request files before the profiles are read. So
-            # the profiles read were written after the discard.
+            # Check which agents have removed their request files before the profiles are read. A
+            # profile that is read after this check was written after the discard.
             waiting = {name for name in requested if _forget_file(folder, name).exists()}
             files = {path.name: read(path) for path in expand([folder])}
             if discard:
@@ -163,11 +164,8 @@ def await_written(
 
 
 def _forget_file(folder: Path, name: str) -> Path:
-    """Returns the path of the request file that belongs to the profile `name`.
-
-    While the file exists, it requests the agent that writes this profile to discard its exemplar
-    traces.
-    """
+    """Returns the path of the request file of the profile `name`. While this file exists, it
+    requests an agent to discard its exemplar traces: the agent that writes the profile."""
     return folder / (name.removesuffix(SUFFIX) + FORGET)
 
 
@@ -180,7 +178,7 @@ class MergedStep:
 
     path: CallPath | None = None
     kind: str = ""
-    handed: bool = False  # whether the step runs on a different thread than its parent step
+    handed: bool = False  # whether the step and its parent step run on different threads
     count: int = 0
     timed: int = 0  # number of calls whose times are known
     unbounded: bool = False  # whether the shortest and longest times are unknown for some calls
@@ -203,10 +201,8 @@ class MergedStep:
 
     @property
     def name(self) -> str:
-        """The name of the step as recorded.
-
-        The first step of a process has the name "process:step".
-        """
+        """The name of the step as recorded. For the first step of a process, the name is
+        "process:step"."""
         return self.call.name
 
     def child(self, name: str) -> MergedStep:
@@ -220,8 +216,8 @@ class MergedStep:
 
         The result does not depend on the order of additions.
         """
-        # A step may be work in one process and a wait in another. The kind that comes later in
-        # KINDS is used.
+        # The same step may be work in one process and a wait in another. The merged step gets the
+        # kind that comes later in KINDS.
         self.kind = max(self.kind, row.kind, key=KINDS.index)
         self.count += row.count
         self.errors += row.errors
@@ -272,11 +268,9 @@ class MergedStep:
 
     @property
     def own_ns(self) -> int:
-        """The self time in ns.
-
-        If the step blocked while other processes served its calls, their time (`served_ns`) is
-        subtracted, unless it exceeds the recorded self time.
-        """
+        """The self time in ns. For a step that blocked while other processes served its calls, it
+        is the recorded self time minus the time of those calls (`served_ns`), unless the difference
+        is negative; the recorded self time is then returned."""
         waited = self.kind == "blocked" and self.served_ns <= self.self_ns
         return self.self_ns - self.served_ns if waited else self.self_ns
 
@@ -324,14 +318,15 @@ def written(file: File) -> str:
 
 
 def merge(files: Iterable[tuple[str, File]]) -> MergedStep:
-    """Merges profiles, given as pairs of file name and profile. Returns the root of the merged
-    tree, which is not a step.
+    """Merges profiles, given as (file name, profile). Returns the root of the merged tree, which is
+    not a step.
 
     Raises InputError if the parent of a row is not an earlier row.
     """
     top = MergedStep()
     for name, file in files:
-        # For each row: its node, its depth, and whether its child is the first step of a process.
+        # For each row of the profile: (node in the merged tree, depth, whether the row's children
+        # are first steps of a process).
         places: list[tuple[MergedStep, int, bool]] = []
         for number, row in enumerate(file.nodes):
             if row.above >= number:
@@ -358,8 +353,8 @@ def merge(files: Iterable[tuple[str, File]]) -> MergedStep:
 def since(earlier: File, later: File) -> File:
     """Returns the increase of one process's sums from the profile `earlier` to the profile `later`.
 
-    Sums are differences. Minima and maxima cannot be subtracted, so they are those of all calls
-    since the process started.
+    Counts and times are subtracted. The shortest and longest times cannot be subtracted, so they
+    remain those of all calls since the process started.
     """
     before = {place: row for place, row in _places(earlier)}
     rows = []

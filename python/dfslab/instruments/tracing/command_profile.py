@@ -30,14 +30,15 @@ def write_increase(
     began_unix_ns: int,
     host: str = "",
 ) -> int:
-    """Writes to `folder` the increase of every process's profile between two readings, and the
-    exemplar traces of processes that ended between the readings. Returns the number of profiles.
+    """Writes to `folder` the increase of every process's profile between two readings. Also writes
+    the exemplar traces of processes that ended between the readings. Returns the number of
+    profiles.
 
-    `before` and `after` have the profiles of each reading by file name. A process that is missing
-    from `before` started between the readings. `began_unix_ns` is the time of the first reading
-    (Unix time in ns). `source` is the folder with the exemplar traces; it may be `folder` itself.
-    `host` is the one host of all processes; "" if there are several. Earlier profiles in `folder`
-    are removed, and processes without a call are left out.
+    `before` and `after` map file names to the profiles of the two readings. A process that is
+    missing from `before` started between the readings. `began_unix_ns` is the time of the first
+    reading (Unix time in ns). `source` is the folder with the exemplar traces; it may be `folder`
+    itself. `host` is the host of all processes; "" if they ran on several hosts. Earlier profiles
+    in `folder` are removed, and processes without a call are left out.
     """
     exemplars = {path.name: path for path in source.glob(f"*{EXEMPLARS}")}
     kept: dict[str, str] = {}
@@ -49,7 +50,7 @@ def write_increase(
         kept[name] = callprofile.written(given.model_copy(update={"host": host, "nodes": rows}))
         traces = name.removesuffix(callprofile.SUFFIX) + EXEMPLARS
         # Processes of the command write their exemplar traces when they end (`last`). Daemons write
-        # at long intervals, so their exemplar traces may be older than the command and are left
+        # at long intervals, so their exemplar traces may be older than the command. They are left
         # out.
         if file.last and traces in exemplars:
             kept[traces] = later_than(exemplars[traces], began_unix_ns)

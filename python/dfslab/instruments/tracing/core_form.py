@@ -50,13 +50,13 @@ class _Change:
 def readable(
     paths: Sequence[Path], errors: type[Exception], reading: Reading | None = None
 ) -> Iterator[list[str]]:
-    """Yields one path for each of the given files, in the same order. If the core can read the
-    given file, the path is that of the file. Otherwise it is the path of a temporary copy that is
-    converted to a form that the core reads. The copies are removed at the end of the context.
+    """Yields a list with one path for each of `paths`. It is the given path if the core can read
+    the file, and otherwise that of a temporary copy in a form that the core reads. The copies are
+    removed at the end of the context.
 
-    Raises an InputError that names a file whose form is recognised but cannot be read. The core
-    raises exceptions of the class `errors` for malformed files. They are raised again with the name
-    of the given file in place of that of the copy.
+    Raises an InputError that names a file whose form is recognised but cannot be read. For
+    malformed files, the core raises exceptions of the class `errors`; in their text, the name of a
+    copy is replaced by the name of the given file.
     """
     form = reading.format if reading else ""
     with scratch.folder("trace") as folder:

@@ -59,8 +59,8 @@ def understood(system: str, text: str, name: str, empty: bool = False) -> list[F
     """Returns the profiles of the processes whose counters are in `text`, which has the format of
     the file system `system`.
 
-    `name` labels the text in errors. Raises InputError if the text does not have this format, or if
-    the counters contain no call although `empty` is false.
+    `name` labels the text in errors. Raises InputError if the text does not have this format.
+    Counters without any call are an error as well, unless `empty` is true.
     """
     known = formats()[system]
     try:

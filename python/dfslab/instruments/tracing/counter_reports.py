@@ -1,9 +1,9 @@
 """Converts counters of servers and clients to reports of mean times, which can be imported as
 results.
 
-The reports have no rates, because counters record neither the number of clients nor the time in
-which the calls were made. Calls that are counted without times are left out of the reports; `dfslab
-trace report` shows their numbers.
+A report contains no rates, because counters record neither the number of clients nor the period of
+the calls. Calls that are counted without times are left out of the reports; `dfslab trace report`
+shows their numbers.
 """
 
 from __future__ import annotations

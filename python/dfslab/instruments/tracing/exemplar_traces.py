@@ -50,11 +50,11 @@ class _Tree:
 
 
 def timelines(paths: Iterable[Path]) -> list[Timeline]:
-    """Returns for each service, and for each name of the service's root calls, the slowest
-    exemplar. The exemplars are sorted by descending duration, and at most MOST_CALLS are returned.
+    """Returns the slowest exemplar for each service and each name of a root call. The exemplars are
+    sorted by descending duration, and at most MOST_CALLS are returned.
 
-    The `cause` of an exemplar is the path of its parent in another process, because exemplars have
-    no trace id by which the parent itself could be found.
+    An exemplar has no trace id by which its parent in another process could be found. Therefore its
+    `cause` is the call path of this parent.
     """
     slowest: dict[tuple[str, str], _Tree] = {}
     for path in paths:

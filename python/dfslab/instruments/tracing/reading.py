@@ -14,10 +14,10 @@ from dfslab.spec.model import CheckedModel, InputError, build
 class CallSelection(CheckedModel):
     """Rules that select and rename the calls of a trace.
 
-    A rule is a pattern of step names ("read*"), or several terms that must all match:
-    "step=read*,service=datanode,host=node-?,kind=wait". Without `keep` rules, all calls are kept
-    that no `drop` rule matches. `steps` merges calls with several names into one step, by patterns
-    of names (for example the classes that implement a method).
+    A rule is a pattern of step names ("read*") or a list of terms, all of which must match:
+    "step=read*,service=datanode,host=node-?,kind=wait". A call is kept if it matches a `keep` rule
+    (or there is none) and matches no `drop` rule. `steps` merges calls whose names match a pattern
+    into one step, for example the implementations of a method.
     """
 
     keep: tuple[str, ...] = ()

@@ -32,8 +32,8 @@ MOST_CLIENTS, BACKLOG = 512, 256
 # Largest number of digits in the length of a message, and largest number of bytes in the line that
 # precedes a chunk.
 MOST_DIGITS, MOST_LINE_BYTES = 12, 1024
-# Names of this machine that a request may have in its Host header. A request with any other name is
-# refused, because a web page can reach the loopback address under its own name (DNS rebinding).
+# Names of this machine that a request may have in its Host header. Any other name is refused: by
+# DNS rebinding, a web page could send requests to the loopback address under its own host name.
 HOSTS = ("localhost", "127.0.0.1", "[::1]")
 SILENCE_S = 10.0
 NOTHING = ("holds no spans", "file is empty")

@@ -42,7 +42,8 @@ OF_TOKENS = {
 }
 _OF_SEVERAL = ("Max", "Min")
 _ROUNDED = ("ceiling", "floor")
-# For each logical operator, the operand value that decides the result without the other operand.
+# For each logical operator, the value of one operand that decides the result whatever the other
+# operand is.
 _DECIDES = {"and": False, "or": True}
 # For each comparison of SymPy: the comparison in the net's expressions, and whether the operands
 # are exchanged.
@@ -55,9 +56,8 @@ _COMPARED = {
 
 
 class Amounts:
-    """Evaluates a description's expressions for a net. The symbols in `opened` have a value for
-    each token, so they become reads of token fields.
-    """
+    """Evaluates a description's expressions for a net. The symbols in `opened` differ from token to
+    token, so they become reads of token fields."""
 
     def __init__(self, reader: TreeReader, opened: Iterable[Expr] = ()) -> None:
         self._reader = reader
@@ -89,10 +89,13 @@ class Amounts:
         return self._guard(sympify(condition))
 
     def by_misses(self, node: Either) -> Choice | None:
-        """Converts a node with a condition to a random choice between its branches, if the node's
-        data is partly in the servers' caches (TreeReader.by_misses). Returns None if the data is in
-        the caches completely or not at all, if the condition does not depend on cache misses, or if
-        it depends on symbols that tokens carry."""
+        """Converts a node with a condition on cache misses to a random choice between its branches
+        (TreeReader.by_misses).
+
+        Returns None if the servers' caches contain all or none of the node's data. Also returns
+        None if the condition does not depend on cache misses, or if it depends on symbols that
+        tokens carry.
+        """
         return None if self._depends(node.condition) else self._reader.by_misses(node)
 
     def _joined(self, condition: Expr) -> bool | Condition:
@@ -124,9 +127,8 @@ class Amounts:
         return round(number)
 
     def turns(self, expression: Expr, most: int) -> tuple[int | Expr, Amount]:
-        """Batches a count into at most `most` repetitions. Returns the number of repetitions, and
-        the part of the count that each repetition represents.
-        """
+        """Batches a count of repetitions into at most `most` batches. Returns the number of
+        batches, and the number of repetitions that each batch represents."""
         count = self.of(expression)
         if isinstance(count, Expr):
             batched = Min(most, Max(1, ceiling(count)))

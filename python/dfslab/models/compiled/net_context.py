@@ -26,11 +26,13 @@ class Context:
     """The context in which a node of an operation tree is compiled.
 
     `stack` has the role and instance of each call around the node. `scale` is the number of
-    executions of the node for each token. `calm` is the same number without the batch factor of the
-    innermost pipeline; it is used for overlapping work. `shifts` are token fields, such as loop
-    counters, that are added to the random number by which an instance is chosen. `key` is the token
-    field that distinguishes the branches of a fork. For each client, `pipelines` equal pipelines
-    run concurrently; `pipeline_index` numbers the pipelines of all clients.
+    executions of the node for each token. `calm` is this number without the batch factor of the
+    innermost pipeline; it is used for overlapping work.
+
+    `shifts` are token fields, such as loop counters. They are added to the random number that
+    selects an instance. `key` is the token field that distinguishes the branches of a fork. Each
+    client runs `pipelines` equal pipelines concurrently; `pipeline_index` numbers the pipelines of
+    all clients.
     """
 
     page: str
@@ -53,9 +55,8 @@ class Context:
         return self.stack[-1][0]
 
     def at(self, role: str, instance: Expr) -> Context:
-        """Returns the context of a node that another role executes without being called: the
-        innermost role and instance are replaced, and the length of `stack` does not change.
-        """
+        """Returns the context of a node that another role executes without a call. The innermost
+        role and instance are replaced, and the length of `stack` does not change."""
         return replace(self, stack=(*self.stack[:-1], (role, instance)))
 
 
@@ -100,9 +101,12 @@ class TreeCompiler(Protocol):
         then: EntryArcs,
         sent: EntryArcs | None = None,
     ) -> EntryArcs:
-        """Returns the entry that sends a message of `size` bytes from one context to another.
-        `between` is the number of times that the propagation delay is counted. `then` continues at
-        the receiver; `sent`, if given, continues at the sender."""
+        """Returns the entry that sends a message of `size` bytes from the context `sender` to
+        `receiver`.
+
+        The message waits `between` times the propagation delay of the network. `then` continues at
+        the receiver; `sent`, if given, continues at the sender.
+        """
 
     def fork(
         self,

@@ -1,6 +1,5 @@
-"""Builds the closed loop around the operation trees of a net: clients that run their operation
-streams one operation after another, and monitors.
-"""
+"""Builds a net as a closed loop around operation trees: each client runs the operations of its
+stream one after another. Adds monitors."""
 
 from __future__ import annotations
 
@@ -33,18 +32,19 @@ from dfslab.spec.steps.step_path import StepPath
 BEGINS = "operation begins"
 MOST_LOGGED = 1_000_000
 ENTERED = ("client", "index", "kind", "file", "size", "transfer", "offset", "owner", "phase")
-# Token fields that monitors may read when an operation begins.
+# Token fields that a monitor may read at the transition where an operation begins.
 ENTERING = tuple(map(other, ENTERED))
 
 
 @dataclass(frozen=True)
 class Watched:
-    """The monitors of a net: their definitions by name (`named`), and what each of them measures.
+    """The monitors of a net. `named` has their definitions by name; the other fields say what each
+    monitor measures.
 
-    `spans` has for each operation the monitor of its response time. `steps` has for each monitor of
-    a step's time the operation and the step. `idle` has for each station the monitor of its idle
-    servers. `ends` are the monitors that log completed operations. `laws` are the stations at which
-    the engine asserts the utilisation law.
+    `spans` has for each operation the monitor of its response time. `steps` maps each monitor of a
+    step's time to the operation and the step. `idle` has for each station the monitor of its idle
+    servers. `ends` are the monitors that log completed operations. `laws` are the stations for
+    which the engine checks the utilisation law.
     """
 
     named: Mapping[str, MonitorDefinition]
@@ -168,9 +168,8 @@ class NetJob:
             flow.transition("is due", "clients", ["trace"], [Arc("stream", {}, main("due"))])
 
     def _meaning(self, client: int, index: int) -> dict[str, float]:
-        """Returns the token fields that a replayed trace adds to an operation, from the operation's
-        classified call. Returns no fields if no trace is replayed.
-        """
+        """Returns the token fields by which a replayed trace describes one operation, from the
+        operation's classified call. Returns no fields if no trace is replayed."""
         if self.trace is None:
             return {}
         meaning = self.trace.of_clients[client, index]

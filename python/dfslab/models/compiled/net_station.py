@@ -1,10 +1,10 @@
 """Builds the queueing stations of a net. A station has a queue, servers, a start transition, and a
 return to the requester.
 
-All requests for one kind of resource wait in one queue place. A station stands for the nodes of one
-group. It takes the requests whose `node` belongs to it, first come first served at every node. A
-request carries its `demand` in seconds and a return address `back`, which routes the token after
-service.
+A station stands for one kind of resource on the nodes of one group. All requests for this kind of
+resource wait in one queue place, and a station takes those whose `node` belongs to its group. Every
+node serves its requests first come first served. A request carries its `demand` in seconds and a
+return address `back`, which routes the token after service.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ OUT, IN = "nic.out", "nic.in"
 
 @dataclass(frozen=True)
 class MessageTiming:
-    """The timing of one message in seconds: how long the sender's adapter (`held_out`) and the
-    receiver's adapter (`held_in`) are busy, and when the receiver's adapter starts.
+    """The timing of one message in seconds: `held_out` and `held_in` are the times for which the
+    network adapters of the sender and of the receiver are busy.
 
     The receiver's adapter starts `lead` seconds after the sender's adapter, so that both end with
     the last byte. As in models/tree/reader.py, adapters do not store and forward.
@@ -72,11 +72,11 @@ class Stations:
 
     @property
     def serving(self) -> list[DeclaredStation]:
-        """For each station whose service time is a demand, the place of idle servers and the place
-        of served tokens.
+        """For each station that serves tokens for the time of their demand: its place of idle
+        servers and its place of served tokens.
 
-        Resources that are held around other work are omitted, because no arc states their holding
-        time.
+        Resources that are held while other work runs are omitted, because no arc states how long
+        they are held.
         """
         locks = {lock.station for lock in self._locks.values()}
         return [
@@ -228,8 +228,8 @@ class Stations:
             arrived = {name: main(f"{name}_in") for name in ("node", "demand", "back")}
             arcs.append(Arc(flow.place(f"{IN} queue"), arrived, main("lead")))
             free = Arc(idle, {"node": main("node")})
-            # A token with the return address 0 ends at the sender's adapter: nothing waits until
-            # this adapter has sent the message. Only the server returns to its station.
+            # A token with the return address 0 ends here, because nothing waits until the sender's
+            # adapter has sent the message. Only the server returns to its station.
             answered = equal(main("back"), 0)
             flow.transition(f"leaves {station} [0]", PAGE, [served], [free], answered)
         alone = self._one_node if _is_hardware(station) else station.copies == 1

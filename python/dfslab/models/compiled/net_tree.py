@@ -5,8 +5,8 @@ instances), loop counters `n1…`, copy numbers `c1…`, and fork keys `k1…`. 
 context, then)` adds the places and transitions of a node to the net. It returns the node's entry, a
 function that returns the arcs by which tokens reach the node.
 
-If a role has several instances, an operation first uses a random one (`pick`). Each repetition of a
-loop, each copy of a `par` and each message between equal roles uses the next instance.
+If a role has several instances, an operation first uses a random instance (`pick`). Each further
+repetition of a loop, copy of a `par` or message to an equal role uses the next instance.
 """
 
 from __future__ import annotations
@@ -104,9 +104,11 @@ class Trees(Visitor[Standing, EntryArcs]):
         self._names: dict[str, int] = {}
 
     def compiled(self, node: Node, context: Context, then: EntryArcs) -> EntryArcs:
-        """Returns the entry of `node`, after which tokens continue with `then`. The time of a named
-        node is monitored as a step, unless the node is inside another named node or is overlapping
-        work."""
+        """Returns the entry of `node`, after which tokens continue with `then`.
+
+        A monitor measures the time of a named node as a step. Named nodes inside another named node
+        or inside overlapping work are not monitored.
+        """
         timed = node.name and not context.named and not context.overlapping
         if not timed or isinstance(node, Later):
             return self.visit(node, (context, then))
@@ -150,8 +152,7 @@ class Trees(Visitor[Standing, EntryArcs]):
 
     def receiver(self, role: str, context: Context) -> Expr:
         """Returns the number of the instance of `role` that receives a message. If the sender has
-        the same role, it is the instance after the sender, or the sender itself if there is only
-        one."""
+        the role `role` as well, the receiver is the next instance after the sender."""
         if role != context.role:
             return self.instance(role, context)
         total = self.placement.deployment.instances(role)
@@ -223,8 +224,8 @@ class Trees(Visitor[Standing, EntryArcs]):
         return lock.hold(resource.mode, instance, held)
 
     def call(self, node: Call, where: Standing) -> EntryArcs:
-        """Adds the request, the body at the receiver, and the response unless the call is one-way.
-        Returns the entry of the request."""
+        """Adds the request and the body at the receiver, and the response if the call is not
+        one-way. Returns the entry of the request."""
         context, then = where
         to = (node.role, self.receiver(node.role, context))
         inside = replace(context, stack=(*context.stack, to), called=True)
@@ -481,9 +482,8 @@ class Trees(Visitor[Standing, EntryArcs]):
 
     def later(self, node: Later, where: Standing) -> EntryArcs:
         """Adds a body that runs while the operation continues, such as write-back. Returns an entry
-        that starts both the body and the following step. If the data of a write-back stays in the
-        page cache during the run, nothing is added and the entry of the following step is
-        returned."""
+        that starts both the body and the following step. A write-back whose data stays in the page
+        cache during the run is left out: the entry of the following step is returned."""
         context, then = where
         share = self._written_back if writes_back(node) else 1.0
         if share == 0.0:

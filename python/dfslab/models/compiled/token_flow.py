@@ -1,7 +1,7 @@
 """Collects the places and transitions of a net through which tokens flow, and builds the net.
 
-A token is a row of named fields. An arc lists only the fields that it changes. Of the other fields,
-it copies only those that are read at the next place or later, so that rows stay short.
+A token is a row of named fields. An arc lists only the fields that it changes. An unchanged field
+is copied only if it is read at the next place or later, so that rows stay short.
 """
 
 from __future__ import annotations
@@ -65,14 +65,16 @@ def expressed(amount: Amount) -> Expr:
 
 
 def times(left: Amount, right: Amount) -> Amount:
-    """Returns the product of two amounts. If both are numbers, it is a number."""
+    """Returns the product of two amounts: a number if both amounts are numbers, otherwise an
+    expression."""
     if isinstance(left, Expr) or isinstance(right, Expr):
         return _folded(expressed(left) * expressed(right))
     return left * right
 
 
 def plus(left: Amount, right: Amount) -> Amount:
-    """Returns the sum of two amounts. If both are numbers, it is a number."""
+    """Returns the sum of two amounts: a number if both amounts are numbers, otherwise an
+    expression."""
     if isinstance(left, Expr) or isinstance(right, Expr):
         return _folded(expressed(left) + expressed(right))
     return left + right
@@ -83,20 +85,20 @@ def _folded(found: Expr) -> Amount:
 
 
 def after(row: Changes, changes: Changes) -> Changes:
-    """Returns the changes of `row`, then those of `changes`, as one mapping. Where an expression in
-    `changes` reads a field that `row` sets, it reads the new value."""
+    """Returns the changes of `row` followed by those of `changes`, as one mapping. An expression in
+    `changes` that reads a field that `row` sets reads the new value."""
     return {**row, **{name: reread(value, row) for name, value in changes.items()}}
 
 
 def reread(value: Expr, row: Changes) -> Expr:
-    """Returns the expression with each field that `row` has set replaced by the field's expression.
-    The result reads only the tokens that the transition takes.
-    """
+    """Returns `value` with each field that `row` sets replaced by the expression in `row`. The
+    result reads only the tokens that the transition takes."""
     return substituted(value, MAIN, row)
 
 
 def summed(first: Expr, *others: Expr) -> Expr:
-    """Returns the sum of expressions as written, without simplification, so that zeros remain."""
+    """Returns the sum of expressions as written. The sum is not simplified, so terms that are 0
+    remain."""
     return reduce(lambda one, other: Expr("add", one, other), others, first)
 
 
@@ -109,7 +111,8 @@ def numbered(key: str, count: int, *at: Expr) -> Expr:
 
 @dataclass
 class _Step:
-    """A transition of the net. The fields of its tokens are chosen only when the net is built."""
+    """A transition of the net. The fields of its input and output tokens are selected when the net
+    is built."""
 
     name: str
     page: str
@@ -118,9 +121,8 @@ class _Step:
     guard: Condition | None
 
     def reads(self, expressions: Iterable[Expr]) -> dict[str, set[str]]:
-        """Returns for each input place, by name, the fields of its token that the expressions
-        read.
-        """
+        """Returns for each input place, by name, the fields of its token that `expressions`
+        read."""
         places = {variable: place for place, variable in self.inputs}
         found: dict[str, set[str]] = {}
         for expression in expressions:
@@ -189,14 +191,12 @@ class TokenFlow:
         return net
 
     def _needed(self, watched: Mapping[str, Sequence[Expr]]) -> dict[str, list[str]]:
-        """Returns for each place, by name, the necessary fields of its tokens. These are read at
-        the place, or copied to a place where they are read.
-        """
+        """Returns for each place, by name, the fields that its tokens need. A field is needed if it
+        is read at the place, or copied to a place that needs it."""
         needed: dict[str, set[str]] = {name: set() for name in self._places}
-        # For each transition, how many necessary fields each of its output places had when the
-        # transition was last examined. The sets of necessary fields only grow. If none of these
-        # numbers has changed, the sets are unchanged, and the transition need not be examined
-        # again.
+        # For each transition, the number of needed fields of each of its output places when the
+        # transition was last examined. The sets of needed fields only grow. If these numbers are
+        # unchanged, the sets are unchanged, and the transition is not examined again.
         examined: dict[str, list[int]] = {}
         changed = True
         while changed:

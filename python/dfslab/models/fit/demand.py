@@ -38,7 +38,7 @@ UNCALIBRATED_FREEDOM = 10
 NOT_CALIBRATED = "not calibrated: nothing was measured"
 # Largest allowed natural logarithm of an interval's bound: exp(300) is still a finite JSON number.
 LARGEST_LOG = 300.0
-# Changes of a constant for numerical derivatives. For an interval, the constant is multiplied or
+# Steps of a constant for numerical derivatives. For an interval, the constant is multiplied or
 # divided by INTERVAL_STEP. For the Jacobian of the fit, FIT_STEP is added to the constant's natural
 # logarithm.
 INTERVAL_STEP, FIT_STEP = 1.05, 1e-3
@@ -102,8 +102,7 @@ class Calibration:
     def parameter_variance(self, situation: Situation) -> float:
         """Returns the variance of the log rate of one configuration (`situation`) that is due to
         the uncertainty of the constants."""
-        # A constant that occurs in this configuration, but in none of the fitted ones, has its
-        # prior value.
+        # A constant that occurs in this configuration but in no fitted one has its prior value.
         known = {**situation.constants, **self.values}
         moved = [{**known, one.key: one.value * INTERVAL_STEP} for one in self.constants]
         base, *others = np.log(situation.predict_many([known, *moved]).rate_per_s)
@@ -147,9 +146,9 @@ class Calibration:
         return float(np.exp(min(quantile * np.sqrt(variance), LARGEST_LOG)))
 
     def _hardware_variance(self, situation: Situation) -> float:
-        """Returns the variance of the log rate that uncertain hardware causes. It is 0 after a
-        calibration, because the residuals of the fit already include the effect of hardware that
-        deviates from its description."""
+        """Returns the variance of the log rate that is due to uncertain hardware rates. It is 0
+        after a calibration. The residuals of the fit then already include the differences between
+        the hardware and its description."""
         if self.is_measured:
             return 0.0
         return hardware_variance(situation, {**situation.constants, **self.values})
@@ -232,10 +231,13 @@ class _Prior:
 
 
 def _prior(situations: Sequence[Situation], key: str, default: float) -> _Prior:
-    """Returns the prior of one constant, which is the same for all fitted configurations. If
-    clients' machines have different profiles, the prior's mean is the mean over the configurations,
-    and its variance is the mean variance plus the variance between the configurations. `default` is
-    the value in the description, which is used for machines whose profile lacks the constant."""
+    """Returns the prior of one constant for all fitted configurations together.
+
+    The machines of the clients may have different profiles, so the configurations may have
+    different priors. The mean is then the mean over the configurations. The variance is their mean
+    variance plus the variance between their means. For machines whose profile lacks the constant,
+    the description's value `default` is used.
+    """
     logs = np.log([one.measured.get(key, default) for one in situations])
     variances = np.array([one.spread(key) ** 2 for one in situations])
     # The means are computed from differences to the first value, so that the mean of equal values
@@ -302,9 +304,7 @@ def _jacobian(
 
 def _residuals(one: Observation, sets: Sequence[Mapping[str, float]]) -> Floats:
     """Returns the weighted log residuals of one observation. The array has one row for each set of
-    constants. The first value of a row is the residual of the rate, and the further values are the
-    residuals of the times of steps.
-    """
+    constants. A row has the residual of the rate, followed by the residuals of the step times."""
     prediction = one.situation.predict_many(sets)
     parts = [np.log(prediction.rate_per_s / one.rate_per_s) / RATE_SD]
     for key, measured in one.steps.items():
@@ -360,9 +360,8 @@ def _pooled(errors: Mapping[str, Sequence[float]], parameters: float) -> float:
 
 def shrunk_sd(errors: Mapping[str, Sequence[float]], parameters: float) -> dict[str, float]:
     """Returns the residual standard deviation of the log rate for each operation. The key "*" has
-    the standard deviation over all operations, and the others are shrunk towards it. `parameters`
-    is the number of fitted parameters.
-    """
+    the standard deviation over all operations, towards which the others are shrunk. `parameters` is
+    the number of fitted parameters."""
     pooled = max(_pooled(errors, parameters), LEAST_POOLED_SD)
     total = sum(len(group) for group in errors.values())
     sds = {"*": pooled}

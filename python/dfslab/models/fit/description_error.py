@@ -1,9 +1,9 @@
-"""The error of rates that are predicted from a description without any calibration. Only the error
-that the uncertain constants of the description do not explain is counted.
+"""The error of rates that are predicted from a description without any calibration. The part of the
+error that the uncertain constants of the description explain is not counted.
 
-The standard deviations of ln(predicted / measured) were estimated from the 102 points of the blind
-campaigns of seeds 7 and 27, before constants were fitted to the same points. They were regularised
-towards the standard deviation of all points (verification/blind/repeated/spread.py).
+The standard deviations of ln(predicted / measured) come from 102 configurations that were predicted
+before they were measured (the blind campaigns of seeds 7 and 27). Each was regularised towards the
+standard deviation of all configurations (verification/blind/repeated/spread.py).
 """
 
 from __future__ import annotations
@@ -38,6 +38,6 @@ def size_class(situation: DescribedWork) -> str:
 
 
 def description_sd(situation: DescribedWork) -> float:
-    """Returns the standard deviation of ln(predicted / measured) of a configuration's rate, as far
-    as the priors of the constants do not explain it."""
+    """Returns the part of the standard deviation of ln(predicted / measured) of a configuration's
+    rate that the priors of the constants do not explain."""
     return {NAMES: NAMES_SD, SMALL: SMALL_SD, LARGE: LARGE_SD}[size_class(situation)]

@@ -1,12 +1,12 @@
-"""Fits candidate laws (formulas) of response time against the number of clients, and finds the
-number of clients at which a run would distinguish the laws best.
+"""Fits candidate laws (formulas) of response time against the number of clients. Finds the number
+of clients at which a further run would distinguish the laws best.
 
 Wu 2013 concludes from R2 > 0.99 of k x ln x that the response time follows this law. Over 10 to 99
-clients a power law or a straight line fits as well (errata W3). Here every law is fitted by
-relative errors and weighted by AICc, and the result names the number of clients at which the best
-two laws differ most. The weights account for differences between repeated runs: the variance of the
-error of a mean response time is the sum of the between-run variance of that mean and the variance
-of the law's own errors, which is estimated by maximum likelihood.
+clients, a power law or a straight line fits as well (errata W3). Here every law is fitted by
+relative errors and weighted by AICc.
+
+The variance of the error of a mean response time has two parts: the between-run variance of the
+mean, and the variance of the law's own errors. The second part is estimated by maximum likelihood.
 """
 
 from __future__ import annotations
@@ -98,13 +98,13 @@ def fit(
     log_sd: Sequence[float] = (),
     runs: int = 0,
 ) -> list[FittedLaw]:
-    """Fits every law to measured response times and returns the fits, best first. Laws with too
-    many parameters for AICc are omitted. At least 4 numbers of clients are needed. For the law k x
-    ln x, at least 4 of the numbers must be above 1.
+    """Fits every law to measured response times in seconds, and returns the fits, best first. Laws
+    with too many parameters for AICc are omitted. At least 4 numbers of clients are needed. For the
+    law k x ln x, at least 4 of the numbers must be above 1.
 
-    `log_sd` has the standard error of the natural logarithm of each response time, from repeated
-    runs. If it is empty, response times are taken as exact. `runs` is the number of all runs; 0
-    means one run for each response time.
+    `log_sd` has the standard error of the natural logarithm of each response time, estimated from
+    repeated runs. If it is empty, the response times count as exact. `runs` is the number of all
+    runs; 0 means one run for each response time.
     """
     x, y = np.asarray(clients, float), np.asarray(response_s, float)
     errors = np.asarray(log_sd, float) if len(log_sd) else np.zeros_like(x)
@@ -141,8 +141,7 @@ def _has_aicc(name: str, clients: Floats) -> bool:
 
 def _fit(name: str, x: Floats, y: Floats, known: Floats, repeated: int) -> FittedLaw:
     """Fits one law to mean response times `y` in seconds at `x` clients. `known` has the variances
-    of the relative errors of the means. `repeated` is the number of runs minus that of the
-    means."""
+    of the relative errors of the means. `repeated` is (number of runs) - (number of means)."""
     law, count = LAWS[name]
     used = _used(name, x)
     x, y, known = x[used], y[used], known[used]
@@ -154,8 +153,8 @@ def _fit(name: str, x: Floats, y: Floats, known: Floats, repeated: int) -> Fitte
     k, n = count + 1, len(x)
     own = _own_variance(relative, known)
     # AICc corrects for a variance that is estimated from few residuals. Repeated runs improve the
-    # estimate of the between-run part of the variance, so they count as further residuals in
-    # proportion to this part.
+    # estimate of its between-run part. So repetitions count as further residuals, multiplied by the
+    # share of this part in the variance.
     points = n + repeated * float((known / (known + own)).mean())
     aicc = _deviance(relative, known + own) + 2 * k + 2 * k * (k + 1) / (points - k - 1)
     r2 = 1 - sse / float(((y - y.mean()) ** 2).sum())

@@ -1,18 +1,17 @@
 """Fits the functions f1 to f7 of Wu 2013, which give the time of each measured step from the
-paper's parameters.
+paper's parameters. Wu 2013 leaves these functions to experiments.
 
-Wu 2013 leaves these functions to experiments. Here, a step's time is a sum of terms with
-coefficients >= 0: a constant, round trips (Dp9), bytes over the slowest adapter (Dp7, Dp8) and
-disk, blocks after the first (Dap1, Dap2), and concurrent clients (Dp4). The last block has a
-separate term: a write returns once its client has buffered the block, and the close waits for it.
-Steps without file data in the operation tree have no byte terms.
+Here, a step's time is a sum of terms with coefficients >= 0: a constant, round trips (Dp9), bytes
+over the slowest adapter (Dp7, Dp8) and disk, blocks after the first (Dap1, Dap2), and concurrent
+clients (Dp4). The last block has a separate term: a write returns once its client has buffered the
+block, and the close waits for the block. Steps without file data in the operation tree have no byte
+terms. If each crossing of the network needs processor time, this time is one more term. A whole
+operation is the sum of its steps, as in equations (1) and (6) of Wu 2013.
 
-Network waits of the steps that the tree names are computed, not fitted. A fit on deployments with
-two short latencies would include other differences between these deployments, and could not be
-extrapolated to a long latency. Extra work of a client's first operation is not fitted, because its
-effect cannot be separated from that of the bytes of all clients. If the deployment declares that
-each crossing of its network needs processor time, this time is one more term. A whole operation is
-the sum of its steps, as in equations (1) and (6) of Wu 2013.
+Network waits of the steps that the tree names are computed, not fitted. Fitted to two short
+latencies, they would absorb other differences between the deployments, and could not be
+extrapolated to a long latency. Extra work of a client's first operation is not fitted, because the
+bytes of all clients have the same effect.
 
 Log ratios are fitted, so small and large files have equal weight, and a factor of 2 up or down is
 the same error. Intervals come from the residuals and from resampled configurations. Residuals are
@@ -55,15 +54,16 @@ class TermCoefficient:
 
 @dataclass(frozen=True)
 class StepFunction:
-    """The fitted time of one step. `relative_sd` is the relative standard deviation of the
-    residuals; `points` is the number of configurations.
+    """The fitted time of one step.
 
-    `crossed` is true if network waits are computed from the tree, and `waits` is true if any
-    network wait is longer than 0. `resampled` has the coefficients in the shape (resamples, terms).
-    `outer` has the coefficients of the operation's outermost steps, from which queueing at the
-    server is computed; if it is empty, an operation queues behind all clients. `calls` are the
-    inner calls that a self time excludes. An operation that is the sum of its `parts` has no
-    coefficients.
+    `points`: number of configurations. `relative_sd`: relative standard deviation of the residuals.
+    `crossed`: whether network waits are computed from the tree. `waits`: whether any network wait
+    is longer than 0. `resampled`: coefficients of shape (resamples, terms). `calls`: the inner
+    calls whose time a self time excludes.
+
+    `outer`: coefficients of the operation's outermost steps, from which queueing at the server is
+    computed; if it is empty, an operation queues behind all clients. An operation that is the sum
+    of its `parts` has no coefficients.
     """
 
     operation: str
@@ -85,9 +85,8 @@ class StepFunction:
         return self.time_at_s(TermValues(scenario, self.operation))
 
     def time_at_s(self, at: TermValues) -> tuple[float, float, float]:
-        """Returns (time, low, high) in seconds, like `time_s`, for prepared term values that the
-        functions of one operation may share.
-        """
+        """Returns (time, low, high) in seconds, as `time_s` does, from term values that are already
+        computed. The functions of one operation may share these values."""
         time, others = self.seconds(at)
         logs = np.log(np.maximum(others, 1e-12))
         sd = np.hypot(self.relative_sd, logs.std() if len(logs) else 0.0)
@@ -96,9 +95,8 @@ class StepFunction:
         return time, time / factor, time * factor
 
     def seconds(self, at: TermValues) -> tuple[float, np.ndarray]:
-        """Returns the time in seconds, and the times in seconds by the coefficients of every
-        resample.
-        """
+        """Returns (time in seconds, array of times). The array has the time by the coefficients of
+        each resample."""
         if self.parts:
             each = [part.seconds(at) for part in self.parts]
             return sum(time for time, _ in each), np.sum([others for _, others in each], axis=0)
@@ -162,9 +160,9 @@ def fit(
     """Returns the fitted functions of all steps that were measured at FEWEST_POINTS configurations
     or more. Raises RunFailed if there is no such step.
 
-    `only` lists the allowed terms. With the term "1" alone, a function is the mean time. With the
-    terms "1" and "clients met", a function is a fit of Amdahl's law, in which an operation queues
-    behind all clients.
+    `only` lists the terms of TERMS that may be used. With the term "1" alone, each function is the
+    mean time. With "1" and "clients met", each function is a fit of Amdahl's law, in which an
+    operation queues behind all clients.
     """
     samples: dict[str, dict[str, dict[str, list[float]]]] = {}
     scenarios: dict[str, Scenario] = {}
@@ -243,9 +241,8 @@ class _Fit:
         return [step for step in self._steps if StepPath.read(step).is_outermost and step != WHOLE]
 
     def _solve_outer(self, outer: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Returns the coefficients of each of the outermost steps, or of the whole operation if it
-        has no steps. `outer` holds the coefficients of the previous iteration.
-        """
+        """Returns the coefficients of each outermost step, or of the whole operation if it has no
+        steps. `outer` has the result of the previous iteration."""
         return {step: _solved(*self._samples(step, outer)[:3]) for step in self._outer() or [WHOLE]}
 
     def _samples(self, step: str, outer: Mapping[str, np.ndarray]) -> _Samples:
@@ -278,9 +275,12 @@ class _Fit:
 
 
 def _sureness(logs: Sequence[np.ndarray]) -> np.ndarray:
-    """Returns the inverse variances of means as weights, normalised to a mean of 1. `logs` holds
-    for each mean the logarithms of its times. For a mean of a single time, the mean variance of the
-    other means is used. If every mean is of a single time, all weights are 1."""
+    """Returns the inverse variance of each mean as its weight, normalised to a mean of 1. `logs`
+    has, for each mean, the logarithms of the times that were averaged.
+
+    A mean of a single time gets the average variance of the other means. If every mean is of a
+    single time, all weights are 1.
+    """
     variances = np.array([one.var(ddof=1) / len(one) if len(one) > 1 else np.nan for one in logs])
     if np.isnan(variances).all():
         return np.ones(len(logs))

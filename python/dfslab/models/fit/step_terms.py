@@ -25,8 +25,8 @@ TERMS |= {"clients met": "s", "clients met * bytes / adapter rate": ""}
 TERMS |= {"clients met * bytes of the last block / adapter rate": ""}
 TERMS |= {"clients met * crossings": "s"}
 SERVER, ADAPTER, LAST_BLOCK, CROSSINGS = range(len(TERMS) - 4, len(TERMS))
-# For each resource where clients queue (the server, then the adapter): the indices of its terms in
-# TERMS.
+# The terms of each resource where clients queue, as indices in TERMS. The first tuple is for the
+# server, the second for the adapter.
 MET = ((SERVER, CROSSINGS), (ADAPTER, LAST_BLOCK))
 # A rate in bytes/s that is so high that its service time is negligible.
 UNLIMITED = 1e15
@@ -78,14 +78,13 @@ class TermValues:
 
     def met(self, outer: Mapping[str, np.ndarray]) -> np.ndarray:
         """Returns the term values in which the number of clients is replaced by the mean queue
-        length at the arrival of an operation. The arriving operation counts as part of the queue.
+        length that an arriving operation finds, itself included.
 
-        `outer` has the coefficients of the operation's outermost steps. If it is empty, or if the
-        terms on clients are not used, the term values are returned unchanged. The queue lengths are
-        those of a closed network with two stations that all clients share, a server and an adapter,
-        solved by MVA. Time elsewhere, such as waiting for the network, is think time. Processor
-        time that network crossings need counts as time of the server, because all nodes share the
-        processors.
+        `outer` has the coefficients of the operation's outermost steps. If it is empty, or if no
+        term on clients is used, the term values are returned unchanged. The queue lengths are
+        computed by MVA of a closed network. Its two stations, a server and an adapter, are shared
+        by all clients. Time elsewhere, such as waiting for the network, is think time. All nodes
+        share the processors, so processor time for network crossings counts as time of the server.
         """
         count = self.terms[SERVER]
         if not count or not outer:
@@ -149,10 +148,10 @@ def _adapter_rate(situation: Situation) -> float:
 def waited_s(scenario: Scenario, operation: str, step: str, calls: Sequence[str] = ()) -> float:
     """Returns the network wait of a step in seconds, from the operation tree.
 
-    The wait is the step's time with the network's latency minus its time without latency, if all
-    work and all disks take no time. The wait includes propagation and slow start: a new
-    connection's window doubles until it holds the data or the bandwidth-delay product. It is 0 for
-    a step that the tree does not name. `calls` are inner calls, whose waits are subtracted.
+    The wait is (time of the step with the network's latency) - (time without latency), where all
+    work and all disks take no time. It includes propagation and slow start: a new connection's
+    window doubles until it holds the data or the bandwidth-delay product. It is 0 for a step that
+    the tree does not name. `calls` are inner calls, whose waits are subtracted.
     """
     return _waited_s(_waits(scenario, operation), step, calls)
 
@@ -164,9 +163,8 @@ def _waited_s(waits: Mapping[str, float], step: str, calls: Sequence[str] = ()) 
 
 
 def _without_rest(step: str) -> str:
-    """Returns the text of a step's path. If `step` names the self time of another step, returns the
-    text of that step's path.
-    """
+    """Returns the text of a step's path. The name of a self time is the path of its step with an
+    additional last part, which is removed."""
     path = StepPath.read(step)
     named = path.parent if path.names[-1] == REST else None
     return str(named or path)
@@ -212,8 +210,8 @@ def _idle(
     take no time.
 
     `burst_bytes` are the bytes that an adapter passes without delay, and `latency_s` is the
-    network's one-way latency. If the latency is above 0, the rate of an adapter is taken as at
-    least `burst_bytes` per round-trip time.
+    network's one-way latency. If the latency is above 0, the assumed rate of an adapter is at least
+    `burst_bytes` per round-trip time.
     """
     values = {**situation.environment, **dict.fromkeys(situation.constants, 0.0)}
     for key in values:

@@ -1,5 +1,5 @@
-"""Encodes configurations for regressions: one column for each numeric factor, and one for each
-level of a factor whose levels are names.
+"""Encodes configurations for regressions. A numeric factor has one column. A factor whose levels
+are names has one column for each level except the first.
 
 The factors are those that the scenario's experimental design declares. Without a design, each key
 that varies is a factor.
@@ -65,7 +65,8 @@ class Encoding:
         return np.array([sign for _, _, sign, _ in self._columns], dtype=int)
 
     def is_log(self, index: int) -> bool:
-        """Returns whether the column of factor `index` holds logarithms."""
+        """Returns whether the column of numeric factor `index` contains logarithms of the factor's
+        values."""
         numbers = self.factors[index].numbers
         return self.scale == "log" and numbers is not None and min(numbers) > 0
 
@@ -129,19 +130,21 @@ def layout_key(point: Point) -> str:
 
 
 def size_bytes(situation: Situation) -> float:
-    """Returns the size of a file in bytes, by which learning methods multiply rates in operations
-    per second. The product is a throughput only if every operation moves a whole file; in a
-    workload with deletions, it is larger than the throughput. For empty files the returned size is
-    1."""
+    """Returns the size of a file in bytes; 1 for an empty file. Learning methods predict
+    (operations per second) * (this size).
+
+    The product is the throughput only if every operation moves a whole file. With deletions in the
+    workload, it is larger than the throughput.
+    """
     return situation.environment["file_size"] or 1.0
 
 
 def line_rate(situation: Situation) -> float:
     """Returns the upper bound in operations per second that network adapters and disks allow.
 
-    The bound is infinite if clients may serve the workload from their caches: without direct
-    access, cold caches, fsync and forced writes. It is also infinite if the operations take no
-    hardware time.
+    The bound is infinite if clients may serve the workload from their caches, that is, with none
+    of: direct access, cold caches, fsync, forced writes. It is also infinite if the operations take
+    no hardware time.
     """
     environment = situation.environment
     if not any(environment[key] for key in ("direct", "cold", "fsync", "forced")):

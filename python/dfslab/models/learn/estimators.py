@@ -1,9 +1,9 @@
-"""Regressions with scikit-learn's interface: the linear one of Kumar 2018, the grey box, and
-competitors.
+"""Regressions with scikit-learn's interface: the linear regression of Kumar 2018, the grey box, and
+competing methods. The grey box corrects the predictions of a performance model by regression.
 
-X has shape (rows, columns of an Encoding). The grey box takes two more columns before these: the
-natural logarithm of the sequence model's rate in bytes per second, and that of the line rate
-(infinite if unbounded).
+X has shape (rows, columns of an Encoding). For the grey box, two columns precede these: the natural
+logarithms of the sequence model's rate and of the line rate in bytes per second. The line rate is
+infinite if it is unbounded.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ SHARES = (0.0, 0.5, 1.0)
 INNER_FOLDS = 5
 # Threshold of Huber's loss in standard deviations: larger residuals count linearly, not squared.
 HUBER = 1.345
-# The threshold is multiplied by the standard deviation of the residuals (natural logarithms), but
-# at least by this value, because the residuals of a perfect fit are 0.
+# Smallest standard deviation of the residuals (natural logarithms) by which the threshold HUBER is
+# multiplied. It is needed because the residuals of a perfect fit are 0.
 LEAST_SD = 1e-3
 REWEIGHTED = 5
 LIKELIHOOD_STEPS = 60
@@ -128,10 +128,10 @@ class GreyBox(RegressorMixin, BaseEstimator):
     """The grey-box regression: log rate = min(sequence model's log rate + learnt residual, log line
     rate).
 
-    The residual is a hierarchical ridge regression, shrunk towards 0: a level and slopes common to
-    all rows, plus a level and slopes for each cell (a combination of the values of the `cells`
-    columns). It uses Huber's loss (Huber 1964). Gradient boosting then fits the remaining residual.
-    Ridge strength and the boosting's share are chosen by cross-validation over `groups`.
+    The residual is learnt by a hierarchical ridge regression with Huber's loss (Huber 1964), shrunk
+    towards 0. It has a level and slopes common to all rows, plus a level and slopes for each cell
+    (combination of values of the columns `cells`). Gradient boosting then fits the remaining
+    residual. Ridge strength and the boosting's share are chosen by cross-validation over `groups`.
 
     `signs` has each column's known direction (1, -1, or 0 if unknown). If the direction of a column
     is known, predictions are monotone in the column. `left_` has the cross-validated residuals, one
@@ -250,10 +250,11 @@ class GreyBox(RegressorMixin, BaseEstimator):
 
 
 def clipped(left: Floats) -> Floats:
-    """Returns the residuals clipped at 3 robust standard deviations.
+    """Returns the residuals clipped at CLIPPED (3) robust standard deviations, so that outliers
+    have little effect on the boosting.
 
-    A loss by absolute errors would also resist outliers. However, it would set leaves to medians,
-    and predictions would then no longer be monotone.
+    A loss of absolute errors would also resist outliers. However, this loss sets the leaves of a
+    tree to medians, so predictions would no longer be monotone.
     """
     limit = CLIPPED * SD_OF_MAD * float(np.median(np.abs(left)))
     shortened: Floats = np.clip(left, -limit, limit)

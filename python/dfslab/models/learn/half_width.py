@@ -24,10 +24,9 @@ DRAWS = 200
 
 @dataclass(frozen=True)
 class HalfWidths:
-    """The values from which half-widths follow: the mean absolute error of each cell, shrunk
-    towards that of all rows (`mean`), and the quantile of the ratios of errors to the cells' mean
-    errors.
-    """
+    """The values from which half-widths follow: the mean absolute error of each cell, the mean
+    absolute error of all rows (`mean`) towards which the former is shrunk, and the quantile of the
+    ratios (error of a row) / (mean error of its cell)."""
 
     of_cell: dict[Hashable, float]
     mean: float
@@ -43,12 +42,12 @@ class HalfWidths:
 def half_widths(
     errors: np.ndarray, cells: Sequence[Hashable], groups: np.ndarray, confidence: float, seed: int
 ) -> HalfWidths:
-    """Returns the values from which half-widths follow. The intervals are to cover a share
-    `confidence` of the rows of a new group.
+    """Returns the values from which half-widths follow. An interval is to cover a row of a group
+    without training rows with the probability `confidence`.
 
     `errors`, `cells` and `groups` have one entry for each row: its residual, its cell and its
-    group. With fewer than nine groups a 90 % quantile cannot be estimated, so the largest ratio is
-    used.
+    group. Fewer than nine groups do not determine a 90 % quantile, so the largest ratio is used
+    instead.
     """
     sizes = np.abs(errors)
     mean = float(sizes.mean())

@@ -2,8 +2,8 @@
 
 This is the first model of Kumar 2018 (sections 3.5 and 5), which has one column of coefficients for
 each operation (Table 5). The model leaves out the tuning options of the file system and the block
-size. The paper's second model has these parameters, but is not linear, and the paper only ranks its
-parameters.
+size. These parameters are in the paper's second model, which is not linear; the paper only ranks
+them.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@ the capacity, M/G/1 if it is below, and simulation if it is close to the capacit
 
 `capacity_per_s` (q) is the service rate, `peak_per_s` (p) the arrival rate during `length_s` (T, in
 seconds). In the fluid model, a request that arrives t seconds into the peak waits (p - q) t / q.
-The mean wait is T (p - q) / (2 q), as in Wu 2013. Quantile a is T (p - q) a / q, so the last wait
-is twice the mean.
+The mean wait is T (p - q) / (2 q), as in Wu 2013. The quantile at probability a is T (p - q) a / q,
+so the longest wait is twice the mean.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Literal
 
 import numpy as np
 
-# Loads (arrival rate / capacity). A peak with a load between CALM and SATURATED is simulated. The
-# error is at most 5 % for the fluid model above SATURATED, and at most 5 % for steady-state
-# queueing below CALM.
+# Loads (arrival rate / capacity) that separate the three models. The fluid model is used above
+# SATURATED and steady-state queueing below CALM, each with an error of at most 5 %. A peak with a
+# load between them is simulated.
 SATURATED, CALM = 1.1, 0.9
 FEWEST_REPLICATIONS, REPLICATIONS = 20, 200
 MEAN = 0.5
@@ -43,9 +43,8 @@ class Waiting:
 def fluid_wait_s(
     peak_per_s: float, capacity_per_s: float, length_s: float, quantile: float = MEAN
 ) -> float:
-    """Returns the wait in seconds of a peak's requests at a quantile, by the fluid model. It is
-    never negative. The median (1/2) equals the mean.
-    """
+    """Returns a quantile of the waits of a peak's requests in seconds, by the fluid model. The
+    result is 0 if the load is below the capacity. The median (1/2) equals the mean."""
     return max(0.0, quantile * length_s * (peak_per_s - capacity_per_s) / capacity_per_s)
 
 
@@ -60,10 +59,10 @@ def largest_peak_per_s(
     """Returns the largest arrival rate per second of a peak at which a share `quantile` of the
     requests is answered within `bound_s` seconds.
 
-    Wu 2013, equation (12), is the case of quantile 1/2 and no service time: 2 q (B - C) / T + q,
-    where q is the capacity per second, B the bound, C the network time and T the length of the
-    peak, all in seconds. `service_s` is the service time of a request at one server. If the network
-    and the service alone take longer than the bound, the result is below `capacity_per_s`.
+    Wu 2013, equation (12), is the case of quantile 1/2 and no service time: 2 q (B - C) / T + q.
+    There q is the capacity per second, B the bound, C the network time and T the length of the
+    peak, all in seconds. `service_s` is the service time of a request at one server. If network and
+    service together take longer than the bound, the result is below `capacity_per_s`.
     """
     slack_s = bound_s - network_s - service_s
     return max(0.0, capacity_per_s + capacity_per_s * slack_s / (quantile * length_s))
@@ -159,8 +158,8 @@ def simulated(
     """Simulates the waits of a peak's requests by Lindley's recursion, with Poisson arrivals and
     exponential service. Requests arrive at `base_per_s` before the peak.
 
-    A peak with more requests is simulated in fewer replications, so that about MOST_SIMULATED
-    requests are simulated, but in at least FEWEST_REPLICATIONS.
+    The longer the peak, the fewer replications are run, so that about MOST_SIMULATED requests are
+    simulated in all. At least FEWEST_REPLICATIONS are run.
     """
     random = np.random.default_rng(seed)
     count = max(1, round(peak_per_s * length_s))

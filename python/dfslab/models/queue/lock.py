@@ -23,9 +23,11 @@ from dfslab.models.tree.placement import SHARED, Station
 
 
 def shared_cost(exclusive_visits: float, shared_visits: float) -> float:
-    """Returns for how many seconds, from 0 to 1, one second of shared holding occupies the lock. It
-    follows from the numbers of exclusive and shared visits per operation, and is 0 if either number
-    is 0."""
+    """Returns the seconds for which one second of shared holding occupies the lock, from 0 to 1.
+
+    The result follows from the numbers of exclusive and of shared visits per operation. It is 0 if
+    either number is 0.
+    """
     if not exclusive_visits or not shared_visits:
         return 0.0
     share = exclusive_visits / (exclusive_visits + shared_visits)
@@ -33,9 +35,8 @@ def shared_cost(exclusive_visits: float, shared_visits: float) -> float:
 
 
 def capacity_per_s(exclusive_share: float, exclusive_hold_s: float, shared_hold_s: float) -> float:
-    """Returns the number of requests per second that a FIFO lock can serve. `exclusive_share` of
-    the requests are exclusive. The result is infinite if none is.
-    """
+    """Returns the number of requests per second that a FIFO lock can serve. `exclusive_share` is
+    the proportion of exclusive requests; the result is infinite if it is 0."""
     cost = shared_cost(exclusive_share, 1.0 - exclusive_share)
     demand_s = exclusive_share * exclusive_hold_s + cost * (1.0 - exclusive_share) * shared_hold_s
     return 1.0 / demand_s if demand_s else math.inf
@@ -49,9 +50,8 @@ def alone(station: Station) -> Station:
 
 
 class Locks:
-    """The locks that a mix of operations uses. The class converts the shared demands of each lock
-    to exclusive demands, and adds them to the lock's exclusive demand.
-    """
+    """The locks that a mix of operations uses. For each lock, the shared demand is converted to an
+    equivalent exclusive demand, and added to the exclusive demand."""
 
     def __init__(self, visits: Mapping[Station, float]) -> None:
         shared = {station: visited for station, visited in visits.items() if station.kind == SHARED}
@@ -61,9 +61,8 @@ class Locks:
         }
 
     def merged(self, demands: Mapping[Station, float]) -> dict[Station, float]:
-        """Returns the demands in seconds at each station. A lock's shared demand is converted to
-        effective exclusive demand and added to its exclusive one.
-        """
+        """Returns the demands in seconds at each station. For each lock, the shared demand is
+        converted to an equivalent exclusive demand, and added to the exclusive demand."""
         merged: dict[Station, float] = {}
         for station, demand in demands.items():
             cost = self._cost.get(station, 0.0) if station.kind == SHARED else 1.0

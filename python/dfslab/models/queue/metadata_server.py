@@ -2,11 +2,11 @@
 size of a burst of requests.
 
 The memory per file and block is taken from published figures of each system. The capacity follows
-from the file system's description: it is that of the bottleneck among processors, lock and threads.
-The largest burst that the server absorbs is computed by models/queue/burst.py. The three limits
-follow Wu 2013, section 4.2, with its misprints corrected. Several metadata servers are modelled as
-one server with the memory and the capacity of all of them, as in section 4.3 of Wu 2013. This
-assumes that the servers share names and requests evenly.
+from the file system's description, and is the smallest of the capacities of processors, lock and
+threads. The largest burst that the server absorbs is computed by models/queue/burst.py. The three
+limits follow Wu 2013, section 4.2, with its misprints corrected. Several metadata servers are
+modelled as one server with the memory and the capacity of all of them, as in section 4.3 of Wu
+2013. This assumes that the servers share names and requests evenly.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from dfslab.spec.systems.memory import blocks_of
 
 BURSTS_S = (1.0, 10.0, 60.0)
 QUANTILES = {"mean": 0.5, "p95": 0.95, "p99": 0.99, "all": 1.0}
-# Share of the capacity that is assumed to be in use outside bursts. The time to drain a queue after
-# a burst depends on it.
+# Share of the capacity that is assumed to be in use outside bursts. It determines how long the
+# queue of a burst takes to drain.
 USUAL_SHARE = 0.5
 # The quantile of the standard normal distribution that gives a 90 % interval.
 Z90 = 1.645
@@ -71,16 +71,16 @@ class Capacity:
 @dataclass(frozen=True)
 class Peak:
     """The largest rate of a peak of `length_s` seconds at which the response time stays within a
-    bound. `within_per_s` has this rate for the mean response time and for quantiles of the response
-    time. `unit`: what the rates count, such as "files created".
+    bound, and at which the call queue refuses no request.
 
-    `queue_per_s` is the largest rate at which the call queue refuses no request; None if no limit
-    is known. `limit` names which of the two limits, the bound on the mean response time or the call
-    queue, allows the lower rate. `drain_s` is the time in seconds to drain the queue that a peak at
-    this lower rate leaves, while requests arrive at half of the capacity.
+    `within_per_s` has the largest rate within the bound, for the mean response time and for
+    quantiles. `queue_per_s` is the largest rate for the call queue; None if the queue has no known
+    limit. `unit`: what the rates count, such as "files created". `limit` names the lower of the two
+    limits, the bound on the mean or the call queue. `drain_s` is the time in seconds to drain the
+    queue that a peak at this lower rate leaves, while requests arrive at half of the capacity.
 
-    The 90 % intervals contain the uncertainty of the capacity: `within_interval_per_s` and
-    `queue_interval_per_s` those of the rates, `drain_interval_s` that of the time to drain.
+    `within_interval_per_s`, `queue_interval_per_s` and `drain_interval_s` are the 90 % intervals
+    that follow from the uncertain capacity.
     """
 
     operation: str
@@ -112,10 +112,10 @@ class Peak:
 class ServerLimits:
     """The limits of the metadata servers of one or several configurations. All values are finite.
 
-    `configuration` is a text with the keys that the configurations with these limits share.
-    `configurations` are the names of these configurations. `servers` is the number of metadata
-    servers. `memory_bytes` is the memory of each server. `file_bytes` is the mean size of a file.
-    `places` is the number of calls that the queues of all servers hold; None if no limit is known.
+    `configurations` are the names of the configurations with these limits, and `configuration` is a
+    text with their common keys and values. `servers` is the number of metadata servers.
+    `memory_bytes` is the memory of each server. `file_bytes` is the mean size of a file. `places`
+    is the number of calls that the queues of all servers hold; None if no limit is known.
     `assumptions` are the assumptions behind the figures, as sentences.
     """
 
@@ -214,7 +214,7 @@ def _files(
             values = situation.environment
             blocks = blocks_of(values["file_size"], values[one.block_size])
         each = one.bytes_of(blocks or 0)
-        if each:  # A source that gives only the memory of a block has no figure for empty files.
+        if each:  # 0: the source has no figure for files without blocks
             files = servers * one.files(memory_bytes, blocks or 0)
             found.append(FilesInMemory(files, each, blocks, one.usable, one.source, one.cached))
     return tuple(found)
@@ -287,9 +287,9 @@ def _capacity(
 
 
 def _at_role(situation: Situation, role: Role, cost: Cost) -> dict[Station, float]:
-    """Returns for each station of the role the seconds for which one operation needs the station.
-    The seconds are divided by the number of servers of all copies of the station. Background work
-    is included."""
+    """Returns the demand of one operation at each station of the role in seconds, background work
+    included. A demand is divided by the number of copies of the station and by the servers of each
+    copy."""
     groups = {group.name for group in situation.scenario.deployment.groups_of(role.name)}
     alone = all(
         sum(1 for count in group.roles.values() if count) == 1
@@ -309,9 +309,8 @@ def _at_role(situation: Situation, role: Role, cost: Cost) -> dict[Station, floa
 
 
 def _spread(calibration: Calibration) -> float:
-    """Returns the median standard error of the constants' natural logarithms; 0 without
-    constants.
-    """
+    """Returns the median of the constants' standard errors, which are those of natural logarithms;
+    0 without constants."""
     errors = sorted(constant.log_standard_error for constant in calibration.constants)
     return errors[len(errors) // 2] if errors else 0.0
 
@@ -340,8 +339,8 @@ def _peak(
     places: float | None,
     servers: int,
 ) -> Peak:
-    """Returns the largest peak at the capacity `one`, with the intervals that follow from the
-    interval of this capacity."""
+    """Returns the largest peak at the capacity `one`, with intervals that follow from the interval
+    of `one`."""
     rates = (one.rate_per_s, one.low_per_s, one.high_per_s)
     best, low, high = (_burst(q, length_s, bound_s, network_s, places, servers) for q in rates)
     drained = (low.drain_s, best.drain_s, high.drain_s)
@@ -363,7 +362,8 @@ def _peak(
 
 @dataclass(frozen=True)
 class _Burst:
-    """The figures of a peak, with the names of `Peak`, for one value of the capacity."""
+    """The figures of a peak for one value of the capacity. The fields have the names of the fields
+    of `Peak`."""
 
     within_per_s: Mapping[str, float]
     queue_per_s: float | None

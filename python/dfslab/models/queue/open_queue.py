@@ -14,8 +14,8 @@ import numpy as np
 from dfslab import quantiles
 from dfslab.arrays import Floats
 
-# Where a variance is divided by the probability of a wait, the probability is taken as at least
-# this value.
+# Smallest probability of a wait by which a variance is divided; a smaller probability is replaced
+# by it.
 LEAST_BUSY = 1e-3
 
 
@@ -109,13 +109,13 @@ def quantile_s(
     busy: Sequence[float],
     quantile: float,
 ) -> float:
-    """Returns a quantile of a response time in seconds. The response time is the sum of a fixed
-    part, exponential services and waits. `busy` holds for each wait the probability that it is
-    above 0.
+    """Returns a quantile of a response time in seconds: a fixed part, plus exponential services
+    with the means `random_s`, plus waits with the means `waits_s`. `busy` has for each wait the
+    probability that it is above 0.
 
     A wait above 0 is taken as exponential, so a mean wait w with probability p has the variance w^2
-    (2 / p - 1). The sum is approximated by a gamma distribution with the mean and variance of the
-    sum. The approximation is exact for one service without waiting, and close for M/M/1.
+    (2 / p - 1). The sum is approximated by a gamma distribution with equal mean and variance. The
+    approximation is exact for one service without waiting, and close for M/M/1.
     """
     mean = sum(random_s) + sum(waits_s)
     variance = sum(one * one for one in random_s)

@@ -100,11 +100,11 @@ class PhaseStations(ABC, Generic[Solution]):
         """Returns the solution of the closed network for the workload's clients."""
 
     def _overlapped(self) -> list[Overlapped]:
-        """Returns the waits for token buckets as `Overlapped` entries, because these waits overlap
-        with an operation's other work.
+        """Returns the waits for token buckets as `Overlapped` entries, because they overlap with an
+        operation's other work.
 
-        Each client has a fixed node, and the clients are evenly assigned to the nodes. A client
-        therefore shares a token bucket only with the clients of the same node.
+        Each client has a fixed node, and clients are evenly assigned to nodes. A client therefore
+        shares a token bucket only with the clients of its node.
         """
         found: list[Overlapped] = []
         for stations in self._alike(self.mean.limited):
@@ -116,8 +116,8 @@ class PhaseStations(ABC, Generic[Solution]):
             }
             all_s = sum(each_s.values())
             if places and np.any(all_s):
-                # An operation uses a group of nodes with a probability that is the group's share of
-                # the demand.
+                # An operation uses one of several node groups. The probability of a group is its
+                # share of the demand.
                 alone_s = sum(
                     share_of(each_s[one.place, one.kind], all_s) * self.mean.limited[one]
                     for one in stations
@@ -129,8 +129,8 @@ class PhaseStations(ABC, Generic[Solution]):
 
     def _alike(self, limited: Iterable[Station]) -> list[list[Station]]:
         """Groups token buckets into lists. Each list has the buckets of one kind (such as disks) on
-        all node groups that host the same roles, because an operation may use any of these groups.
-        Buckets of clients are in separate lists."""
+        all node groups with equal roles, because an operation may use any of these groups. Buckets
+        of clients are in separate lists."""
         roles = {
             group.name: frozenset(group.roles) for group in self.situation.placement.deployment.node
         }
@@ -166,9 +166,10 @@ class PhaseSolver(PhaseStations[Closed]):
     ) -> OpenPrediction:
         """Solves an open network of M/M/c stations, background work included.
 
-        `queue` has the names of the role and groups that serve a call queue, and its size in calls.
-        If the bottleneck is a station of this role or these groups, the call queue is modelled as
-        M/M/1/K with the bottleneck's service time (Kleinrock 1975)."""
+        `queue` is (names of the role and groups that serve a call queue, size of the queue in
+        calls). If the bottleneck is a station of this role or these groups, the call queue is
+        modelled as M/M/1/K with the bottleneck's service time (Kleinrock 1975).
+        """
         fore, back = self._vector(self.mean.demands), self._vector(self.mean.background)
         demands = [d + b for d, b in zip(fore, back, strict=True)]
         servers = [station.servers for station in self.expanded]
@@ -286,9 +287,12 @@ class PhaseSolver(PhaseStations[Closed]):
         )
 
     def _quantiles(self, scale: float) -> dict[tuple[str, str], float]:
-        """Returns the percentiles of response times in seconds, by operation and name of the
-        percentile. Only waits and server processor times are random. `scale` is the factor by which
-        the latencies were multiplied."""
+        """Returns the percentiles of response times in seconds, by (operation, name of the
+        percentile).
+
+        Only waits and the processor times of servers are taken as random. `scale` is the factor by
+        which the mean latencies were multiplied.
+        """
         shares = self._vector(self.mean.demands)
         busy = list(map(float, self.closed.utilisation))
         clients = {
@@ -353,8 +357,8 @@ class ManySolver(PhaseStations[Many]):
         return cost.latency_s + waiting_s
 
     def predictions(self) -> Predictions:
-        """Returns rates, latencies and step times for each set of constants, computed as for a
-        single set."""
+        """Returns rates, latencies and step times for each set of constants. The values are equal
+        to those of PhaseSolver for one set."""
         loaded = {name: self._loaded_s(cost) for name, cost in self.costs.items()}
         mean = np.zeros(self._count)
         for name, share in self.phase.mix.items():

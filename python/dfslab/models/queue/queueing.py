@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from dfslab.arrays import Floats
 
-# Waits that overlap with other work, as (stations, share, seconds). `share` times the wait at these
-# stations overlaps with `seconds` of the operation's other work. Share and seconds may have shape
-# (networks,).
+# A wait that overlaps with other work, as (stations, share, seconds): `share` times the wait at
+# these stations overlaps with `seconds` of the operation's other work. Share and seconds may be
+# arrays of shape (networks,).
 Overlapped: TypeAlias = tuple[Sequence[int], float | Floats, float | Floats]
 
 
@@ -52,12 +52,12 @@ def mean_value_analysis(
     `demands_s` has the seconds at each station for one operation. `latency_s` is the unloaded
     latency of the operation; None means the sum of the demands, for which the solution is exact
     with single servers. A larger latency (pure delays) does not change the waits of MVA. A smaller
-    latency means that services within the operation overlap; waits are then taken to overlap in the
+    latency means that services within the operation overlap; waits are assumed to overlap in the
     same proportion.
 
     `background_s` is the asynchronous demand at each station. An entry of `overlapped` is
-    (stations, share, seconds). The wait at these stations, times the share, overlaps with these
-    seconds of other work, and only the excess adds to the response time. `variability` is the
+    (stations, share, seconds). `share` times the wait at these stations overlaps with `seconds` of
+    other work; only the excess over `seconds` adds to the response time. `variability` is the
     squared coefficient of variation of the service times; the solution is exact for 1 only.
     """
     demand = np.asarray(demands_s, dtype=float)
@@ -107,11 +107,11 @@ def many_values(
     copies: NDArray[np.int64] | None = None,
     variability: float = 1.0,
 ) -> Many:
-    """Solves several networks at once, as `mean_value_analysis` solves one. `demand` and `extra`
+    """Solves several networks at once by the method of `mean_value_analysis`. `demand` and `extra`
     (asynchronous demand) have shape (stations, networks).
 
-    `copies` is the number of equal stations that each row represents, each with the row's demand.
-    None means one station for each row.
+    `copies` has for each row the number of equal stations that the row represents. Each of these
+    stations has the row's demand. None means one station for each row.
     """
     count = servers[:, None]
     several = np.ones(len(demand), dtype=int) if copies is None else copies
@@ -148,18 +148,17 @@ def many_values(
 
 
 class _StationStates:
-    """The state that a client finds at each station: the customers that wait, and the probability
-    that no server is free.
+    """The state that a client finds at each station on arrival: the waiting customers, and the
+    probability that no server is free.
 
     For a station with one server, the state is exact (Reiser & Lavenberg 1980). For m servers, the
     probability that all are busy is approximated by utilisation ** (sqrt(2 (m + 1)) - 1), as in
-    Sakasegawa 1977 for M/M/m. If there are no more clients than servers, no client waits. With this
-    approximation, rates are within 3 % of those of the exact recursion. The exact recursion is not
-    used, because with many servers near saturation it loses all significant digits: a small change
-    of a demand changed a rate by 20 %.
+    Sakasegawa 1977 for M/M/m. If there are no more clients than servers, no client waits. The
+    resulting rates are within 3 % of the exact recursion. The exact recursion is not used, because
+    it is numerically unstable with many servers near saturation.
 
-    With a squared coefficient of variation v other than 1, the service in progress takes (1 + v) /
-    2 of a service time on average until it ends (Reiser 1979).
+    If service times have the squared coefficient of variation v, the service in progress takes
+    another (1 + v) / 2 of a service time on average (Reiser 1979).
     """
 
     def __init__(
@@ -192,12 +191,12 @@ class _StationStates:
 def asymptotic_bounds(
     demands_s: Sequence[float], clients: int, think_s: float, latency_s: float
 ) -> tuple[float, float]:
-    """Returns the lower and the upper bound of the rate per second. For the lower bound, every
-    client waits for all others at every station. For the upper bound, no client ever waits, but the
-    rate does not exceed the capacity of the busiest station.
+    """Returns (lower bound, upper bound) of the rate per second. At the lower bound, every client
+    waits for all others at every station. At the upper bound, no client ever waits, but the rate
+    does not exceed the capacity of the busiest station.
 
-    `demands_s` are per server. The lower bound assumes that every station serves one client at a
-    time.
+    `demands_s` are the demands in seconds per server. The lower bound assumes that every station
+    serves one client at a time.
     """
     total, largest = float(sum(demands_s)), max(demands_s, default=0.0)
     lower = clients / (think_s + latency_s + (clients - 1) * max(total, largest))

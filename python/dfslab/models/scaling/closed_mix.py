@@ -5,8 +5,8 @@ The mix as a whole is fitted as a delay and one station (`delayed_station`). By 
 mean response time of the mix is the number of clients over its rate. An operation of one kind has a
 separate delay and a separate demand at the same station. Its mean response time is therefore a
 linear function of the mean response time of the mix (BCMP theorem: the wait at the station is
-proportional to the demand there). The 0.99 quantile is the mean times a ratio, which is
-interpolated between the measured numbers of clients and grows slowly beyond the largest of them.
+proportional to the demand there). The 0.99 quantile is the mean times a ratio. The ratio is
+interpolated between the measured numbers of clients, and grows slowly beyond the largest of them.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ GAIN = 0.05
 # Exponent of the growth of (0.99 quantile / mean) beyond the largest measured number of clients.
 TAIL_GROWTH = 0.2
 # Half-widths of the 90 % intervals in natural logarithms: of the rate, of the mean response time,
-# and of its 0.99 quantile. They hold for a number of clients that differs from the nearest measured
-# number by the factor e. For other numbers, they are multiplied by the square root of the distance,
-# which is the difference of the natural logarithms of the two numbers.
+# and of the 0.99 quantile of the response time. At a number of clients n whose nearest measured
+# number is m, they are multiplied by sqrt(|ln(n / m)|).
 RATE_ERROR, MEAN_ERROR, TAIL_ERROR = 0.15, 0.27, 0.5
-# Smallest distance that is used for the width of an interval. Smaller distances are replaced by
-# this value.
+# Smallest value of |ln(n / m)| that is used for the width of an interval; smaller values are
+# replaced by it.
 LEAST_DISTANCE = 0.25
 FEWEST_COUNTS = 2
 MOST_CLIENTS = 100_000
 # The fit starts with a delay of at least this share of the mix's mean response time at the smallest
 # measured number of clients.
 START_DELAY_SHARE = 0.1
-# Bounds of the fit for ln(delay / r) and ln(demand / r), where r is the same response time.
+# Bounds of the fit for ln(delay / r) and ln(demand / r), where r is the mix's mean response time at
+# the smallest measured number of clients.
 LOG_RANGE = (-25, 5)
 FIT_TOLERANCE = 1e-12
 
@@ -117,16 +117,20 @@ class ClosedMix:
 
     def _mean_s(self, kind: str, mix_s: float) -> float:
         """Returns the mean response time in seconds of one kind of operation when the mean response
-        time of the mix is `mix_s`. Up to the shortest measured time of the mix, the two times are
-        proportional. Above it, the result is the value at `mix_s` of a straight line that is fitted
-        to the measured times of this kind, but at least the shortest of them. If the fitted line
-        falls, the result is the geometric mean of the measured times of this kind."""
+        time of the mix is `mix_s`.
+
+        Up to the shortest measured time of the mix, the result is proportional to `mix_s`. Above
+        it, the result is the value at `mix_s` of a straight line fitted to the measured times of
+        this kind, but at least the shortest of them. If the fitted line falls, the result is the
+        geometric mean of the measured times of this kind.
+        """
         x = np.array([n / _total_per_s(point) for n, point in self.points.items()])
         y = np.array([point[kind].latency_s_mean for point in self.points.values()])
         shortest = int(np.argmin(x))
         if mix_s <= x[shortest]:
             return float(y[shortest] * mix_s / x[shortest])
-        # Least squares of relative errors. The slope is a demand, so it must not be negative.
+        # The line minimises the squared relative errors. Its slope is a ratio of two demands, so it
+        # must not be negative.
         weights = np.column_stack([1 / y, x / y])
         at_zero, slope = np.linalg.lstsq(weights, np.ones_like(y), rcond=None)[0]
         if slope < 0:
@@ -152,8 +156,8 @@ class ClosedMix:
 def fit(
     points: Mapping[int, MixPoint], gain: float = GAIN, tail_growth: float = TAIL_GROWTH
 ) -> ClosedMix:
-    """Fits a mix to `points`, its measurements by number of clients. There must be at least two
-    numbers of clients, and the same kinds of operation at each of them."""
+    """Fits a mix to `points`, which maps numbers of clients to the measurements of the mix. At
+    least two numbers of clients are needed, each with the same kinds of operation."""
     assert len(points) >= FEWEST_COUNTS, "a mix is fitted from two numbers of clients or more"
     ordered = {n: points[n] for n in sorted(points)}
     rates = [_total_per_s(point) for point in ordered.values()]

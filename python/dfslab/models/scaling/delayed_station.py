@@ -30,8 +30,8 @@ def rate_per_s(clients: int, delay_s: float, demand_s: float, gain: float) -> fl
 
 
 def _log_constant(clients: int, delay_s: float, demand_s: float, gain: float) -> float:
-    """Returns the natural logarithm of the normalisation constant. The constant is the sum, over
-    the number n of requests at the station, of the weights of the states with n requests there."""
+    """Returns the natural logarithm of the network's normalisation constant (Buzen 1973): the sum
+    over n of the weight of the state with n requests at the station."""
     factorials = np.array([lgamma(n + 1) for n in range(clients + 1)])
     present = np.arange(clients + 1)
     terms = present[::-1] * log(delay_s) - factorials[::-1]

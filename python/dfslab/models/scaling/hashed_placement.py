@@ -17,8 +17,8 @@ import numpy as np
 # Number of placement groups on a server if the table does not give it: Ceph's
 # mon_target_pg_per_osd.
 PLACEMENTS = 100.0
-# The part of the interval's half-width, in natural logarithms, that is due to noise between two
-# runs. The other part is the difference between even and random placement.
+# The part of the half-width of the 90 % interval, in natural logarithms, that is due to noise
+# between two runs. The other part is |ln(predicted rate / proportional rate)|.
 RUN_ERROR = 0.05
 # Numbers of placements on a server are considered up to this many standard deviations above the
 # mean.
@@ -58,9 +58,9 @@ def busiest_over_mean(servers: int, placements: float) -> float:
 def scaled(
     operation: str, rate_per_s: float, measured: int, wanted: int, placements: float = PLACEMENTS
 ) -> ScaledRate:
-    """Returns the rate at `wanted` servers, from the rate at `measured` servers. The number of
-    clients is assumed to grow in proportion to the servers, with the same mean number of placements
-    on a server, `placements`."""
+    """Returns the rate at `wanted` servers, from the rate at `measured` servers. The assumption is
+    that clients and placements grow in proportion to the servers; `placements` is the mean number
+    of placements on a server."""
     proportional = rate_per_s * wanted / measured
     skew = log(busiest_over_mean(measured, placements) / busiest_over_mean(wanted, placements))
     half_width = abs(skew) + RUN_ERROR

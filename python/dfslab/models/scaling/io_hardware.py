@@ -1,12 +1,11 @@
 """Predicts the rates of IO500's phases from a description of hardware, without a measurement.
 
 A data operation passes the client's processes, the clients' links, the servers' links and the
-devices; a metadata operation passes processes, clients and metadata servers. Each resource has a
-capacity: the number of its instances times the stated rate of one instance times the share of this
-rate that real systems attain. The inverse square of the rate is the sum of the inverse squares of
-the capacities. The rate is then multiplied by an effect of the file system's kind and an effect of
-the file system. Shares and effects were estimated from published results and are in
-`hardware_laws.json`.
+devices; a metadata operation passes processes, clients and metadata servers. The capacity of a
+resource is (number of instances) * (stated rate of one instance) * (share of this rate that real
+systems attain). With the capacities c_i, the rate is (sum of c_i^-2)^-1/2. The rate is then
+multiplied by an effect of the file system's kind and an effect of the file system. Shares and
+effects were estimated from published results and are in `hardware_laws.json`.
 """
 
 from __future__ import annotations
@@ -82,11 +81,13 @@ class IoHardware:
 
 
 class PhaseLaw(BaseModel):
-    """The law of one phase. `shares`: share of the stated rate, or operations per second, of each
-    resource. `exponent`: how the capacity of metadata servers grows with their number. `effects`:
-    factors by kind of file system and by file system. `half_width`: half-width of the 90 % interval
-    in natural logarithms. Data rates are in bytes per second, metadata rates in operations per
+    """The law of one phase. Data rates are in bytes per second, metadata rates in operations per
     second.
+
+    `shares`: for links and devices, the attained share of the stated rate; for other resources, the
+    rate of one instance. `exponent`: the capacity of metadata servers grows with this power of
+    their number. `effects`: factors by kind of file system and by file system. `half_width`:
+    half-width of the 90 % interval in natural logarithms.
     """
 
     shares: dict[str, float]
@@ -116,9 +117,9 @@ Units = Mapping[str, Floats]
 
 
 def units(systems: Sequence[IoHardware]) -> Units:
-    """Returns for each resource an array with one value for each system: the stated rate of all
-    instances for links and devices, and the number of instances for other resources. A value is NaN
-    if it is unknown."""
+    """Returns for each resource an array with one value for each system. For links and devices, the
+    value is the stated rate of all instances in bytes per second. For other resources, it is the
+    number of instances. An unknown value is NaN."""
     link = np.array([one.link_bytes_per_s or LINK_BYTES_PER_S for one in systems])
     clients = np.array([float(one.clients) for one in systems])
     servers = np.array([float(one.servers or nan) for one in systems])

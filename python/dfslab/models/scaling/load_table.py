@@ -12,9 +12,9 @@ from dfslab.models.scaling.hashed_placement import PLACEMENTS
 from dfslab.spec.input_error import InputError
 
 CLIENTS, SERVERS, OPERATION, RATE = "clients", "servers", "operation", metrics.RATE
-# Tolerance by which a table may exceed one operation in flight per client. Published tables exceed
-# it a little, because figures are rounded and measuring windows differ: tables of COSBench reach
-# 1.01.
+# Largest relative excess of a table over one operation in flight per client. Published tables
+# exceed this limit a little, because figures are rounded and measuring windows differ: in tables of
+# COSBench, 1.01 operations are in flight per client.
 IN_FLIGHT_TOLERANCE = 0.1
 MEAN, P99 = (metrics.time_name(metrics.LATENCY, one) for one in (metrics.MEAN, "p99"))
 PLACED = "placements"
@@ -44,10 +44,12 @@ def is_of_servers(text: str) -> bool:
 
 def mix_points(text: str, file: str) -> dict[int, dict[str, OperationPoint]]:
     """Returns the measurements of a mix by number of clients. The columns are clients, operation,
-    rate_per_s, latency_s_mean and, if known, latency_s_p99. Raises InputError if a column is
-    missing, a value is no positive number, a row occurs twice, or the rates contradict the number
-    of clients. At least two numbers of clients are needed, each with the same operations;
-    otherwise, InputError is raised as well."""
+    rate_per_s, latency_s_mean and, if known, latency_s_p99.
+
+    Raises InputError if a column is missing, a value is no positive number, a row occurs twice, or
+    the rates contradict the number of clients. Also raises it unless there are at least two numbers
+    of clients, all with the same operations.
+    """
     points: dict[int, dict[str, OperationPoint]] = {}
     for row in csv_rows.rows(text, file, (CLIENTS, OPERATION, RATE, MEAN)):
         point = points.setdefault(row.whole(CLIENTS), {})

@@ -1,12 +1,12 @@
 """Predicts how many accelerators (such as GPUs) a storage system feeds with training samples, from
 a description of its hardware.
 
-Samples pass the drives, the servers' links, the clients' links and the clients' processors. Each of
-these resources has a capacity in bytes per second: the stated rate times the share of it that real
-systems attain; for processors, the rate at which all cores can process samples. The inverse square
-of the rate of samples is the sum of the inverse squares of the capacities, so that two resources of
-equal capacity hinder each other and a far larger one has no effect. The shares are the same for all
-systems, and were estimated from published results.
+Samples pass the drives, the servers' links, the clients' links and the clients' processors. The
+capacity of drives and links is the stated rate in bytes per second times the share of this rate
+that real systems attain. The capacity of processors is the rate at which all cores can process
+samples. With the capacities c_i, the rate of samples is (sum of c_i^-2)^-1/2. So two resources of
+equal capacity hinder each other, and a resource of far larger capacity has no effect. The shares
+are the same for all systems, and were estimated from published results.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import exp, floor, sqrt
 
-# Bytes of the sample to which the clients' share refers (10 MiB).
+# Size in bytes of the sample (10 MiB) for which the attained share of the clients' links is stated.
 REFERENCE_BYTES = 10.0 * 2**20
 # Cores of a client whose description gives none.
 CORES = 64.0
@@ -26,8 +26,8 @@ ERROR = 0.75
 class TrainingSystem:
     """The hardware that feeds a training: clients, which host the accelerators, and storage.
 
-    `client_bytes_per_s` is the rate of all links of one client, and `server_bytes_per_s` that of
-    all links of one server. `drive_bytes_per_s` is the read rate of one of the `drives`. Links,
+    `client_bytes_per_s` is the rate of all links of one client, and `server_bytes_per_s` the rate
+    of all links of one server. `drive_bytes_per_s` is the read rate of one of the `drives`. Links,
     servers and drives that are None are unknown, and do not limit the rate. If `client_cores` is
     None, CORES are assumed. A system without servers has its drives in the clients.
     """
@@ -122,8 +122,8 @@ def rate_bytes_per_s(capacity: dict[str, float]) -> float:
 def accelerators(
     system: TrainingSystem, load: TrainingLoad, shares: Shares | None = None
 ) -> Accelerators:
-    """Returns the largest number of accelerators for which the storage is fast enough for their
-    required utilisation; 0 if it is too slow even for one."""
+    """Returns the largest number of accelerators that the storage feeds fast enough for the
+    required utilisation; 0 if it does not feed even one."""
     capacity = capacities(system, load.sample_bytes, shares)
     rate = rate_bytes_per_s(capacity)
     exact = rate / load.needed_bytes_per_s

@@ -59,16 +59,17 @@ class Cost:
     """The cost of one execution of an operation tree or of a node. Demands map stations to seconds.
 
     `demands`: foreground demand at each station, multiplied by the probability that the execution
-    uses the station. `background`: asynchronous demand, which adds load but no latency. `burst`:
-    the part of `demands` that belongs to one unit of a pipeline or one repetition; it determines
-    how long concurrent copies of the work queue. In `burst`, a client's station has one copy, which
-    the execution uses with probability 1. `whole`: like `burst`, but not multiplied by
-    probabilities. `limited`: demand at token buckets (disks or adapters with burst credit), which
-    adds no latency while the credit lasts.
+    uses the station. `background`: asynchronous demand, which adds load but no latency. `limited`:
+    demand at token buckets (disks or adapters with burst credit), which adds no latency while the
+    credit lasts.
 
-    `visits` counts acquisitions of each lock. `busy_s` is how long the execution occupies its
-    pipeline stage. `steps` has the costs of the outermost named steps, and of the named steps
-    directly inside them.
+    `burst`: the part of `demands` that belongs to one unit of a pipeline or one repetition; it
+    determines how long concurrent copies of the work queue. In `burst`, a client's station counts
+    as one copy that is always used. `whole`: like `burst`, but not multiplied by probabilities.
+
+    `visits`: number of acquisitions of each lock. `busy_s`: how long the execution occupies its
+    pipeline stage. `steps`: the costs of the outermost named steps, and of the named steps directly
+    inside them.
     """
 
     latency_s: float = 0.0
@@ -131,15 +132,15 @@ def station_bound_s(demands: Demands) -> float:
 
 
 def longest_wait_s(together: Demands, own: Cost, branches: Sequence[Cost]) -> float:
-    """Returns how long the branch with the cost `own` waits for the concurrent `branches`, in
-    seconds: its longest wait at one station, at least 0.
+    """Returns how many seconds the branch with the cost `own` waits for the concurrent `branches`:
+    its longest wait at one station, at least 0.
 
     The wait at a station is A - d - l.
-    A: the time that the station needs for the work of all branches. It is their demand there
-    (`together`), divided by the number of servers of all copies.
+    A: the time that the station needs for all branches: their demand there (`together`), divided by
+       the number of servers of all copies of the station.
     d: the demand of this branch there.
-    l: how much later this branch reaches the station than the first of `branches` that use it. In
-    this time the station already does a part of the other branches' work.
+    l: the time from the arrival of the first branch at the station to the arrival of this branch.
+       The station already serves other branches during l.
     """
 
     def lead_s(branch: Cost, station: Station) -> float:

@@ -35,11 +35,11 @@ def dirty_pages(scenario: Scenario, system: FileSystem) -> DirtyPages:
 
 def written_back_share(scenario: Scenario, system: FileSystem, volume_bytes: float) -> float:
     """Returns the share of the written `volume_bytes` that servers write to disk during the run.
+    Direct writes do not use the page cache, so their share is 1.
 
     Writers are throttled to the disks' rate once the dirty pages reach their limit. Pages that are
-    dirty at the end are written after the run. The disks write all other data while the writers
-    run, so a run takes as long as the slower one, disks or writers. Direct writes do not use the
-    page cache, so their share is 1.
+    dirty at the end are written after the run. The disks write all other data during the run, so
+    the run takes as long as the slower of the disks and the writers.
     """
     if scenario.workload.cache == "direct":
         return 1.0

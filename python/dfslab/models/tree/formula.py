@@ -150,10 +150,9 @@ class _FormulaReader(Visitor[str, sympy.Expr]):
         return first + (node.units - 1) * _largest(stages)
 
     def _busy(self, node: Node, role: str, time: sympy.Expr) -> sympy.Expr:
-        """Returns for how long a pipeline's stage blocks the next unit. For a one-way message, it
-        is the larger of the transfer time without propagation and the time of the message's body.
-        For other stages, it is the stage's time.
-        """
+        """Returns how long a stage of a pipeline is occupied by one unit, in terms of the formula.
+        For a one-way message, this is max(transfer time without propagation, time of the message's
+        body). For other stages, it is the stage's time `time`."""
         if isinstance(node, Call) and node.one_way:
             wire = _message(role, node.role, node.request_bytes) - symbol("network_latency")
             body = self.visit(node.body, node.role)

@@ -23,10 +23,10 @@ DRAWS = 40
 
 
 def hardware_draws(situation: Situation) -> list[dict[str, float]]:
-    """Returns the values of the uncertain hardware symbols of a configuration: first the values of
-    its deployment, then DRAWS random draws. A draw multiplies each part of the hardware by one
-    factor, which is the same in every configuration. Returns an empty list if the deployment states
-    no uncertainty."""
+    """Returns a list of values of the uncertain hardware symbols: first the values of the
+    configuration's deployment, then DRAWS random draws. A draw multiplies each uncertain part of
+    the hardware by a random factor; the factors are the same in every configuration. Returns an
+    empty list if the deployment states no uncertainty."""
     sds = situation.scenario.deployment.uncertainty.log_sds()
     if not sds:
         return []
@@ -37,8 +37,8 @@ def hardware_draws(situation: Situation) -> list[dict[str, float]]:
 
 
 def hardware_variance(situation: Situation, constants: Mapping[str, float]) -> float:
-    """Returns the variance of the natural logarithm of a configuration's rate that its uncertain
-    hardware causes."""
+    """Returns the variance of the natural logarithm of a configuration's rate that is due to the
+    uncertainty of the hardware."""
     draws = hardware_draws(situation)
     if not draws:
         return 0.0

@@ -1,8 +1,7 @@
 """Finds the keys of a scenario that have no effect on a prediction from operation trees.
 
-A key is considered if the scenario sets it to a value other than the default. A hardware key is
-ignored by the prediction if no operation uses the hardware, and a parameter if no operation depends
-on it.
+A key is considered if the scenario sets it to a value other than the default. A hardware key has no
+effect if no operation uses the hardware; a parameter has none if no operation depends on it.
 """
 
 from __future__ import annotations
@@ -30,14 +29,15 @@ SYMBOLS = {
     "latency": ("network_latency",),
     "loopback_latency": ("loopback_latency",),
 }
-# The symbols of a role whose values are measured on the node's own file system.
+# Symbols for the times and rates that were measured on a node's local file system. A tree uses them
+# with the name of a role.
 LOCAL_SYMBOLS = (
     *("request_read_time", "request_read_rate", "request_write_time", "request_write_rate"),
     *("requests", "request_rate", "creates", "deletes", "commits", "commit_rate", "commits_rate"),
     *("touch_rate", "write_call"),
 )
-# The keys of the network whose effect depends on other keys, with their default values. For
-# example, the congestion control has an effect only if packets are lost.
+# The keys of the network that have an effect only in combination with other keys, with their
+# default values. For example, the congestion control has an effect only if packets are lost.
 TOGETHER: dict[str, float | str] = {"jitter": 0.0, "loss": 0.0, "congestion": "cubic"}
 
 
@@ -146,8 +146,8 @@ def _of_group(
 
 
 def _uses_local_files(situation: Situation, group: NodeGroup, read: set[str]) -> bool:
-    """Returns whether a measured time or rate of the group's own file system has an effect: as a
-    constant of the description, or as a symbol of a role."""
+    """Returns whether a time or rate that was measured on the group's own file system has an
+    effect. Such a value may be a constant of the description, or a symbol of a role."""
     if situation.system.measured(group.local_files):
         return True
     return bool(read & {f"{role}.{key}" for role in group.roles for key in LOCAL_SYMBOLS})

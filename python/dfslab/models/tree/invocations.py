@@ -1,10 +1,10 @@
-"""Expresses an operation's response time as a sum over invocations: the number of executions of
-each invocation, times the time T of one execution (Wu 2013).
+"""Expresses an operation's response time as a sum over invocations (Wu 2013): for each invocation,
+the number of its executions times the time T of one execution.
 
 An invocation is a call of the client's program (an outermost named step), a message with an answer,
-or a named sequence. A caller's work in the unnamed sequence around one message belongs to the
-message. All other time is the self time of the enclosing invocation. So T = sum of count * self
-time, without double counting (the corrected reading of Wu's equations (1) and (6)).
+or a named sequence. If an unnamed sequence contains one message, the caller's work in the sequence
+belongs to the message. All other time is the self time of the enclosing invocation. So T = sum of
+count * self time, without double counting (the corrected reading of Wu's equations (1) and (6)).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from dfslab.spec.steps.node import (
 from dfslab.spec.systems.filesystem import FileSystem
 
 # Wu's parameters (2013, section 3.1) on which a message's time depends, by the kind of the role at
-# either end of the message.
+# one end of the message.
 OF_NODES = {"client": {"Dp8"}, "data": {"Dp7"}, "metadata": {"Dp4", "Dp5", "Dp6"}}
 OF_MESSAGES = {"Dp9"}
 OF_DATA = {"block_size": "Dap1", "file_size": "Dap2"}
@@ -47,11 +47,13 @@ OF_DATA = {"block_size": "Dap1", "file_size": "Dap2"}
 @dataclass(frozen=True)
 class Invocation:
     """One invocation of an operation, which is executed `count` times. `own` is the self time of
-    one execution in seconds. `rpc` distinguishes a message from a client call with the same name.
-    `invokes` means that the invocation has nested invocations. `takes_part` are the roles involved
-    in the self time, `whole` those involved in the total time. `number` distinguishes invocations
-    that have one name and different times, such as reading a block as a whole or in parts: 1 for
-    the first of them in tree order.
+    one execution in seconds.
+
+    `rpc`: whether the invocation is a message, which may have the name of a client call. `invokes`:
+    whether the invocation has nested invocations. `takes_part`: the roles involved in the self
+    time. `whole`: the roles involved in the total time. `number`: distinguishes invocations that
+    have one name and different times, such as reading a block as a whole or in parts; the first in
+    tree order has 1.
     """
 
     name: str
@@ -65,9 +67,9 @@ class Invocation:
 
     @property
     def label(self) -> str:
-        """The symbol of the invocation's time: T_name, T_rpc_name for a message, T_name_self if it
-        has nested invocations, T_name_2 for the second invocation with this name.
-        """
+        """The symbol of the invocation's time: T_name, or T_rpc_name for a message. To the name,
+        "_2" is appended for the second invocation with this name, and "_self" if the invocation has
+        nested invocations."""
         name = self.name if self.number == 1 else f"{self.name}_{self.number}"
         return f"T_{'rpc_' if self.rpc else ''}{name}{'_self' if self.invokes else ''}"
 
@@ -117,8 +119,8 @@ def dependences(system: FileSystem, operation: str, one: Invocation, *, whole: b
     f_i in Wu 2013, equations (2) to (4) and (7) to (10).
 
     If `whole` is true, the time is the total time, else the self time. As in the paper, a message
-    depends on the adapters (and queues) at its ends and on the latency between them. Every
-    invocation that transfers data depends on the classes of data parameters.
+    depends on the adapters (and queues) at its ends and on the latency between them. An invocation
+    that transfers data depends on the data parameters (Dap1, Dap2) as well.
     """
     roles = one.whole if whole else one.takes_part
     ids = set[str]().union(*(OF_NODES[system.role(role).kind] for role in roles))
@@ -139,11 +141,12 @@ class _Site:
 
 
 class _Sites(Visitor[tuple[str, sympy.Expr], list[_Site]]):
-    """Finds the outermost invocations at or below a node. `where` holds the calling role, and how
-    often the node is executed.
+    """Finds the outermost invocations at or below a node. `where` is (calling role, number of times
+    that the node is executed).
 
-    `outermost` names the calls of the client's program to look for. Several different parallel
-    branches, pipeline stages and asynchronous work belong to the enclosing invocation.
+    `outermost` names the calls of the client's program to look for. Asynchronous work, pipeline
+    stages and parallel branches that differ are not searched; they belong to the enclosing
+    invocation.
     """
 
     def __init__(self, outermost: frozenset[str] = frozenset()) -> None:
@@ -199,8 +202,8 @@ class _Sites(Visitor[tuple[str, sympy.Expr], list[_Site]]):
         return []
 
     def par(self, node: Par, where: tuple[str, sympy.Expr]) -> list[_Site]:
-        # Equal copies take the time of one copy. With several different branches, it is not known
-        # in advance which one takes the longest.
+        # Equal copies take the time of one copy. Among different branches, it is not known in
+        # advance which takes the longest.
         return self.visit(node.steps[0], where) if len(node.steps) == 1 else []
 
     def pipeline(self, node: Pipeline, where: tuple[str, sympy.Expr]) -> list[_Site]:

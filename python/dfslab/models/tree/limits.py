@@ -1,8 +1,8 @@
 """Finds the factors that limit a configuration: those whose small change changes the predicted
 rate.
 
-The share of a resource, a latency or a wait is the elasticity of the time per operation: the
-percentage by which the time changes if the resource takes one per cent more time. A station that is
+Each factor (a resource, a latency or a wait) has a share, which is an elasticity: the per cent by
+which the time per operation grows if the factor takes one per cent more time. A station that is
 busy but does not affect the rate has the share 0.
 
 A limit is either saturated or latency-bound. A saturated resource is busy nearly all the time. A
@@ -25,22 +25,24 @@ from dfslab.spec.environment import hardware, of_role
 from dfslab.spec.steps.node import Delay, walk
 from dfslab.spec.systems.local_files import OF_DISKS, LocalFiles
 
-# Relative change of a resource. It is applied in both directions, for a central difference.
+# Relative change of the time that a resource takes. The time is multiplied and divided by 1 + STEP,
+# for a central difference.
 STEP = 0.01
 # Factors with smaller shares are left out: such a share is a rounding error of the solvers, or too
 # small to act on.
 LEAST_SHARE = 0.02
 NETWORK, LOOPBACK, THINK = "network latency", "latency inside a node", "think time"
-# A resource is saturated from this utilisation on. Below, it has idle units. This is a choice.
+# Smallest utilisation of a saturated resource. Below it, the resource has idle units. This is a
+# choice.
 IDLE = 0.9
 # More clients help if twice as many raise the rate by more than this fraction. This is a choice.
 CLIENTS_HELP = 0.05
 MACHINE = "machine"
 POOLS = ("threads", "lock")
 # Resources that are about equally slow are tied, such as equally fast adapters at both ends of a
-# transfer. A resource is tied if making it faster gains less than TIED times the time that making
-# it slower costs. Tied resources become one limit if making all of them faster gains at least
-# JOINED times the time that making all of them slower costs.
+# transfer. A resource is tied if gain < TIED * loss, where gain is the time saved if the resource
+# is faster, and loss the time added if it is slower. Tied resources become one limit if gain >=
+# JOINED * loss for a change of all of them.
 TIED, JOINED = 0.25, 0.75
 HARDWARE = ("cpu", "disk", "nic")
 EQUAL = "equally slow, so that only a change of both helps"
@@ -48,8 +50,8 @@ EQUAL = "equally slow, so that only a change of both helps"
 
 @dataclass(frozen=True)
 class _ResourceChange:
-    """A change of the time that work takes at one resource. `symbols` has for each factor by which
-    the time is multiplied the changed symbols with their new values. If several resources change at
+    """A change of the time that work takes at one resource. `symbols` maps each factor by which the
+    time is multiplied to the changed symbols with their new values. If several resources change at
     the same time, `parts` has the change of each resource."""
 
     name: str
@@ -130,11 +132,11 @@ def _with_bound(limit: Limit, alone: Prediction, helped: bool) -> Limit:
 def _slowest_step(situation: Situation, found: Predictions, index: int) -> str:
     """Returns the outermost step that depends most on the resource with number `index`: the step
     whose time per operation of the workload changes most if the resource takes more or less time.
-    If the workload has several operations, the name of the step's operation precedes it. Returns ""
-    if no step depends on the resource.
+    Returns "" if no step depends on the resource. If the workload has several operations, the name
+    of the step's operation precedes the step.
 
-    `found` has the unchanged prediction, then two for each change of a resource: one with more and
-    one with less time.
+    `found` has the unchanged prediction, followed by two predictions for each resource: the
+    resource takes more time, and it takes less time.
     """
     longer = {
         (operation, path): situation.mix.get(operation, 0.0)
@@ -150,13 +152,14 @@ def _slowest_step(situation: Situation, found: Predictions, index: int) -> str:
 
 @dataclass(frozen=True)
 class _Effects:
-    """The effects of changes on the time per operation, as elasticities: the per cent by which the
-    time grows for each per cent that a resource takes longer (`losses`), and the per cent by which
-    the time falls for each per cent that the resource takes less time (`gains`). Both have one
-    value for each change.
+    """The effects of changes on the time per operation, as elasticities, with one value for each
+    change. `losses`: per cent by which the time grows for each per cent that a resource takes
+    longer. `gains`: per cent by which the time falls for each per cent that a resource takes less
+    time.
 
-    `found` has the unchanged prediction, then two for each change: one with more and one with less
-    time of the resource. `time_s` is the unchanged time per operation in seconds.
+    `found` has the unchanged prediction, followed by two predictions for each change: the resource
+    takes more time, and it takes less time. `time_s` is the unchanged time per operation in
+    seconds.
     """
 
     found: Predictions
@@ -193,7 +196,7 @@ def _effects(
 
 
 def _tied(changes: Sequence[_ResourceChange], effects: _Effects) -> list[_ResourceChange]:
-    """Returns the changes of tied hardware. Making such hardware slower costs time, but making it
+    """Returns the changes of tied hardware (see TIED): making it slower costs time, but making it
     alone faster gains hardly any time, because other hardware is as slow."""
     found = []
     for index, change in enumerate(changes):
@@ -213,8 +216,8 @@ def _joint(
         merged: dict[str, float] = {}
         for one in tied:
             for key, value in one.symbols[factor].items():
-                # A change of one group of nodes also has symbols for other groups, with the
-                # declared values. Such a symbol must not replace a changed one.
+                # A change of one group of nodes also lists the symbols of other groups, with their
+                # declared values. These must not replace the value that another change has set.
                 if key not in merged or value != _as_declared(base, key):
                     merged[key] = value
         symbols[factor] = merged
@@ -222,9 +225,8 @@ def _joint(
 
 
 def limits_of_phases(situation: Situation, constants: Mapping[str, float]) -> list[list[Limit]]:
-    """Returns for each phase of a workload the factors that limit it, in the order of the phases.
-    The list is empty if there is only one phase.
-    """
+    """Returns the factors that limit each phase of a workload, in the order of the phases. The list
+    is empty if there is only one phase."""
     if len(situation.phases) == 1:
         return []
     known: dict[str, list[Limit]] = {}
@@ -237,18 +239,20 @@ def limits_of_phases(situation: Situation, constants: Mapping[str, float]) -> li
 def _as_declared(base: Mapping[str, float], key: str) -> float:
     """Returns the value of a symbol without any change.
 
-    Node groups with equal hardware have no separate symbols: the role's symbol is valid for all
-    groups. After a change of one group, each group has a separate symbol.
+    Node groups with equal hardware have no separate symbols; the symbol of the role holds for all.
+    A change of one group gives each group a separate symbol, whose unchanged value is that of the
+    role's symbol.
     """
     return base[key] if key in base else base[of_role(key)]
 
 
 def _round_trips(situation: Situation, found: Predictions, index: int) -> dict[str, float]:
-    """Returns for each operation the round trips on its critical path. Their number is the
-    derivative of the operation's latency with respect to twice the network latency.
+    """Returns for each operation the number of round trips on its critical path: the derivative of
+    the operation's latency with respect to the round-trip time (twice the network latency).
 
-    `found` has the unchanged prediction, then two for each change of a resource: one with more and
-    one with less time; `index` is the number of the change of the network latency.
+    `found` has the unchanged prediction, followed by two predictions for each change of a resource:
+    the resource takes more time, and it takes less time. `index` is the number of the change of the
+    network latency.
     """
     latency_s = _network_s(situation)
     between_s = 2 * latency_s * (1 + STEP - 1 / (1 + STEP))
@@ -346,8 +350,8 @@ def _slower_files(files: LocalFiles, factor: float) -> LocalFiles:
 
 
 def _waited(situation: Situation) -> list[str]:
-    """Returns the parameters in seconds whose time passes without using a resource, such as the
-    interval of a commit."""
+    """Returns the parameters in seconds that are pure waits, during which no resource is used, such
+    as the interval of a commit."""
     found: dict[str, None] = {}
     for operation in situation.mix:
         for node in walk(situation.system.trees[operation]):

@@ -1,9 +1,9 @@
 """The state of page caches between the phases of a workload: which files are in memory, and how
 much written data is not on disk yet.
 
-Pages are replaced in the order of their last use (LRU). On Linux 6.18, a file that is larger than
-the memory limit of its control group and is read from front to back several times is read from
-disk completely each time; a file that fits is read from disk once. Plain LRU predicts exactly this
+Pages are replaced in the order of their last use (LRU). Measurements on Linux 6.18 agree with LRU:
+of a file that is read from front to back several times, every pass reads from disk if the file
+exceeds the memory limit of its control group; otherwise only the first pass does
 (docs/decisions/028).
 """
 
@@ -31,11 +31,9 @@ class FileSet:
 
 @dataclass(frozen=True)
 class PageCache:
-    """The content of the page caches of one role's nodes, taken together.
-
-    `resident` has the name of each set of files with the bytes of the set that are in memory, the
-    least recently used set first.
-    """
+    """The content of the page caches of all nodes of one role together. `resident` maps the name of
+    each set of files to the bytes of the set that are in memory, the least recently used set
+    first."""
 
     capacity_bytes: float
     resident: tuple[tuple[str, float], ...] = ()
@@ -64,10 +62,10 @@ class PageCache:
         """Reads the first `read_bytes` of a set from front to back. Returns the bytes found in
         memory, and the cache afterwards.
 
-        If only a part of the set is read, the bytes in memory are taken as spread evenly over the
-        set. If the whole set is read, but only its end is in memory, the beginning is read from
-        disk first. Unless there is free memory or older sets can be evicted, this evicts the end of
-        the set, page by page, before the reading reaches it.
+        If only a part of the set is read, its bytes in memory are taken as spread evenly over the
+        set. If the whole set is read and the missing bytes fit into memory (_room_bytes), all bytes
+        in memory are found. If they do not fit, no byte is found: reading the missing beginning
+        evicts each page of the end before the reading reaches it.
         """
         held_bytes = self.bytes_of(files.name)
         whole = read_bytes >= files.size_bytes
@@ -80,7 +78,8 @@ class PageCache:
         return (held_bytes if fits else 0.0), self.used(files.name, files.size_bytes)
 
     def _room_bytes(self, name: str) -> float:
-        """Returns the bytes of memory that are free or hold sets that were used before `name`."""
+        """Returns the bytes of memory that the set `name` can use without evicting newer sets: free
+        memory, and the memory of sets that were used before it."""
         names = [key for key, _ in self.resident]
         older = self.resident[: names.index(name)] if name in names else self.resident
         held_bytes = sum(size_bytes for _, size_bytes in self.resident)
@@ -135,10 +134,10 @@ class DirtyPages:
     """The written data in the memory of the servers that is not on their disks yet.
 
     The disks write this data back while clients go on writing. At `limit_bytes`, writers are
-    throttled to the rate of the disks (vm.dirty_ratio of Linux). While nothing is written, disks go
-    on until only `background_bytes` of it remain (vm.dirty_background_ratio). These remaining bytes
-    are written when the last write is `expire_s` seconds ago (vm.dirty_expire_centisecs). `age_s`
-    is the time in seconds since the last write.
+    throttled to the rate of the disks (vm.dirty_ratio of Linux). While clients write nothing, the
+    disks go on until only `background_bytes` of dirty data remain (vm.dirty_background_ratio). The
+    remaining bytes are written back `expire_s` seconds after the last write
+    (vm.dirty_expire_centisecs). `age_s` is the time in seconds since the last write.
     """
 
     background_bytes: float

@@ -1,7 +1,7 @@
 """Computes the state of the caches from phase to phase: how much a phase reads from memory, and
 which share of its writes must be on disk before it can end.
 
-The state before the first phase is that of the scenario's `cache`. With "warm", the existing files
+The scenario's `cache` determines the state before the first phase. With "warm", the existing files
 are in memory as far as they fit. With "cold", the caches are empty at the start of every phase,
 because the load generator drops them; the steps of a program (phases.steps_of) count as one phase.
 With "direct", reads and writes do not use the caches.
@@ -32,11 +32,11 @@ CHANGING = frozenset(("append", "pwrite", "overwrite"))
 
 @dataclass(frozen=True)
 class PhaseTimes:
-    """Functions that return the times of one phase, in seconds, without its pause.
+    """Functions that return times of one phase in seconds, without its pause.
 
-    `seconds(phase)` is how long the phase takes if its share `written_back` of deferred writes is
-    written to disk. `deferred_s(phase)` is how long the disks of the busiest servers need for all
-    deferred writes of the phase.
+    `seconds(phase)`: how long the phase takes if the share `phase.written_back` of its deferred
+    writes reaches the disks before the phase ends. `deferred_s(phase)`: how long the disks of the
+    busiest servers need for all deferred writes of the phase.
     """
 
     seconds: Callable[[WorkPhase], float]
@@ -82,9 +82,9 @@ class CacheWalk:
         return state.written(FileSet(PREPARED, size_bytes)) if size_bytes else state
 
     def phases(self, times: PhaseTimes) -> list[WorkPhase]:
-        """Returns the phases with the values that depend on the caches: the symbols `cold` (the
-        share of read bytes that the servers have to read from disk) and `kept` (the share that is
-        in the client's memory), and the attribute `written_back`."""
+        """Returns the phases with the values that depend on the caches: the attribute
+        `written_back`, and the symbols `cold` and `kept`. Of the bytes read, `cold` is the share
+        that servers read from disk, and `kept` the share that is in the client's memory."""
         if self._scenario.workload.cache == "direct":
             return [replace(one, written_back=1.0) for one in self._phases]
         return [phase for phase, _ in self.states(times)]
@@ -130,9 +130,9 @@ class CacheWalk:
     def _written_back(
         self, phase: WorkPhase, state: PageCacheState, times: PhaseTimes
     ) -> tuple[WorkPhase, PageCacheState]:
-        """Returns the phase with the share of its deferred writes for which it must wait, and the
-        state of the caches after the phase. A phase without deferred writes is returned unchanged.
-        """
+        """Returns (phase, state of the caches after the phase). In the phase, the share of its
+        deferred writes for which it must wait is set. A phase without deferred writes is returned
+        unchanged."""
         disk_s = times.deferred_s(phase)
         rate = self._disk_rate()
         dirty = state.dirty.drained(phase.pause_s, rate)
@@ -209,9 +209,8 @@ class CacheWalk:
     ) -> tuple[dict[str, float], PageCacheState]:
         """Returns the symbols `cold` and `kept` for one kind of reads, and the state of the caches
         after the reads. `cold` is the share of the read bytes that servers read from disk, and
-        `kept` the share that is in the client's memory. There are no symbols if the file was just
-        written.
-        """
+        `kept` the share that is in the client's memory. If the phase itself has just written the
+        file (`just_written`), no symbols are returned."""
         if just_written:
             # The phase itself has just written the newest file, so this read does not depend on
             # earlier phases.
@@ -234,14 +233,16 @@ class CacheWalk:
         return found, replace(state, client=caches[0], server=caches[1])
 
     def _keeps(self, part: PhasePart) -> bool:
-        """Returns whether a client finds pages in its cache that it has read or written before. A
-        transfer that is smaller than a page leaves no valid page in the client's cache. The pages
-        of files that several clients use are on other nodes or invalid."""
+        """Returns whether a client finds pages in its cache that it has read or written before.
+
+        It does not if transfers are smaller than a page, because these leave no valid page. It does
+        not for files of several clients either, because their pages are on other nodes or invalid.
+        """
         shared = "shared" in (self._stream.files, *(one.part.files for one in self._parts))
         return not shared and self._stream.transfer_size_bytes >= PAGE_BYTES
 
     def _changed(self, state: PageCacheState, written_bytes: float) -> PageCacheState:
-        """Returns the state after bytes of the newest files were written."""
+        """Returns the state after `written_bytes` bytes of the newest set of files were written."""
         newest = state.files[-1]
         held_bytes = min(newest.size_bytes, state.server.bytes_of(newest.name) + written_bytes)
         return replace(

@@ -1,5 +1,5 @@
-"""The phases of a workload, in the form that predictions need, and the prediction of a workload
-from those of its phases.
+"""The phases of a workload in the form that predictions need. Combines the predictions of the
+phases into that of the workload.
 
 All clients begin a phase together, after a barrier. So the times of phases add up, and each phase
 has a separate closed network.
@@ -29,7 +29,8 @@ SINGLE = frozenset(("pread", "pwrite"))
 # Largest number of operations of a client in a program whose steps are predicted one after the
 # other. A longer program is predicted as one phase.
 MOST_STEPS = 64
-# Times in seconds: a number, or an array of shape (sets of constants,).
+# The type of times in seconds: a number for one set of constants, or an array of shape (sets of
+# constants,).
 Time = TypeVar("Time", float, Floats)
 Key = TypeVar("Key", str, tuple[str, StepPath])
 
@@ -44,9 +45,9 @@ class WorkPhase:
     have other values in this phase.
 
     `index` is the number of the phase in the stream. `step` is the number of the step in a program,
-    None in other phases. Each client pauses for `think_time_s` between two operations, as a mean.
-    Before a step, all clients compute for `pause_s` seconds. `written_back` is the share of
-    deferred writes that disks must complete before the phase can end.
+    None in other phases. `think_time_s` is the mean pause of a client between two operations, in
+    seconds. Before a step, all clients compute for `pause_s` seconds. `written_back` is the share
+    of deferred writes that disks must complete before the phase can end.
     """
 
     name: str
@@ -69,8 +70,8 @@ class WorkPhase:
         return repr((sorted(self.mix.items()), sorted(symbols.items()), times))
 
     def paused(self, rate_per_s: Time, clients: int) -> Time:
-        """Returns the rate of a phase with its pause. `rate_per_s` is the rate of the phase without
-        the pause."""
+        """Returns the rate of a phase including its pause of `pause_s` seconds. `rate_per_s` is the
+        rate without the pause."""
         if not self.pause_s:
             return rate_per_s
         rate: Time = 1.0 / (1.0 / rate_per_s + self.pause_s / clients)
@@ -177,17 +178,15 @@ def _think_time_s(scenario: Scenario, one: PhasePart) -> float:
 
 
 def _access(part: Phase, name: str) -> Access:
-    """Returns the access pattern of an operation: the operation's access if it has one, else that
-    of its phase.
-    """
+    """Returns the access pattern of an operation, or that of its phase if the operation declares
+    none."""
     own = next(share for share in part.mix if share.operation == name)
     return own.access or part.access
 
 
 def _mean_bytes(part: Phase, kinds: frozenset[str], environment: Mapping[str, float]) -> float:
-    """Returns how many bytes operations of `kinds` move, divided by the number of all operations of
-    the phase.
-    """
+    """Returns (bytes that operations of the types in `kinds` move) / (number of all operations of
+    the phase)."""
     return sum(
         share * _moved_bytes(part, name, environment)
         for name, share in phase_mix(part).items()
@@ -233,8 +232,8 @@ def in_sequence(phases: Sequence[WorkPhase], found: Sequence[Prediction]) -> Pre
     run in sequence.
 
     The time per operation is the mean over the phases, weighted by their numbers of operations.
-    Percentiles are returned only for operations that occur in a single phase, because percentiles
-    over several phases do not follow from the percentiles of each phase.
+    Percentiles over several phases do not follow from the percentiles of each phase, so they are
+    returned only for operations of a single phase.
     """
     if len(found) == 1:
         return found[0]
@@ -318,8 +317,8 @@ def mean_steps(
 def _mean(
     phases: Sequence[WorkPhase], times_s: Sequence[Mapping[Key, Time]], key: Key, operation: str
 ) -> Time:
-    """Returns the mean of the times at `key`, weighted by each phase's number of executions of
-    `operation`. A phase that lacks the key counts with the time 0."""
+    """Returns the mean of the times at `key`, weighted by the number of executions of `operation`
+    in each phase. A phase without this key counts with the time 0."""
     counts = [one.weight * one.mix.get(operation, 0.0) for one in phases]
     parts = [count * each[key] for count, each in zip(counts, times_s, strict=True) if key in each]
     mean: Time = sum(parts[1:], parts[0]) / sum(counts)

@@ -19,8 +19,8 @@ class Station(NamedTuple):
     """A queueing station: `copies` equal stations (one for each node, or for each instance of a
     role) with `servers` servers each.
 
-    A lock has two stations: "lock" for exclusive holders, and "lock.shared", whose users never wait
-    for each other. models/queue/lock.py models how the two modes interfere.
+    A lock has two stations: "lock" for exclusive holders, and "lock.shared" for shared holders,
+    which never wait for each other. models/queue/lock.py models how the two modes interfere.
     """
 
     place: str
@@ -49,9 +49,9 @@ class Placement:
         return self._shares[role]
 
     def stations(self, resource: Resource, servers: int | None) -> list[tuple[Station, float]]:
-        """Returns each station of a role's resource with its share of the work. `servers` is the
-        number of threads of a pool. If `servers` is None, returns no station for a pool or a
-        lock."""
+        """Returns each station of a role's resource, with the share of the resource's work that the
+        station does. `servers` is the number of threads of a pool. For a pool or lock without
+        `servers`, no station is returned."""
         if resource.kind in ("lock", "threads"):
             if servers is None:
                 return []

@@ -35,7 +35,7 @@ MEASURED_SPREAD = 0.2
 # Largest number of entries in a configuration's cache of costs. An entry has the costs for one
 # phase and one set of constants.
 KEPT_COSTS = 4
-# The values of all calibrated constants, as pairs of key and value.
+# The values of all calibrated constants, as (key, value).
 Constants: TypeAlias = tuple[tuple[str, float], ...]
 
 
@@ -52,9 +52,8 @@ class Situation:
         self.environment = environment(scenario, self.system, workload)
         self.trace = ReplayedOperations(stream) if stream.given else None
         self.caches: CacheWalk | None = None
-        # The key has the work of a phase and the values of the constants. Copies of this
-        # configuration, as `at` and `alone` return them, have the same trees, so they share this
-        # cache.
+        # The costs of operations by (work of a phase, values of the constants). Copies of this
+        # configuration that `at` and `alone` return have the same trees, so they share this cache.
         self._last_costs: dict[tuple[str, Constants], dict[str, Cost]] = {}
         self.parameters = parameters(scenario, self.system)
         self.placement = Placement(scenario.deployment)
@@ -78,9 +77,9 @@ class Situation:
         self.phases = self.caches.phases(self._times(self.constants))
 
     def prior_medians(self) -> dict[str, float]:
-        """Returns the prior medians of the calibrated constants in the trees of the operations in
-        `mix`: those that the profile of the clients' machine holds, else those of the description.
-        """
+        """Returns the prior median of each calibrated constant on which the operations in `mix`
+        depend. The value is that in the profile of the clients' machine, or the description's
+        default if the profile lacks the constant."""
         calibrated = self.system.parameters.of_origin("calibrated")
         acting = {key for operation in self.mix for key in self.system.acting(operation)}
         usual = {k: float(p.default or 0.0) for k, p in calibrated.items() if k in acting}
@@ -182,8 +181,8 @@ class Situation:
 
     @property
     def symbols(self) -> dict[str, float]:
-        """The symbols whose values in the only phase of the workload differ from those in
-        `environment`, for all operations of the phase. Empty if there are several phases."""
+        """The symbols that have other values in the workload's only phase than in `environment`,
+        for all operations together. Empty if there are several phases."""
         merged: dict[str, float] = {}
         for own in self.whole.symbols.values() if len(self.phases) == 1 else ():
             merged.update(own)
@@ -201,8 +200,11 @@ class Situation:
         self, constants: Mapping[str, float], phase: WorkPhase | None = None
     ) -> Mapping[str, Cost]:
         """Returns the cost of each operation with these constants, in one phase or, if `phase` is
-        None, in the whole workload. The last costs are cached, because a prediction and the notes
-        on it need the same costs. Callers must therefore not change them."""
+        None, in the whole workload.
+
+        At most KEPT_COSTS results are cached, because a prediction and the notes on it need the
+        same costs. Callers must not change the returned costs.
+        """
         phase = phase or self.whole
         if any(isinstance(value, np.ndarray) for value in constants.values()):
             return self._read(constants, phase)
@@ -244,8 +246,8 @@ class Situation:
         return solver.open(rate_per_s, self.call_queue(constants))
 
     def call_queue(self, constants: Mapping[str, float]) -> tuple[frozenset[str], float] | None:
-        """Returns the names of the role and of the node groups that serve the smallest call queue,
-        and the size of this queue in calls. Returns None if no call queue has a limit."""
+        """Returns (names of the role and of the node groups that serve the smallest call queue,
+        size of this queue in calls); None if no call queue has a limit."""
         reader, found = self.reader(constants), []
         for name in self.mix:
             for node in walk(self.system.trees[name]):
@@ -279,12 +281,11 @@ class Situation:
         return 1.0 / time_s
 
     def predict_many(self, sets: Sequence[Mapping[str, float]]) -> Predictions:
-        """Predicts for several sets of values of the same constants in one evaluation. For a single
-        set, `predict` returns the same values.
-        """
+        """Predicts for several sets of values of the constants in one evaluation. The values are
+        equal to those that `predict` returns for each set."""
         if self.caches is not None and self.caches.throttles:
-            # The caches are in other states after a phase if the constants have other values, so
-            # each set is solved alone.
+            # Writers wait for disks, so the constants affect the state of the caches after each
+            # phase. Therefore each set is solved separately.
             return stacked([self.at(one).predict(one) for one in sets])
         columns = {key: np.array([one[key] for one in sets]) for key in sets[0]}
         # Operation trees are evaluated with arrays in the same way as with numbers.
@@ -292,7 +293,8 @@ class Situation:
         try:
             costs = [self.costs(constants, one) for one in self.phases]
         except Varies:
-            # Counts differ between the sets of constants, so each set is solved alone.
+            # The number of repetitions, units or copies differs between the sets of constants, so
+            # each set is solved separately.
             return stacked([self.predict(one) for one in sets])
         each = zip(self.phases, costs, strict=True)
         found = [ManySolver(self, one, cost, len(sets)).predictions() for one, cost in each]
@@ -300,8 +302,8 @@ class Situation:
 
 
 def _loaded(demands: Demands, station: Station, factor: float) -> Demands:
-    """Returns demands in seconds, with those at all stations of the place and kind of `station`
-    multiplied by `factor`."""
+    """Returns a copy of the demands in seconds. The demands at the stations with the place and kind
+    of `station` are multiplied by `factor`."""
     place = station.place, station.kind
     return {
         one: seconds * factor if (one.place, one.kind) == place else seconds

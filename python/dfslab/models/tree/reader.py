@@ -70,9 +70,8 @@ class Varies(Exception):
 def _compiled(
     expression: Symbolic, library: str
 ) -> tuple[tuple[str, ...], Callable[..., Any] | None, float]:
-    """Compiles an expression. Returns the names of its symbols, a function of their values, and 0.
-    For an expression without symbols, returns an empty tuple, None and the expression's value.
-    """
+    """Compiles an expression. Returns (names of its symbols, function of their values, 0). For an
+    expression without symbols, returns ((), None, value of the expression)."""
     if isinstance(expression, Expr):
         names, found = function(expression, library == "numpy")
         return (names, found, 0.0) if names else ((), None, float(found()))
@@ -91,10 +90,10 @@ class TreeReader(Visitor[str, Cost]):
     units.
 
     `client` names the role where operations start. `written_back` is the share of deferred disk
-    writes done during the run. `operations` is the number of operations of all clients in the run,
-    over which the burst credit of token buckets is spread. `symbols` collects the names of the
-    symbols that were used. If the environment holds arrays of shape (sets of constants,), every
-    cost has that shape.
+    writes that are completed during the run. `operations` is the number of operations of all
+    clients in the run, over which the burst credit of token buckets is spread. `symbols` collects
+    the names of the symbols that were used. If values in `environment` are arrays of shape (sets of
+    constants,), every cost has this shape.
     """
 
     def __init__(
@@ -218,7 +217,8 @@ class TreeReader(Visitor[str, Cost]):
         return cost
 
     def hold(self, node: Hold, where: str) -> Cost:
-        """Returns the body's cost. The lock or thread is busy for the body's latency."""
+        """Returns the body's cost plus a demand at the lock or pool of threads: the latency of the
+        body, during which the lock or thread is held."""
         role, servers = node.resource.role, max(1, round(self.count(node.servers)))
         cost = self.visit(node.body, role)
         seconds = cost.latency_s
@@ -247,13 +247,10 @@ class TreeReader(Visitor[str, Cost]):
         ahead_s: float = 0.0,
     ) -> None:
         """Adds a demand in seconds at a station to `cost`. The station is used with the probability
-        `share`, so `demand` * `share` is added to `cost.demands`.
-
-        `ahead_s` is the burst credit of a token bucket in seconds; 0 if the station is no token
-        bucket. At a token bucket, the whole demand is also added to `cost.limited`. At any other
-        station, the whole demand is added to `cost.whole`, and `demand` * `share` to `cost.burst`;
-        at a station of the client, `cost.burst` gets the whole demand.
-        """
+        `share`, so `cost.demands` gets `demand` * `share`. At a token bucket, `cost.limited` gets
+        the whole demand; `ahead_s` is then the burst credit in seconds. At any other station
+        `ahead_s` is 0; `cost.whole` gets the whole demand, and `cost.burst` gets `demand` *
+        `share`, or the whole demand if it is a station of the client."""
         alone = role == self._client
         met = station._replace(copies=1) if alone else station
         cost.demands[station] = cost.demands.get(station, 0.0) + demand * share
@@ -265,14 +262,14 @@ class TreeReader(Visitor[str, Cost]):
         cost.whole[met] = cost.whole.get(met, 0.0) + demand
 
     def call(self, node: Call, where: str) -> Cost:
-        """Returns the cost of a request, its body at the receiver, and the response unless the call
-        is one-way."""
+        """Returns the cost of a request and its body at the receiver, and of the response if the
+        call is not one-way."""
         request = self._transfer(where, node.role, self.value(node.request_bytes))
         body = self.visit(node.body, node.role)
         total = request.then(body)
         if node.one_way:
-            # Sender, wire and receiver work on different units at the same time, so only the
-            # longest of them blocks the stage.
+            # Sender, wire and receiver of a one-way message work on different units at the same
+            # time. So the slowest of the three determines how long a pipeline stage is blocked.
             total.busy_s = largest((request.busy_s, body.busy_s))
             return total
         total = total.then(self._transfer(node.role, where, self.value(node.response_bytes)))
@@ -338,9 +335,8 @@ class TreeReader(Visitor[str, Cost]):
         return station in self._ahead_s or station._replace(copies=1) in self._ahead_s
 
     def _ahead_of(self, station: Station) -> float:
-        """Returns the burst credit of a token bucket in seconds. The buckets of clients are stored
-        under a station with one copy.
-        """
+        """Returns the burst credit of a token bucket in seconds. A bucket of clients has its credit
+        under the station with `copies` 1."""
         return self._ahead_s.get(station) or self._ahead_s[station._replace(copies=1)]
 
     def _is_clients(self, station: Station) -> bool:
@@ -351,9 +347,9 @@ class TreeReader(Visitor[str, Cost]):
         return station.copies == 1 and any(group.name == station.place for group, _ in groups)
 
     def par(self, node: Par, where: str) -> Cost:
-        """Returns the cost of parallel branches. The latency is that of the slowest branch
-        including its wait, or the time of the busiest station, whichever is larger. Without copies,
-        the cost is zero."""
+        """Returns the cost of parallel branches; zero without copies. Its latency is the largest of
+        these: each branch's latency plus the wait for the other branches, and the time that each
+        station needs for the work of all branches."""
         copies = self.count(node.copies)
         if not copies:
             return Cost()
@@ -363,19 +359,20 @@ class TreeReader(Visitor[str, Cost]):
         total = Cost()
         for branch in branches:
             total.absorb(branch.times(copies))
-        # The token bucket of a client is charged with the data of all copies, and that of a server
-        # with the data of one copy only.
+        # A client's token bucket is charged with the data of all copies, a server's bucket with the
+        # data of one copy only.
         for station in total.limited:
             if not self._is_clients(station):
                 total.limited[station] = largest(b.limited.get(station, 0.0) for b in branches)
-        # Equal copies end at the same time, so waiting for some of them takes as long as waiting
-        # for all.
+        # All copies count, although the node may wait for only some of them: equal copies end at
+        # the same time.
         bound_s = station_bound_s({s: d for s, d in total.demands.items() if not self._is_limit(s)})
         total.latency_s = total.busy_s = bound_s
         for branch in branches:
             wait_s = longest_wait_s(total.burst, branch, branches)
             total.latency_s = largest((total.latency_s, branch.latency_s + wait_s))
-            # A message in transit occupies no stage, so its wait does not delay the next unit.
+            # If `busy_s` is below the latency, the branch's message is still in transit when the
+            # stage is free. Its wait does not delay the pipeline's next unit.
             ends = branch.busy_s >= branch.latency_s
             total.busy_s = largest((total.busy_s, branch.busy_s + wait_s * ends))
         total.steps = {}
@@ -404,8 +401,8 @@ class TreeReader(Visitor[str, Cost]):
         first = self._held_up(first)
         rest_s = max(0.0, units - 1) * slowest
         for station, burst_s in first.burst.items():
-            # While the first unit visits the station several times, one visit after the other, the
-            # other servers of the station are free for the next units.
+            # The first unit visits the station several times, one visit after the other. Meanwhile,
+            # the station's other servers are free for the next units.
             unit_s = self._concurrency * burst_s / (station.copies * station.servers)
             rest_s = largest((rest_s, units * unit_s - largest((unit_s, burst_s))))
         total.latency_s = first.latency_s + rest_s
@@ -413,10 +410,10 @@ class TreeReader(Visitor[str, Cost]):
         return self._held_up(replace(total, busy_s=total.latency_s))
 
     def repeat(self, node: Repeat, where: str) -> Cost:
-        """Returns the cost of a repeated body: that of one repetition, times the number of
+        """Returns the cost of a repeated body: the cost of one repetition times the number of
         repetitions. If concurrent copies of the body queue, a repetition takes at least as long as
-        the busiest station needs for all copies. Raises Varies if the number of repetitions then
-        differs between the sets of constants."""
+        the busiest station needs for all copies. In this case, raises Varies if the number of
+        repetitions differs between the sets of constants."""
         count = self.value(node.count)
         turn = self.visit(node.body, where)
         total = turn.times(count)
@@ -429,10 +426,10 @@ class TreeReader(Visitor[str, Cost]):
         return self._held_up(total)
 
     def _dealt(self, station: Station, turn: Cost, count: float) -> Any:
-        """Returns the demand in seconds of `count` repetitions with the cost `turn` at one token
-        bucket of `station`. A client's bucket gets the whole demand. Each repetition selects a
-        server again, so a server's bucket gets an equal share, but at least the demand of one
-        repetition."""
+        """Returns the demand of `count` repetitions of a body at one token bucket of `station`, in
+        seconds. `turn` is the cost of one repetition. A client's bucket gets the whole demand. A
+        server's bucket gets an equal share, because each repetition selects a server again, but at
+        least the demand of one repetition."""
         if self._is_clients(station):
             return count * turn.limited[station]
         return largest((turn.limited[station], count * turn.demands[station] / station.copies))
@@ -451,8 +448,8 @@ class TreeReader(Visitor[str, Cost]):
         return total
 
     def either(self, node: Either, where: str) -> Cost:
-        """Returns the cost of the branch that the condition selects; zero cost if there is none.
-        If data is partly in a cache, it is the mean cost of both branches."""
+        """Returns the cost of the branch that the condition selects; zero if this branch does not
+        exist. If data is partly in a cache, returns the expected cost over both branches."""
         mixed = self.by_misses(node)
         if mixed is not None:
             return self.visit(mixed, where)

@@ -24,16 +24,15 @@ from dfslab.spec.steps.calls import (
 from dfslab.spec.steps.node import Node
 from dfslab.spec.streams.vocabulary import GivenArrival, Stream
 
-# Largest number of distinct sizes of an operation type's calls with the same access order and
-# syncing. If there are more, neighbouring sizes are merged.
+# Largest number of distinct sizes among calls with equal operation type, access order and syncing.
+# If there are more, neighbouring sizes are merged.
 MOST_SIZES = 32
 
 
 @dataclass(frozen=True)
 class Sort:
-    """One of the cost classes into which the calls of an operation type are divided. The calls of a
-    class have equal values of the symbols in the operation's tree. `share` is the fraction of the
-    type's calls in this class."""
+    """One cost class: the calls of an operation type for which the symbols in the operation's tree
+    have equal values. `share` is the fraction of the type's calls in this class."""
 
     share: float
     size_bytes: float
@@ -66,9 +65,8 @@ class ReplayedOperations:
 
     @cached_property
     def of_clients(self) -> dict[tuple[int, int], ClassifiedCall]:
-        """For each client and index of the client's operation, the classified call of that
-        operation.
-        """
+        """The classified call of each operation, by (client, index of the operation among the
+        client's operations)."""
         counts: dict[int, int] = {}
         found = {}
         for one, classified in zip(self.done, self.classified, strict=True):

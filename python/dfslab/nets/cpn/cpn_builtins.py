@@ -1,4 +1,4 @@
-"""Defines the supported predefined functions of CPN ML: those of numbers, random draws, texts,
+"""Defines the supported predefined functions of CPN ML: functions of numbers, random draws, texts,
 lists and colour sets."""
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ COMPUTED: Mapping[str, Callable[..., Any]] = {
     "Int.min": min,
     "Int.max": max,
 }
-# The simulated time, read once per firing. One time unit of a file counts as one second.
+# The simulated time in whole time units (seconds). Like a random value, it is read once per firing.
 NOW = Leaf("floor(now())", INT, draws=True)
 SAME = {
     "intTime": "time",
@@ -242,7 +242,7 @@ class Builtins:
         return run
 
     def listed(self, value: CpnValue, name: str) -> Items:
-        """Returns the known elements and the remainder of a list, or raises InputError."""
+        """Returns the known elements and the unknown remainder of a list, or raises InputError."""
         return self.evaluator.listed(value, name)
 
     def head(self, value: CpnValue) -> CpnValue:
@@ -324,7 +324,7 @@ class Builtins:
         return element_of(f"at({leaf.text}, {at.text})", inner, leaf.draws or at.draws)
 
     def nth_of_known(self, found: Items, at: Leaf, kind: Struct) -> CpnValue:
-        """Returns the record at position `at` of a list. Its elements are known, but not `at`."""
+        """Returns the record at position `at`, which is not known, of a list of known elements."""
         value = fault(kind, self.evaluator)
         for number, item in reversed(list(enumerate(found.items))):
             condition = compared(at.text, "==", str(number), at.draws)
@@ -348,8 +348,8 @@ class Builtins:
         return Leaf(f'if({value.text}, "true", "false")', TEXT, draws=value.draws)
 
     def flattened(self, value: CpnValue) -> CpnValue:
-        """Converts a multiset to a list. If its tokens are those of one list, returns that list.
-        Raises InputError for another multiset whose counts are not known while the file is read."""
+        """Converts a multiset to a list. If the multiset was made from one list, returns that list.
+        Raises InputError if the counts of its tokens are known only during the run."""
         items: list[CpnValue] = []
         bag = self.evaluator.bag(value)
         for entry in bag.entries:
@@ -488,7 +488,7 @@ class OfColours:
         return Bag(tuple(entries))
 
     def product(self, count: Leaf, when: Leaf | None, entry: BagEntry) -> tuple[Leaf, Leaf | None]:
-        """Returns the product of both counts, and the conjunction of both conditions if any."""
+        """Returns (product of the counts, conjunction of the conditions or None without any)."""
         number = Leaf(f"({count.text} * {entry.count.text})", INT)
         if count.known and entry.count.known:
             number = constant(count.constant * entry.count.constant, INT)

@@ -69,8 +69,8 @@ class Colours:
         # error is raised only if a net uses this colour set.
         self.broken: dict[str, InputError] = {}
         self.names: dict[Struct, str] = {}
-        # The record types that are element types of lists, by the names of their colours. No place
-        # has such a colour.
+        # The record types of list elements, by the names of their colours. No place has such a
+        # colour.
         self.held: dict[str, Struct] = {}
 
     def add(
@@ -251,9 +251,9 @@ class Colours:
             raise InputError(context, text[:60], "is not known before the net runs")
 
     def documents(self, used: set[str], context: str) -> dict[str, list[tuple[str, str]]]:
-        """Returns the colours that the net definition needs: those of the colour sets in `used`,
-        and those of records in lists. Each key is a colour's name, and its value has the name and
-        the type name of each field."""
+        """Returns the colours that the net definition needs, by name: the colours of the colour
+        sets in `used`, and the colours of records in lists. The value has (field name, type name)
+        for each field."""
         made: dict[str, list[tuple[str, str]]] = {}
         for name in sorted(used):
             made[self.colour_name(name)] = self.fields(self.sets[name].kind, context)

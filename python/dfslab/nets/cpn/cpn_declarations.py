@@ -44,8 +44,8 @@ HEADS = "val|fun|datatype|type|exception|open|infix|infixr|nonfix"
 
 
 def declarations(text: str, context: str) -> Iterator[Declaration]:
-    """Parses the `val` and `fun` declarations in a text one by one, so that an error in one
-    declaration does not affect the others. Yields them in order; a declaration with an error has no
+    """Parses the `val` and `fun` declarations in a text separately, so that an error in one
+    declaration does not affect the next. Yields them in order; a declaration with an error has no
     tree."""
     text = _opened(uncommented(text))
     depth, heads = 0, []

@@ -69,11 +69,11 @@ class Evaluator:
         self.specialised: Callable[[Closure, Sequence[CpnValue]], CpnValue] = self.wrong_call
         # Returns the value of a name with a dot, such as `CS.all`; None for an unknown name.
         self.dotted: Callable[[str, str], CpnValue | None] = lambda name, context: None
-        # The reason that the error message gives for an unknown name.
+        # The reason for the InputError if a name is unknown.
         self.unknown = "is not declared"
 
     def wrong_call(self, closure: Closure, _: Sequence[CpnValue]) -> CpnValue:
-        """Raises InputError, because the depth of a recursion is known only during the run."""
+        """Raises InputError for a recursion whose depth depends on values of a run."""
         raise self.wrong(closure.name, "calls itself over what only a run knows")
 
     def wrong(self, value: Any, reason: str) -> InputError:
@@ -278,8 +278,8 @@ class Evaluator:
         if condition.known:
             return self.value(tree.parts[1 if condition.constant else 2], env)
         if condition.draws and self.hoist is None:
-            # A function of the net has no locals. So that a random condition is drawn only once, it
-            # is passed as an argument to an additional function.
+            # A condition that draws at random must be evaluated once, but a function of the net has
+            # no locals. So the condition is passed as an argument to an additional function.
             truths = (Tree("bool", "true"), Tree("bool", "false"))
             clauses = self.clauses(tree, zip(truths, tree.parts[1:], strict=True))
             return self.call(Closure("if", clauses, env), [condition])
@@ -316,8 +316,8 @@ class Evaluator:
         return Closure("fn", tree.parts, dict(env))
 
     def clauses(self, tree: Tree, pairs: Iterable[tuple[Tree, Tree]]) -> tuple[Tree, ...]:
-        """Returns clauses of pairs of pattern and body. A second call for the same tree returns the
-        same objects, because functions are identified by their clauses."""
+        """Returns one clause for each pair of pattern and body. For the same tree, later calls
+        return the same objects, because a function is identified by its clauses."""
         if id(tree) not in self.cached:
             self.cached[id(tree)] = tree, tuple(Tree("clause", "", pair) for pair in pairs)
         return self.cached[id(tree)][1]
@@ -366,9 +366,9 @@ class Evaluator:
         return self.call(function, given)
 
     def arguments(self, function: Builtin, given: Sequence[CpnValue]) -> Sequence[CpnValue]:
-        """Returns the arguments of a predefined function. If the function's text `repeats` an
-        argument, random arguments become locals, so that each is drawn once (InputError where
-        locals are impossible)."""
+        """Returns the arguments of a predefined function. If its text contains an argument more
+        than once (`repeats`), random arguments become locals, so that each is drawn once. Raises
+        InputError where locals are impossible."""
         if not function.repeats or not any(draws(one) for one in given):
             return given
         if self.hoist is None:

@@ -115,8 +115,8 @@ class CalledFunctions:
         if len(self.made) >= FUNCTIONS_MOST:
             raise evaluator.wrong(name, f"is used in more than {FUNCTIONS_MOST} ways")
         made = self.made[key] = _Made(self.free(name))
-        # `key` contains the ids of these objects. While they exist, no other object gets the same
-        # ids.
+        # `key` contains the ids of these two objects. They are kept, so that no later object gets
+        # one of these ids.
         self.kept.append((closure, given))
         outside, evaluator.hoist = evaluator.hoist, None
         deep, evaluator.deep = evaluator.deep, 0
@@ -212,9 +212,12 @@ class _Abstract:
         self.parameters: list[tuple[str, Any]] = []
 
     def value(self, value: CpnValue) -> tuple[Any, CpnValue]:
-        """Replaces a single value or a list by a parameter, also if it is known while the file is
-        read. In a record, each field is replaced. For functions, see `closure`. Returns a key and
-        the new value. Two calls with equal keys can use the same function of the net."""
+        """Replaces a single value or a list by a parameter, also if the value is known while the
+        file is read. In a record, each field is replaced. For functions, see `closure`.
+
+        Returns (key, value with the replacements). Two calls with equal keys can use the same
+        function of the net.
+        """
         if isinstance(value, Closure):
             return self.closure(value)
         if isinstance(value, Builtin):
@@ -238,9 +241,12 @@ class _Abstract:
         return leaf.kind, Leaf(name, leaf.kind if leaf.kind != UNKNOWN else INT)
 
     def closure(self, closure: Closure) -> tuple[Any, Closure]:
-        """Replaces values that a function takes from outside its definition by parameters, if they
-        are known only during a run. Returns a key and the new function. Two functions with equal
-        keys can use the same function of the net."""
+        """Replaces values that a function takes from outside its definition by parameters if they
+        are known only during a run.
+
+        Returns (key, function with the replacements). Two functions with equal keys can use the
+        same function of the net.
+        """
         names = set().union(*(free_names(one) for one in closure.clauses))
         for clauses in closure.group.values():
             names |= set().union(*(free_names(one) for one in clauses))

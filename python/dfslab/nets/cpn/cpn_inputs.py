@@ -61,9 +61,11 @@ class Taken:
 
 @dataclass(frozen=True)
 class Wanted:
-    """A condition that a part of a token must equal an expression. `whole` is true if the
-    expression is the entire term on the arc, such as `f(x)`. The value of an entire term may also
-    be a multiset of several tokens."""
+    """A condition that a part of a token must equal an expression.
+
+    `whole`: whether the expression is an entire term on the arc, such as `f(x)`. In this case, the
+    value of the expression may also be a multiset of several tokens.
+    """
 
     arc: FileArc
     expression: Tree
@@ -157,8 +159,8 @@ class Inputs:
         return declared.kind == self.colours.sets[colour].kind
 
     def holed(self, tree: Tree, holes: list[Tree]) -> Tree:
-        """Returns the pattern `tree`, in which every part that is an expression is replaced by a
-        placeholder. Appends the replaced parts to `holes`."""
+        """Returns the pattern `tree` with a placeholder for every part that is an expression.
+        Appends the replaced parts to `holes`."""
         if tree.kind == "name":
             names = self.is_variable(tree.word) or tree.word in self.evaluator.constructors
         elif tree.kind == "apply":
@@ -232,9 +234,12 @@ class Inputs:
         self.conditions += split(equal(one.part, fitted, self.evaluator))
 
     def require_all(self, one: Wanted, value: Bag) -> None:
-        """Makes an arc take all tokens of the multiset `value`. The arc already takes one token,
-        which must equal the first token of the multiset. One more token is taken for each other
-        token of the multiset. Raises InputError if the multiset is empty or too large."""
+        """Makes an arc take all tokens of the multiset `value`.
+
+        The arc already takes one token, which must equal the first token of the multiset. For each
+        further token of the multiset, the transition takes one more token. Raises InputError if the
+        multiset is empty or too large.
+        """
         arc, values = one.arc, list[CpnValue]()
         for entry in value.entries:
             if not entry.count.known or entry.when or entry.each or entry.delay:
@@ -255,9 +260,9 @@ class Inputs:
         """Returns the tokens of a multiset that depends on tokens from other arcs. A function of
         the net computes them as a list.
 
-        The number of tokens must be known while the file is read. So the multiset is evaluated for
-        all values of the names that it uses. Raises InputError if the number of tokens differs
-        between these values, or if the colour sets of the names have too many values.
+        The number of tokens must be known while the file is read. To find it, the multiset is
+        evaluated for all combinations of values of the names that it uses. Raises InputError if the
+        number differs between combinations, or if there are too many combinations.
         """
         names = sorted(name for name in free_names(one.expression) if name in self.env)
         context, counts = one.arc.context, set[int]()

@@ -57,9 +57,9 @@ class Match:
     condition: Leaf | None = None
 
     def add(self, other: Match | None, reader: PatternReader) -> bool:
-        """Combines this match with the match `other`. If both matches bind the same name, the
-        condition that the name's two values are equal is added. Returns False if the combination
-        never matches."""
+        """Adds the names and the condition of the match `other` to this match. If both bind a name,
+        the condition that its two values are equal is added. Returns False if the combination never
+        matches."""
         if other is None:
             return False
         conditions = [one for one in (self.condition, other.condition) if one is not None]
@@ -128,9 +128,12 @@ def literal(tree: Tree) -> Leaf:
 def constructed(
     word: str, argument: Tree | None, value: CpnValue, reader: PatternReader
 ) -> Match | None:
-    """Matches a constructor pattern with a value. `word` names a value of an enumeration, an
-    indexed value, or a member of a union. `argument`: the pattern for the constructor's
-    argument."""
+    """Matches a constructor pattern with a value.
+
+    `word` is the constructor: a value of an enumeration, the name of indexed values such as `p(1)`,
+    or a member of a union. `argument` is the pattern of the constructor's argument; None if it has
+    no argument.
+    """
     made = reader.globals[word]
     if isinstance(made, Builtin) and argument is not None and not made.name.startswith("union "):
         return matched(argument, value, reader)

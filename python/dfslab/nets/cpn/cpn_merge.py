@@ -73,9 +73,12 @@ OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", "<=": ">", ">": "<="}
 def compared(
     left: str, word: str, right: str, drawn: bool = False, other: str | None = None
 ) -> Leaf:
-    """Returns the comparison `left word right`, which also stores the text of its opposite
-    comparison. `other` is the operator of the opposite comparison. If `other` is None, it is the
-    operator that is opposite to `word`; if `other` is "", the comparison has no opposite."""
+    """Returns the comparison `left word right`. The result also has the text of the opposite
+    comparison.
+
+    `other` is the operator of the opposite comparison. If it is None, it follows from `word`. If it
+    is "", the comparison has no opposite.
+    """
     other = OPPOSITE[word] if other is None else other
     opposite = f"({left} {other} {right})" if other else ""
     return Leaf(f"({left} {word} {right})", BOOL, draws=drawn, opposite=opposite)
@@ -91,8 +94,8 @@ def negated(value: Leaf) -> Leaf:
 
 
 def is_rest(condition: Leaf, before: Sequence[Leaf | None]) -> bool:
-    """Returns whether a condition is the negation of one of the conditions in `before`. Such a
-    condition is true whenever all conditions in `before` are false."""
+    """Returns whether a condition is the negation of a condition in `before`. If all conditions in
+    `before` are false, such a condition is true."""
     return any(one is not None and negated(one).text == condition.text for one in before)
 
 
@@ -156,7 +159,7 @@ def fault(kind: ValueType, reader: MergeReader) -> CpnValue:
 
 
 def default(kind: Plain, reader: MergeReader) -> Leaf:
-    """Returns an arbitrary value of a type."""
+    """Returns an arbitrary value of a type, for use where the value has no effect."""
     if kind == BOOL:
         return FALSE
     if kind == TEXT:
@@ -210,9 +213,8 @@ def operated(word: str, left: Leaf, right: Leaf, reader: MergeReader) -> Leaf:
             return constant(found, result)  # type: ignore[arg-type]
     drawn = left.draws or right.draws
     if word in COMPARED:
-        # A comparison with the real value NaN is false, and the opposite comparison is false as
-        # well, so it is not the negation. Therefore comparisons of reals are stored without an
-        # opposite.
+        # For NaN, a comparison of reals and its opposite are both false, so the opposite is not the
+        # negation. Therefore comparisons of reals are stored without an opposite.
         whole = REAL not in (left.kind, right.kind)
         return compared(left.text, word, right.text, drawn, OPPOSITE[word] if whole else "")
     return Leaf(f"({left.text} {word} {right.text})", result, draws=drawn)

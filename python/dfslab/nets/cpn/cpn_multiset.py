@@ -59,13 +59,12 @@ def less(evaluator: MultisetEvaluator, tree: Tree, env: Env) -> CpnValue:
 
 
 def without(evaluator: MultisetEvaluator, entry: BagEntry, gone: BagEntry) -> BagEntry:
-    """Removes the tokens `gone` from the tokens `entry` of a multiset, and returns the remaining
-    tokens of `entry`. All tokens of an entry have the same value.
+    """Removes the tokens `gone` from the tokens `entry` of a multiset. Returns the remaining tokens
+    of `entry`. All tokens of an entry have one value.
 
-    If the values of `entry` and `gone` are equal, the count of `entry` falls by the count of
-    `gone`, at most to 0. If the values differ, `entry` is returned unchanged. If the values depend
-    on tokens, they can be compared only during the run, and the result has an expression that makes
-    this comparison. Raises InputError if the values may be equal and the number of tokens in
+    If the two values are equal, the count of `entry` falls by the count of `gone`, at most to 0. If
+    they differ, `entry` is returned unchanged. If their equality is known only during the run, the
+    result contains the comparison. Raises InputError if the values may be equal and the count of
     `entry` is not known.
     """
     same = equal(entry.value, gone.value, evaluator)
@@ -86,9 +85,9 @@ def without(evaluator: MultisetEvaluator, entry: BagEntry, gone: BagEntry) -> Ba
 
 
 def timed(evaluator: MultisetEvaluator, tree: Tree, env: Env) -> CpnValue:
-    """Evaluates tokens with a time stamp or a delay (`@+`). Returns the multiset with its tokens
-    delayed. The time stamp @0 delays nothing; other time stamps raise InputError outside of initial
-    markings."""
+    """Evaluates tokens with a time stamp or a delay (`@+`), and returns the multiset of delayed
+    tokens. In initial markings, any time stamp is allowed. Elsewhere, a time stamp other than @0
+    (no delay) raises InputError."""
     bag = evaluator.bag(evaluator.value(tree.parts[0], env))
     delay = evaluator.leaf(tree.parts[1], env, (INT, REAL), "a delay")
     if tree.kind == "stamp" and not delay.known:

@@ -36,8 +36,8 @@ from dfslab.nets.cpn.monitors.translate import MonitorTranslator
 from dfslab.spec.model import InputError
 
 CHARACTERS_MOST, PAGES_DEEP, NODES_MOST, TOKENS_MOST = 50_000_000, 20, 100_000, 100_000
-# Python's recursion limit while a file is read, in stack frames. A nested call of a function in the
-# file needs about ten frames.
+# Recursion limit of Python in stack frames while a file is read. Each nested call of a function of
+# the file takes about ten frames.
 FRAMES_MOST = 10_000
 PRIORITIES = {"P_HIGH": 100, "P_NORMAL": 1000, "P_LOW": 10000}
 ORIENTATIONS = ("PtoT", "TtoP", "BOTHDIR", "Inhibitor", "Reset")
@@ -69,7 +69,8 @@ def _file_of_element(net: ET.Element) -> NetFile:
     sys.setrecursionlimit(max(limit, FRAMES_MOST))
     try:
         reader = _CpnReader(net)
-        # Functions that only monitors call become functions of the net definition, too.
+        # Monitors are translated before the definition is made, because the functions that they
+        # call become functions of the net definition.
         monitors = reader.monitors(net)
         return NetFile(net=reader.definition(), monitors=monitors)
     except RecursionError:
@@ -332,10 +333,12 @@ class _CpnReader:
     def ports(
         self, node: ET.Element, page: _FilePage, name: str, names: Mapping[str, str]
     ) -> dict[str, str]:
-        """Returns for each port of a copied page, by the port's id, the name of its socket. A port
-        is a place of the copied page; its socket is the place of `page` that replaces it. The file
-        has pairs of ids: `(port,socket)(port,socket)`. `names` has the names of the places of
-        `page` by their ids. Raises InputError if an id is unknown."""
+        """Returns a mapping from the id of each port of a copied page to the name of its socket. A
+        port is a place of the copied page; its socket is the place of `page` that replaces it.
+
+        The file has pairs of ids: `(port,socket)(port,socket)`. `names` has the names of the places
+        of `page` by their ids. Raises InputError if an id is unknown.
+        """
         text = node.find("subst").get("portsock", "")  # type: ignore[union-attr]
         found = re.findall(r"\(([^,()]+),([^,()]+)\)", text)
         for port, socket in found:

@@ -50,8 +50,8 @@ CODE = re.compile(
 
 @dataclass(frozen=True)
 class Inscriptions:
-    """The inscriptions of a transition, without those of its arcs: its guard, its delay (`time`)
-    and its code segment."""
+    """The inscriptions of a transition other than those of its arcs: guard, delay (`time`) and code
+    segment."""
 
     guard: str = ""
     time: str = ""
@@ -69,9 +69,12 @@ class TransitionReader(Inputs):
         texts: Inscriptions,
         priority: int,
     ) -> list[tuple[Place, str]]:
-        """Adds the transition to the net. A variable that no arc binds may have any value of its
-        colour set. For each such variable, a place with all these values is made, from which the
-        transition takes one. Returns these places, each with its colour set."""
+        """Adds the transition to the net. Returns (place, colour set) for each variable that no arc
+        binds.
+
+        Such a variable may have any value of its colour set. The place contains all these values,
+        and the transition takes one of them.
+        """
         self.places = dict(places)
         guards = conjuncts(texts.guard, f"{self.context}, guard")
         for arc in arcs:
@@ -93,9 +96,9 @@ class TransitionReader(Inputs):
         finally:
             self.evaluator.hoist = None
         if delay is not None and free:
-            # The value of a variable that no arc binds is taken from a place, and must be put back
-            # without delay. So the transition itself gets no delay; the delay is added to each of
-            # its other output arcs instead.
+            # A variable that no arc binds gets its value from a place, to which the value must
+            # return without delay. So the transition gets no delay; the delay is added to each of
+            # its other output arcs.
             delay = delay if delay.known else self.local(delay)
             puts = [_later(one, delay.text) for one in puts]
         names = [(self.places[self.free_name(name)], clean(name)) for name, _, _ in self.free]
@@ -131,8 +134,8 @@ class TransitionReader(Inputs):
         return left
 
     def definition(self, guard: Tree) -> tuple[str, Tree | None]:
-        """If a guard is an equation that defines a variable, returns the pair of the variable and
-        the expression. Returns ("", None) for any other guard."""
+        """Returns (variable, expression) if a guard is an equation that defines a variable,
+        otherwise ("", None)."""
         if guard.kind != "op" or guard.word != "==":
             return "", None
         for one, other in (guard.parts, guard.parts[::-1]):
@@ -181,8 +184,8 @@ class TransitionReader(Inputs):
         places = [one.place for one in self.taken]
         chosen = not self.conditions and len(set(places)) == len(places)
         # If the transition has no condition and takes at most one token from each place, the engine
-        # draws one of the values at random. Otherwise the engine tries the values one after
-        # another.
+        # draws one of the values at random ("random"). Otherwise the engine tries the values in
+        # order ("fifo").
         discipline = "random" if chosen else "fifo"
         rows = [self.colours.row(one, self.context) for one in members]
         # The unit colour is only a placeholder. The colour of the place is set when the whole file

@@ -132,7 +132,7 @@ class Bag:
 @dataclass(frozen=True, eq=False)
 class Closure:
     """A function of the file, with the arguments that it has received so far. `group` has the
-    clauses of the functions that are declared together with it and may call each other."""
+    clauses of all functions of its declaration, which may call each other."""
 
     name: str
     clauses: tuple[Tree, ...]
@@ -148,8 +148,8 @@ class Closure:
 
 @dataclass(frozen=True, eq=False)
 class Builtin:
-    """A predefined function of CPN ML. It is evaluated when it has received `wanted` arguments, one
-    after another."""
+    """A predefined function of CPN ML. It takes its arguments one after another, and is evaluated
+    when it has received `wanted` arguments."""
 
     name: str
     wanted: int

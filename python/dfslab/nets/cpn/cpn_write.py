@@ -82,8 +82,8 @@ class _CpnWriter:
         self.declare_functions()
 
     def declare_functions(self) -> None:
-        """Writes all functions of the net as one declaration, in which `and` joins them, because
-        each may call the others."""
+        """Writes all functions of the net as one declaration, joined by `and`, so that each
+        function may call any other."""
         texts = []
         for name, one in self.definition.functions.items():
             parameters = dict(one.parameters)

@@ -50,8 +50,8 @@ class Symmetric:
     def __init__(self, net: ET.Element) -> None:
         self.block = ET.Element("block", id="declarations")
         self.variables: dict[str, str] = {}
-        # `sorts` has for the id of each sort its colour set and its number of values. `constants`
-        # has for the id of each constant its value in CPN ML and its colour set.
+        # `sorts` maps the id of each sort to (colour set, number of values). `constants` maps the
+        # id of each constant to (value in CPN ML, colour set).
         self.sorts: dict[str, tuple[str, int]] = {}
         self.constants: dict[str, tuple[str, str]] = {}
         self.context = "declaration"

@@ -19,10 +19,12 @@ def is_computed(run: FinishedRun) -> bool:
 
 
 def changes(run: FinishedRun, answer: RunAnswer) -> list[str]:
-    """Returns texts on the changes of the configuration that raise the rate most, at most
-    MOST_CHANGES, each with its gain and interval. The only text is the reason if all gains are
-    withheld, or a statement that no change is predicted to gain more than 2 %. The list is empty if
-    no gains were computed."""
+    """Returns a text for each of the changes of the configuration that raise the rate most, with
+    its gain and interval; at most MOST_CHANGES.
+
+    If all gains are withheld, the only text is the reason. If no change is predicted to gain more
+    than 2 %, the only text says so. The list is empty if no gains were computed.
+    """
     advised = run.find(Advised)
     if advised is None or not is_computed(run):
         return []

@@ -20,16 +20,17 @@ def way(result: Result) -> str:
 
 
 def _one_each(result: Result) -> bool:
-    """Returns whether a result belongs to the series over processes although it may have only one
-    process with one client.
+    """Returns whether a result belongs to the series over the number of processes, although it may
+    have only one process with one client.
 
-    The first point of the series over processes and the first point of the series over threads both
-    have one client. So the decision depends on whether the scenario varies the number of processes.
+    Such a result may also be the first point of the series over threads. So the decision depends on
+    whether the scenario varies the number of processes.
     """
     return KEYS["processes"] in result.labels and result.point.scenario.workload.processes >= 1
 
 
 def rest(result: Result, study: FinishedRun) -> str:
-    """Returns the varied keys of a result other than clients, processes and nodes, as text."""
+    """Returns as text the varied keys of a result and their values, except the numbers of clients,
+    processes and nodes. Returns "measured" if no other key varies."""
     labels = {key: value for key, value in result.labels.items() if key not in KEYS.values()}
     return study.name(labels) if labels else "measured"

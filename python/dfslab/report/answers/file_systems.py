@@ -13,11 +13,11 @@ from dfslab.studies.systems import SystemsComparison, SystemsRow
 
 
 def fastest(run: FinishedRun) -> str:
-    """Returns a sentence on the fastest file system of a run, which is the one with the highest
-    rate in most workloads. For each other file system, the sentence states the ratio (rate of the
-    fastest system) / (rate of the other system): its median, smallest and largest value over the
-    workloads that ran on both systems. Returns "" if the run does not compare file systems, or if
-    no workload ran on two or more of them."""
+    """Returns a sentence on the fastest file system of a run: the file system that has the highest
+    rate in the largest number of workloads. For each other file system, the sentence states the
+    ratio (rate of the fastest system) / (rate of the other system): its median, smallest and
+    largest value over the workloads that ran on both systems. Returns "" if the run does not
+    compare file systems, or if no workload ran on two or more of them."""
     found = run.find(SystemsComparison)
     if found is None:
         return ""
@@ -47,7 +47,7 @@ def _method(found: SystemsComparison) -> str:
 
 
 def _values(row: SystemsRow) -> dict[str, float]:
-    """Returns the rate per second of one workload by file system."""
+    """Returns the rate per second on each file system for one workload."""
     return {system: one.value for system, one in row.values.items() if one.value > 0}
 
 

@@ -9,10 +9,9 @@ import numpy as np
 
 from dfslab.report.answers.rates import ConfigurationRate
 
-# Bounds on the growth of the rate from the fewest to the most clients. The growth counts as
-# proportional if it is at least PROPORTIONAL times the growth of the number of clients. The rate
-# counts as flat if it grows by at most the factor FLAT. Both bounds are choices: the rates of
-# repetitions usually differ by up to a fifth.
+# Bounds on the growth of the rate from the fewest to the most clients. The rate grows in proportion
+# if growth of rate >= PROPORTIONAL * growth of clients, and is flat if growth of rate <= FLAT. Both
+# bounds are choices: the rates of repetitions usually differ by up to a fifth.
 PROPORTIONAL, FLAT = 0.8, 1.2
 
 

@@ -91,7 +91,8 @@ def _phase_rows(point_id: str, run: FinishedRun, model: str) -> list[Sequence[Ta
 
 def _shown_model(found: Comparison, run: FinishedRun) -> str:
     """Returns the name of the model with the smallest error on held-out configurations. If no such
-    error is known, returns the first model; "" if there is no model."""
+    error is known, returns the first model, or the first baseline if there is no model; "" if
+    nothing was predicted."""
     models = [name for name in run.methods if name not in BASELINES]
     best = best_model(found.held_out)
     return best or next(iter(models or run.methods), "")

@@ -48,8 +48,8 @@ def operations_of(result: Result) -> list[str]:
 
 
 def explained(results: Sequence[Result]) -> str:
-    """Returns a sentence that explains what one operation is. Returns "" unless an operation moves
-    a whole file in several transfers."""
+    """Returns a sentence that explains what counts as one operation, if an operation moves a whole
+    file in several transfers. Otherwise returns ""."""
     moved = set()
     for result in results:
         if not frozenset(operations_of(result)) & {"read", "write", "overwrite"}:

@@ -77,7 +77,7 @@ def _mean(rates: Sequence[Metric]) -> Metric:
 
 
 def _moved(bytes_per_s: Sequence[float]) -> float | None:
-    """Returns the geometric mean of throughputs in bytes per second; None if one of them is 0."""
+    """Returns the geometric mean of throughputs in bytes per second; None if a throughput is 0."""
     return geometric_mean(bytes_per_s).value if all(bytes_per_s) else None
 
 

@@ -1,6 +1,6 @@
 """The summary of predictions in sentences: the predicted rates and what limits them.
 
-This module needs no finished run, so `dfslab predict` starts without importing the studies of runs.
+This module does not import the studies of runs, so `dfslab predict` starts faster.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ class RunAnswer:
 
     @property
     def sentences(self) -> list[str]:
-        """The sentences in their order, without empty ones."""
+        """All sentences of the summary in their order, without empty ones."""
         every = (self.doubt, self.compared, self.observed, self.limit, self.advice)
         return [one for one in every if one]
 
 
 def of_predictions(results: Sequence[Result]) -> RunAnswer | None:
-    """Returns the summary of a run without measurements, from the predictions of the first method
-    that is not a baseline; None if there is no such method."""
+    """Returns the summary of a run that has predictions only. The predictions are those of the
+    first method that is not a baseline; None if there is no such method."""
     names = [one.method for one in results if one.method not in BASELINES]
     if not names:
         return None
@@ -66,24 +66,27 @@ def of_predictions(results: Sequence[Result]) -> RunAnswer | None:
 
 
 def closing_of_predictions(results: Sequence[Result], source: str) -> list[str]:
-    """Returns the sentences that `dfslab predict` prints last. `dfslab predict` does not compute
-    what changes would gain, so the last sentence names the command that computes these gains for
-    `source`, the scenario as a command names it. The list is empty if there is nothing to
-    summarise."""
+    """Returns the sentences that `dfslab predict` prints last. The list is empty if there is
+    nothing to summarise.
+
+    `dfslab predict` does not compute how much changes of the configuration would gain. So the last
+    sentence names the command that computes these gains; `source` is the scenario as the argument
+    of this command.
+    """
     answer = of_predictions(results)
     return [] if answer is None else [*answer.sentences, gains_hint(source)]
 
 
 def gains_hint(source: str) -> str:
-    """Returns the sentence that names the command which computes what changes would gain. `source`
-    is the argument of the command: "RUN", or a scenario."""
+    """Returns the sentence that says which command computes the gains of changes of the
+    configuration. `source` is the argument of this command: "RUN", or a scenario."""
     return f"{NOT_COMPUTED}; `dfslab advise {source}` computes it."
 
 
 def predicted_limit(results: Sequence[Result], model: str) -> str:
-    """Returns a sentence on the limit that a model predicts most often, with the numbers of
-    configurations in which this limit is saturated and in which it is latency-bound; "" if the
-    model names no limit."""
+    """Returns a sentence on the limit that a model predicts for most configurations; "" if the
+    model names no limit. The sentence has the number of configurations in which this limit is
+    saturated, and the number in which it is latency-bound."""
     names = [one.limits[0].name if one.limits else one.bottleneck for one in results]
     counts = Counter(filter(None, names))
     if not counts:
@@ -100,9 +103,9 @@ def predicted_limit(results: Sequence[Result], model: str) -> str:
 
 
 def most(rates: Sequence[ConfigurationRate]) -> str:
-    """Returns a sentence with the highest rate of each type of operation and the highest
-    throughput, and their configurations. Measured figures that the page cache may have served are
-    marked."""
+    """Returns a sentence with the highest rate of each type of operation, the highest throughput,
+    and the configurations that reached them. Measured values that the page cache may have served
+    are marked."""
     alone = len(rates) == 1
     names = [
         ", ".join(

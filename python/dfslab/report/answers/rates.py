@@ -72,9 +72,12 @@ def _taken_together(group: Sequence[Result]) -> ConfigurationRate:
 
 
 def _mean(group: Sequence[Result], key: str) -> Metric | None:
-    """Returns the mean of a metric over the results that have the metric; None if no result has it.
-    The mean is the geometric mean. If only one result has the metric, or if a value is not
-    positive, the metric of the first result that has it is returned with its own interval."""
+    """Returns the geometric mean of a metric over the results that have it; None if no result has
+    it.
+
+    If only one result has the metric, or if a value is not positive, the metric of the first of
+    these results is returned with its own interval.
+    """
     known = [one.metrics[key] for one in group if key in one.metrics]
     if not known or any(one.value <= 0 for one in known):
         return known[0] if known else None
@@ -82,9 +85,8 @@ def _mean(group: Sequence[Result], key: str) -> Metric | None:
 
 
 def _slowest(group: Sequence[Result], statistic: str) -> float | None:
-    """Returns a statistic of the latency of the slowest operation of a configuration, in seconds;
-    None if no times are known. `statistic`: "mean" or a quantile such as "p99". The slowest
-    operation is the one with the largest value of this statistic."""
+    """Returns the largest value of a statistic of latency over the operations of a configuration,
+    in seconds; None if no times are known. `statistic`: "mean" or a quantile such as "p99"."""
     operations = {name for one in group for name in operations_of(one)}
     keys = [metrics.key(metrics.LATENCY, statistic, name) for name in operations]
     means = [mean.value for key in keys if (mean := _mean(group, key)) is not None]
@@ -92,10 +94,12 @@ def _slowest(group: Sequence[Result], statistic: str) -> float | None:
 
 
 def short_names(configurations: Iterable[Mapping[str, Value]]) -> list[str]:
-    """Returns short names of configurations, in the same order. A key whose value follows from the
-    value of an earlier key is left out of the names. For example, the size of a file may follow
-    from the number of clients. A key is not left out if some configuration has this key but not the
-    earlier key."""
+    """Returns short names of configurations, in the same order.
+
+    Names leave out a key whose value follows from the value of an earlier key, as the size of a
+    file may follow from the number of clients. A key remains if some configuration has this key but
+    not the earlier one.
+    """
     every = [dict(one) for one in configurations]
     keys = list(dict.fromkeys(key for one in every for key in one))
     for later in reversed(keys):
@@ -158,7 +162,7 @@ def _phase_row(part: PhaseRates) -> tuple[TableCell, ...]:
 
 
 def _common(rates: Sequence[ConfigurationRate]) -> str:
-    """Returns the swept keys that have the same value in all configurations, as text. Names of
+    """Returns as text the swept keys that have one value in all configurations of `rates`. Names of
     configurations omit these keys."""
     if len(rates) < 2:
         return ""
@@ -176,10 +180,13 @@ def _value(rate: Metric, unit: str) -> TableCell:
 
 
 def interval(metric: Metric) -> TableCell:
-    """Returns a cell with the larger half-width of a metric's interval relative to the metric's
-    value, such as "4 %". If the factor f = max(high / value, value / low) is 2 or more, the cell
-    has f instead, such as "×÷2.1"; if f is 1000 or more, "unknown". The cell has a dash if there is
-    no interval, or if its lower end or the value is not positive."""
+    """Returns a cell with the relative size of a metric's interval: its larger half-width divided
+    by the metric's value, such as "4 %".
+
+    If the factor f = max(high / value, value / low) is 2 or more, the cell has f instead, such as
+    "×÷2.1"; if f is 1000 or more, "unknown". The cell has a dash if there is no interval, or if its
+    lower end or the value is not positive.
+    """
     if metric.low is None or metric.high is None or metric.low <= 0 or metric.value <= 0:
         return TableCell(None, DASH)
     factor = max(metric.high / metric.value, metric.value / metric.low)
@@ -189,15 +196,15 @@ def interval(metric: Metric) -> TableCell:
 
 
 def limit_of(result: Result) -> str:
-    """Returns the strongest limit of a predicted configuration, followed by the share of time that
-    this limit takes and "saturated" or "latency-bound", if the method states them; "" if the method
-    names no limit."""
+    """Returns the strongest limit of a predicted configuration; "" if the method names no limit. If
+    the method states them, the limit's share of the time and "saturated" or "latency-bound"
+    follow."""
     return limit_cell(result.limits[0]) if result.limits else result.bottleneck
 
 
 def limit_name(result: Result) -> str:
-    """Returns the strongest limit of a predicted configuration, without the share of time that this
-    limit takes; "" if the method names no limit."""
+    """Returns the name of the strongest limit of a predicted configuration; "" if the method names
+    no limit."""
     return result.limits[0].title if result.limits else result.bottleneck
 
 

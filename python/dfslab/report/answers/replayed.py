@@ -27,11 +27,11 @@ from dfslab.result import Result
 from dfslab.spec import units
 from dfslab.studies.checks.noise import TOO_NOISY, pooled_sd
 
-# Two times count as the same if their ratio differs from 1 by at most this fraction. This is a
-# choice: repetitions of one program on a quiet machine differ by as much.
+# Two times t1 and t2 count as equal if |t1 / t2 - 1| is at most this fraction. This is a choice:
+# repetitions of one program on a quiet machine differ by as much.
 SAME = 0.05
-# Number of names of calls in one row of the narrow table of calls. Of the other names, only the
-# number is shown.
+# Number of names of calls in one row of the narrow table of calls. The row then states how many
+# further names there are.
 MOST_NAMES = 3
 NOT_CALLED = "create"
 
@@ -40,9 +40,10 @@ NOT_CALLED = "create"
 class OperationTimes:
     """The times of one kind of operation in seconds per call.
 
-    `calls`: number of calls of the trace with a known duration. `recorded_s_mean`: their mean
-    duration in the recording; None if no duration is known. `replayed_s_mean`: mean duration in the
-    replay. `replayed_s`: mean duration in each repetition of the replay.
+    `calls`: number of calls of the trace with a known duration; if there are none, number of calls
+    that should be replayed. `recorded_s_mean`: mean duration of the calls in the recording; None if
+    no duration is known. `replayed_s_mean`: mean duration in the replay. `replayed_s`: mean
+    duration in each repetition of the replay.
     """
 
     operation: str
@@ -53,7 +54,8 @@ class OperationTimes:
 
     @property
     def recorded_s(self) -> float:
-        """Time of all calls in the recording, in seconds; 0 if no duration is known."""
+        """Time in the recording of all calls with a known duration, in seconds; 0 if there are
+        none."""
         return (self.recorded_s_mean or 0.0) * self.calls
 
 
@@ -138,8 +140,8 @@ class ReplayReport:
         return text
 
     def _shortfall(self) -> str:
-        """Returns why operations are missing: errors, the time limit, or both. Each error counts as
-        the reason for one missing operation of one repetition."""
+        """Returns why operations are missing: errors, the time limit, or both. The time limit is a
+        reason if there are fewer errors than missing operations of all repetitions."""
         reasons = []
         if self.errors:
             plural = "s" if self.errors > 1 else ""
@@ -172,8 +174,8 @@ class ReplayReport:
         return f"{text} Repetitions differ by {noise:.0%}."
 
     def _most_of(self, difference_s: float) -> str:
-        """Returns the end of a sentence, with the operation that causes most of the difference in
-        time; "" if no operation causes half of it."""
+        """Returns the end of the sentence that compares the times: the operation that causes at
+        least half of the difference; "" if there is none, or if only one operation is compared."""
         gaps = [
             ((one.replayed_s_mean - one.recorded_s_mean) * one.calls, one.operation)
             for one in self.times
@@ -237,15 +239,18 @@ def _operation(
     name: str, planned: Counter[str], survey: TraceSurvey, results: Sequence[Result]
 ) -> OperationTimes | None:
     """Returns the times of one kind of operation; None if a repetition completed no operation of
-    this kind. An open call that creates its file becomes two operations in the replay, whose times
-    are added: None is therefore also returned for the creation."""
+    this kind.
+
+    A recorded call that opens and creates a file becomes two operations in the replay. The times of
+    both are added as those of "open", so None is also returned for "create".
+    """
     durations = [
         one
         for given, one in zip(survey.replay.given, survey.replay.durations_s, strict=False)
         if given.operation == name and one is not None
     ]
-    # A system call that creates and opens a file becomes two operations in the replay. Their times
-    # are added.
+    # A recorded call that creates and opens a file becomes two operations in the replay. Their
+    # times are added.
     joined = bool(survey.replay.durations_s) and planned["open"] > 0
     if name == NOT_CALLED and joined:
         return None

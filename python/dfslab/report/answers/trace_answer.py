@@ -16,8 +16,8 @@ MOST_NAME = 60
 # the 90 % interval of the mean of 20 calls reaches 37 % of the mean to either side if the standard
 # deviation of the calls equals their mean.
 FEW_TREES = 20
-# A saving by a processor, disk or link is named as certain only if it is at least this fraction of
-# the end-to-end time. The constant of the same name in studies/traces/gain.py has the same value.
+# Smallest saving by a processor, disk or link, as a fraction of the end-to-end time, that is stated
+# as certain. NOTABLE in studies/traces/gain.py has the same value.
 NOTABLE = 0.02
 SURE, UNSURE = "faster", "cannot tell"
 
@@ -112,8 +112,8 @@ def _interval(step: Saving) -> str:
 
 
 def _bounds(part: PartGain) -> str:
-    """Returns the saving of a part (processor, disk or link) with the bounds that the trace allows,
-    as text."""
+    """Returns as text the saving of a part (processor, disk or link), and the smallest and largest
+    saving that the trace allows."""
     least, most = percent_text(part.least), percent_text(part.most)
     return f"{percent_text(part.saving)}, the trace allows {least} to {most}"
 

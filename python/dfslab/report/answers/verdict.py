@@ -34,8 +34,8 @@ from dfslab.studies.contract import FinishedRun
 # configurations is at most this fraction. This is a choice: a model with a larger error confuses
 # one resource with another.
 CREDIBLE = 0.5
-# If other programs used much processor time, this sentence replaces the conclusion from the growth
-# of rates with the number of clients.
+# This sentence replaces the statement on the limit that is concluded from the growth of rates with
+# the number of clients, if other programs used much processor time.
 BUSY_MACHINE = (
     "What limits is withheld: without the other programs, rates may grow differently with clients. "
     "Repeat on a quiet machine."

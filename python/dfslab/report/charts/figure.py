@@ -22,8 +22,9 @@ class Axis:
     `title`: the quantity. `unit`: the SI unit of the values, which tick labels show with a prefix
     ("B/s", "1/s", "s", "B"); "%" for fractions; "" for counts and ratios. `log`: whether the axis
     is logarithmic. `ticks`: (value, label) pairs that replace computed ticks. `from_zero`: whether
-    a linear axis begins at 0. `limits`: the smallest and the largest value drawn; None: those of
-    the data. `categories`: names of the positions 0, 1, 2, … of an axis without numbers.
+    a linear axis begins at 0. `limits`: the smallest and the largest value drawn; None: the
+    smallest and largest value of the data. `categories`: names of the positions 0, 1, 2, … of an
+    axis without numbers.
     """
 
     title: str = ""
@@ -43,9 +44,9 @@ class Series:
     None: no line. `stepped`: whether the line is a staircase. `mark`: shape of the points; "" for
     none. `hollow`: for each point, whether only its outline is drawn. `low`, `high`: the interval
     of each value, drawn as a bar through the point, or with `band` as an area behind the line.
-    `across`: whether the intervals are those of `x`. `hints`: for each point, the text that is
-    shown under the pointer. `faint`: whether the points are small and half transparent. `named`:
-    whether the legend has the series.
+    `across`: whether `low` and `high` are intervals of `x`, not of `y`. `hints`: for each point,
+    the text that is shown under the pointer. `faint`: whether the points are small and half
+    transparent. `named`: whether the legend has the series.
     """
 
     name: str
@@ -92,9 +93,8 @@ class VerticalLine:
 
 @dataclass(frozen=True)
 class Panel:
-    """One small chart with its title. The panels of a figure share the scales of both axes.
-    `x_axis`, `y_axis`: an axis that only this panel has, instead of the shared one; None for the
-    shared axis."""
+    """One small chart with its title. By default, all panels of a figure share the scales of both
+    axes. `x_axis`, `y_axis`: a separate axis of this panel; None for the shared axis."""
 
     title: str
     series: Sequence[Series] = ()

@@ -129,7 +129,7 @@ def _point(series: Series, at: Pixel, hollow: bool, hint: str) -> str:
     words = " ".join(
         ("point", *(["hollow"] if hollow else []), *(["faint"] if series.faint else []))
     )
-    # A line without points gets invisible points, so that the text under the pointer can be shown.
+    # A line without points gets invisible points, which show their hint under the pointer.
     kind = words if series.mark else "target"
     path = _shape(series.mark or "circle", at, FAINT_RADIUS if series.faint else RADIUS)
     inner = f"<title>{escape(hint)}</title>" if hint else ""
@@ -153,7 +153,8 @@ def _shape(mark: Mark, at: Pixel, radius: float) -> str:
 
 
 def drawn_bars(groups: Sequence[Bars], x: Scale, y: Scale) -> Markup:
-    """Returns the SVG of horizontal bars. The bars of one category are drawn below each other."""
+    """Returns the SVG of horizontal bars. Each category has one bar of every entry of `groups`, one
+    below the other."""
     if not groups:
         return Markup("")
     categories = round(y.high - y.low)

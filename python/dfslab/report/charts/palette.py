@@ -31,8 +31,8 @@ SHADES = {
 }
 # The colours of series to which no colour is assigned, in the order of use.
 SEQUENCE = tuple(SHADES)
-# Names of two special colours: the text colour, which measurements have, and grey, which bounds and
-# reference lines have.
+# Names of two special colours: the text colour, for measurements, and grey, for bounds and
+# reference lines.
 MEASURED, REFERENCE = "ink", "grey"
 # Each method has one fixed colour in all charts.
 _METHODS = {
@@ -61,8 +61,8 @@ def of_place(place: int) -> str:
 
 
 def style_sheet() -> str:
-    """Returns the CSS variables of the colours: those of a light page, and those of a dark page for
-    readers whose browser prefers it."""
+    """Returns CSS variables for the colours of a light page, and for the colours of a dark page,
+    which browsers apply if their user prefers dark pages."""
     light = "".join(f"--{name}:{shade.light};" for name, shade in SHADES.items())
     dark = "".join(f"--{name}:{shade.dark};" for name, shade in SHADES.items())
     return f":root{{{light}}}@media (prefers-color-scheme:dark){{:root{{{dark}}}}}"

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from dfslab.report.charts.figure import Axis
 from dfslab.spec import units
 
-# Approximate largest number of intervals between ticks. With more intervals, tick labels would
-# overlap in a panel.
+# Approximate largest number of intervals between ticks. More tick labels would overlap in a panel.
 MOST_TICKS = 5
 # Possible distances between the ticks of a linear scale, as multiples of a power of ten.
 STEPS = (1.0, 2.0, 5.0, 10.0)
@@ -104,10 +103,12 @@ def _even(low: float, high: float) -> list[float]:
 
 
 def _decades(low: float, high: float) -> list[float]:
-    """Returns the tick values of a logarithmic axis from `low` to `high`. They are powers of ten;
-    if the axis spans many decades, not all of them. If it spans less than two decades, 2 and 5
-    times powers of ten are ticks, too. If it spans less than half a decade, the ticks are evenly
-    spaced."""
+    """Returns the tick values of a logarithmic axis from `low` to `high`: powers of ten, of which
+    some are left out if the axis spans many decades.
+
+    If the axis spans less than two decades, 2 and 5 times powers of ten are ticks, too. If it spans
+    less than half a decade, the ticks are evenly spaced.
+    """
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     spans = math.log10(high / low)
     if spans < 0.5:

@@ -17,7 +17,7 @@ from dfslab.report.charts.scale import Scale, scale
 # category of a bar chart has BAR_ROW pixels for each bar, and at least BAR_LEAST pixels.
 SMALL, ALONE = (340, 220), (430, 280)
 BAR_ROW, BAR_LEAST = 15, 30
-# Width in pixels of a character of tick labels, and largest width of the labels of categories.
+# Width of a character of tick labels, and largest width of the labels of categories, in pixels.
 CHARACTER, WIDEST_LABEL = 6.0, 180
 # Space in pixels around the drawing area. BARE_TOP replaces TOP if the vertical axis has
 # categories, because such an axis has no title above it.
@@ -154,7 +154,8 @@ def _vertical_lines(panel: Panel, frame: Frame) -> Markup:
     for turn, line in enumerate(panel.vertical_lines):
         place = frame.x.place(line.x)
         parts.append(f'<path class="rule" d="M{place:.1f} {top:.1f}V{bottom:.1f}"/>')
-        # Labels of lines that are close to each other are placed one below the other.
+        # The labels of successive lines are at three different heights, so that those of near lines
+        # do not overlap.
         left = place > (frame.x.start + frame.x.end) / 2
         shift, anchor = (-4, "end") if left else (4, "start")
         parts.append(_text(place + shift, top + 11 + 13 * (turn % 3), line.label, anchor))

@@ -80,9 +80,8 @@ def _monitor(element: ET.Element) -> WrittenMonitor:
 
 
 def _text(ml: ET.Element | None) -> str:
-    """Returns the CPN ML text of a declaration; "" if there is none. The text is that of the
-    element `ml` or, if this is empty, that of its child element `layout`, which the editor
-    writes."""
+    """Returns the CPN ML text of a declaration; "" if there is none. If the element `ml` has no
+    text, the text is that of its child element `layout`, which the editor CPN IDE writes."""
     if ml is None:
         return ""
     return (ml.text or "").strip() or (ml.findtext("layout") or "").strip()

@@ -32,7 +32,8 @@ from dfslab.nets.cpn.monitors.subnet import ReadTransition
 from dfslab.nets.inscription import DRAW
 from dfslab.spec.input_error import InputError
 
-# Stands for the value of a token in a marking, which a monitor does not know.
+# Placeholder for the value of a token in a marking. Monitors know only the number of tokens, not
+# their values.
 TOKEN = "a token of a marking"
 SIZE_ONLY = "of a marking, monitors read the size only: size mark"
 TAG = Plain("binding element")
@@ -53,7 +54,8 @@ def binding_element(transition: ReadTransition) -> CpnValue:
 
 
 def declare_binding_elements(names: Sequence[str], evaluator: Evaluator) -> None:
-    """Makes the names of binding elements constructors, so that patterns may contain them."""
+    """Declares the names of binding elements as constructors. A pattern that contains such a name
+    then compares with it instead of binding it."""
     for name in names:
         evaluator.constructors.add(name)
         evaluator.globals[name] = Builtin(f"union {name}", 1, lambda given: given[0])
@@ -117,9 +119,8 @@ class MonitorFunction:
         return found
 
     def optional(self, marks: Mapping[str, CpnValue]) -> float | None:
-        """Returns the number of a function whose body is `SOME number`, and None for a function
-        whose body is `NONE`. Raises InputError for any other body, and if the number is not known
-        before the run."""
+        """Returns the number n of a function whose body is `SOME n`; None for the body `NONE`.
+        Raises InputError for any other body, or if n is not known before the run."""
         bodies = self.bodies
         body = bodies[0]
         if len(bodies) == 1 and body.kind == "name" and body.word == "NONE":
@@ -144,9 +145,11 @@ def _name(pattern: Tree) -> str:
 
 
 def without_draws(evaluator: Evaluator, drawing: Callable[[], set[str]]) -> Callable[[Leaf], Leaf]:
-    """Returns a function that takes a value and returns it without its mark as random. The function
-    raises InputError if the value draws at random; reading the clock is allowed. `drawing` returns
-    the names of the net's functions that draw at random."""
+    """Returns a function that takes a value and returns it with the attribute `draws` unset.
+
+    This function raises InputError if the value really draws at random; reading the clock is
+    allowed. `drawing` returns the names of the net's functions that draw at random.
+    """
 
     def checked(value: Leaf) -> Leaf:
         if DRAW.search(value.text) or any(f"{name}(" in value.text for name in drawing()):

@@ -29,9 +29,9 @@ class PlaceLevel:
 
 @dataclass(frozen=True)
 class Contents:
-    """Functions that count either tokens, or the elements of the lists in tokens. `of_token`
-    returns the number for an initial token. `taken` and `put` return, as an expression, the number
-    that an input arc takes and the number that an output arc puts."""
+    """Functions that count the tokens, or the elements of the lists in the tokens. `of_token`
+    returns the number for an initial token. `taken` returns the number that an input arc takes, and
+    `put` the number that an output arc puts, as expressions."""
 
     of_token: Callable[[TokenValue], int]
     taken: Callable[[Take], str]
@@ -40,11 +40,12 @@ class Contents:
 
 @dataclass(frozen=True)
 class PlaceLevels:
-    """Derives levels (`PlaceLevel`) from the places of a net, given by name, and its transitions.
+    """Derives levels (`PlaceLevel`) from the places of a net, given by name, and from its
+    transitions.
 
-    `start` has the names of the transitions that only delay initial tokens. In CPN Tools, delayed
-    initial tokens are in their place from the start. `drawing` has the names of the net's functions
-    that draw at random.
+    `start` has the names of the transitions that only delay initial tokens; their firings change no
+    level, because CPN Tools counts delayed initial tokens from the start. `drawing` has the names
+    of the net's functions that draw at random.
     """
 
     places: Mapping[str, Place]

@@ -1,5 +1,5 @@
-"""Finds the places and transitions that a monitor of a `.cpn` file observes. Each has two names:
-one in the flat net, and one in the monitor's functions, which are written in CPN ML."""
+"""Finds the places and transitions that a monitor of a `.cpn` file observes. A node has one name in
+the flat net and another name in the monitor's functions, which are written in CPN ML."""
 
 from __future__ import annotations
 
@@ -35,9 +35,8 @@ class ReadTransition:
 
 @dataclass
 class ReadNodes:
-    """All nodes of the page instances of a file. Each key is a pair: the path of the page instance,
-    which is the prefix of the names of its nodes in the flat net, and the id of the node in the
-    file."""
+    """All nodes of the page instances of a file. A key is (path of the page instance, id of the
+    node in the file). The path is the prefix of the node names in the flat net."""
 
     places: dict[tuple[str, str], ReadPlace] = field(default_factory=dict)
     transitions: dict[tuple[str, str], ReadTransition] = field(default_factory=dict)

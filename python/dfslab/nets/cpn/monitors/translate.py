@@ -86,8 +86,8 @@ class MonitorTranslator:
         self.evaluator = known.evaluator
         self.number_of_levels = 0
         # Names of the monitors whose translation has begun but not ended. A function of one monitor
-        # may use the count of another monitor, which is then translated first. If that other
-        # monitor is already in this list, a monitor depends on its own count, which is an error.
+        # may use the count of another monitor, which is then translated first. If the other monitor
+        # is already in this list, it depends on its own count, which is an error.
         self.active: list[str] = []
         declare_binding_elements(
             [one.constructor for one in nodes.transitions.values()], self.evaluator
@@ -209,8 +209,8 @@ class MonitorTranslator:
         )
 
     def undrawn(self, value: Leaf) -> Leaf:
-        """Returns a value without its mark as random. Raises InputError if the value draws at
-        random."""
+        """Returns a value with its attribute `draws` unset. Raises InputError if the value really
+        draws at random."""
         return self.evaluator.hoist(value) if self.evaluator.hoist and value.draws else value
 
     def function(self, one: WrittenMonitor, name: str) -> MonitorFunction:
@@ -222,7 +222,8 @@ class MonitorTranslator:
         return MonitorFunction(text, context, self.evaluator)
 
     def check_stop(self, one: WrittenMonitor) -> None:
-        """Raises InputError if a monitor observes a value at the end of a run."""
+        """Raises InputError if a monitor has a stop function that observes a value at the end of a
+        run."""
         if not one.functions.get("Stop"):
             return
         bodies = self.function(one, "Stop").bodies
@@ -253,15 +254,16 @@ class MonitorTranslator:
         return name
 
     def mark(self, draft: _Draft, place: ReadPlace) -> CpnValue:
-        """Adds the number of tokens of a place to a monitor as a level. Returns the marking of the
-        place for functions: a multiset of which only this number is known."""
+        """Adds the number of tokens of a place to a monitor as a level. Returns the place's marking
+        as a value for functions of monitors: a multiset of which only the number of tokens is
+        known."""
         found: PlaceLevel = self.levels.tokens(place.name)
         return marking_of_size(Leaf(self.level(draft, found.initial, found.changes), INT))
 
     def counts(self, draft: _Draft) -> Mapping[str, CpnValue]:
-        """Returns for each monitor the function `NAME.count`, which returns the number of
-        observations of this monitor so far. A call of the function adds this number as a level to
-        the monitor in `draft`."""
+        """Returns a function `NAME.count` for each monitor NAME, which returns the number of
+        observations of NAME so far. A call of this function adds the number as a level to the
+        monitor in `draft`."""
         found: dict[str, CpnValue] = {}
         for one in self.written:
 
