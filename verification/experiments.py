@@ -1,5 +1,6 @@
-"""The table of experiments, of papers and of dfslab. For each experiment it has the recordings and
-the function that computes figures, such as errors of predictions, from a recording."""
+"""The table of all experiments, which repeat those of papers or are dfslab's own. For each
+experiment, the table has the recordings and the function that computes figures, such as errors of
+predictions, from a recording."""
 
 from __future__ import annotations
 

@@ -27,9 +27,9 @@ class Bar:
     """A bar is a pass criterion for figures. A figure meets it if its value is at least `least` and
     at most `most`, and is computed from `points_min` data points or more.
 
-    `set` is the time of the commit that added the bar. Values are printed in `unit`. `source` says
-    where the limits come from. `awaits` is the name of a scenario that has not been recorded yet,
-    so that the bar judges no figure; "" for every other bar.
+    `set` is the time of the commit that added the bar. Values are printed in `unit`. `source`
+    states the origin of the limits. `awaits` names the scenario whose recording the bar needs, if
+    the scenario has not been recorded yet; otherwise it is "".
     """
 
     id: str
@@ -90,8 +90,8 @@ class Figure:
         return "hit" if bar.admits(self.value) else "MISS"
 
     def agrees(self, other: Figure) -> bool:
-        """Returns whether two computations gave the same figure: the same number of data points,
-        and values that are equal except for rounding or both None."""
+        """Returns whether two computations gave the same figure. Both must have the same number of
+        data points. Their values must be equal except for rounding, or both None."""
         if self.value is None or other.value is None:
             return self.value == other.value and self.points == other.points
         near = math.isclose(self.value, other.value, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
@@ -130,8 +130,8 @@ def _rounded(value: float | None) -> float | None:
 
 
 def differences(found: Iterable[Figure], before: Iterable[Figure]) -> list[str]:
-    """Returns one line of text for each figure of `found` that differs from the committed figures
-    `before` or is not one of them."""
+    """Returns one line of text for each figure of `found` that is not among the committed figures
+    `before`, or that differs from the committed one."""
     known = {one.key: one for one in before}
     wrong = []
     for one in found:
@@ -147,8 +147,8 @@ def differences(found: Iterable[Figure], before: Iterable[Figure]) -> list[str]:
 
 
 def lost(found: Iterable[Figure], before: Iterable[Figure]) -> list[str]:
-    """Returns one line of text for each figure of `found` that met its bar (pass criterion) in the
-    committed figures `before` and no longer does."""
+    """Returns one line of text for each lost figure: a figure that met its bar (pass criterion) in
+    the committed figures `before` but misses it in `found`."""
     known = {one.key: one for one in before}
     return [
         f"{' / '.join(one.key)}: {one.value}, and the bar is {bars()[one.bar].allowed}"
@@ -160,8 +160,8 @@ def lost(found: Iterable[Figure], before: Iterable[Figure]) -> list[str]:
 def missing(
     found: Iterable[Figure], before: Iterable[Figure], wanted: Iterable[tuple[str, str]]
 ) -> list[str]:
-    """Returns one line of text for each committed figure (`before`) that is missing in `found`,
-    although `wanted` has the (experiment, recording) to which it belongs."""
+    """Returns one line of text for each figure that is in the committed figures `before` but not in
+    `found`. Only figures of the tasks `wanted`, as (experiment, recording), are considered."""
     known, requested = {one.key for one in found}, set(wanted)
     return [
         f"{' / '.join(one.key)}: in the committed figures, and not computed"

@@ -1,11 +1,11 @@
-"""Measures the same work by fio and by dfslab in turn, and says whether they agree within 3 %.
+"""Runs the same jobs in turn by fio and by dfslab, and reports whether their results agree within 3
+%.
 
 `python -m verification.fio_agreement DIRECTORY [--pairs N] [--seconds S] [--causes] [--real-time]`
-needs fio. Each job runs by both tools in alternating order; a ratio is dfslab's figure over fio's.
-The verdict uses the 90 % interval of the mean logarithm of the ratios, so that noise is no
-agreement. Both tools run under the same conditions, see `Conditions`. With `--causes`, fio also
-runs under its own conditions and with each of them changed alone. With `--real-time` (root) both
-tools run before all other programs on a busy machine.
+needs fio. A ratio is dfslab's figure over fio's. The verdict uses the 90 % interval of the mean
+logarithm of the ratios, so it is undecided if the ratios are noisy. Both tools run under the same
+conditions, see `Conditions`. With `--causes`, fio also runs under each set of conditions in CAUSES.
+With `--real-time` (root), both tools have priority over all other programs.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ class Conditions:
 
     keeps_file: if true, the file is written before fio starts, in transfers of the job's size, and
     stays in the page cache. If false, fio writes the file and removes it from the page cache, even
-    with `invalidate=0`; the reads of fio then bring the file back in pages of 4 KiB.
-    aligns_buffer: if true, the transfer buffer starts at a page. If false, buffered transfers of
-    fio use memory as `malloc` returns it, at a multiple of 16 bytes and mostly not of 64 bytes.
+    with `invalidate=0`; the reads of fio then bring the file back in pages of 4 KiB. aligns_buffer:
+    if true, the transfer buffer starts at a page. If false, the buffer of buffered transfers starts
+    where `malloc` places it: at a multiple of 16 bytes, which mostly is no multiple of 64 bytes.
     """
 
     keeps_file: bool
@@ -62,8 +62,8 @@ CAUSES = {
 
 @dataclass(frozen=True)
 class Job:
-    """One job that both tools run: the options that both get unchanged, and the bytes of one
-    transfer."""
+    """One job that both tools run. It has the options that both tools get unchanged, and the bytes
+    of one transfer."""
 
     options: tuple[str, ...]
     transfer_bytes: int
@@ -89,7 +89,7 @@ JOBS = {
     ),
     "writes of 1 MiB over a file": Job(("--rw=write", "--bs=1m", "--overwrite=1"), 1 << 20),
 }
-# Options of fio that request what dfslab always does. They are given to fio only, because `dfslab
+# Options of fio for behaviour that dfslab always has. They are given to fio only, because `dfslab
 # compat fio` refuses them.
 ALWAYS = ("--overwrite=1",)
 
@@ -175,8 +175,8 @@ def by_fio(job: Job, common: Sequence[str], conditions: Conditions, directory: P
 
 
 def by_dfslab(job: Job, common: Sequence[str], directory: Path) -> Measured:
-    """Runs a job by `dfslab compat fio` and returns its figures. The options are those of fio,
-    except those in ALWAYS. Raises ValueError if the result has no processor time."""
+    """Runs a job by `dfslab compat fio` and returns its figures. The options are those of fio
+    without the options in ALWAYS. Raises ValueError if the result has no processor time."""
     own = [one for one in job.options if one not in ALWAYS]
     given = [f"--name={NAME}", *common, *own, f"--directory={directory}"]
     chosen, _ = compat.read("fio", given)
@@ -193,10 +193,10 @@ def measured(
     name: str, directory: Path, pairs: int, seconds: int, causes: dict[str, Conditions]
 ) -> tuple[Agreement, Agreement, list[Agreement]]:
     """Runs both tools in pairs; the tool that runs first changes from pair to pair. Returns three
-    results, all of them ratios of dfslab to fio, one for each pair: of the rates under equal
-    conditions; of the processor times per transfer under equal conditions; and, for each of the
-    conditions in `causes`, of the rate of dfslab under equal conditions to the rate of fio under
-    these conditions."""
+    results, each with one ratio (dfslab to fio) for each pair. The first is the ratio of the rates
+    under equal conditions, and the second that of the processor times per transfer. The third is,
+    for each of the conditions in `causes`, the ratio of dfslab's rate under equal conditions to
+    fio's rate under the conditions of the cause."""
     job, common = JOBS[name], [*COMMON, f"--runtime={seconds}"]
     conditions = job.equal_conditions()
     rates: dict[str, list[float]] = {cause: [] for cause in causes}
@@ -222,8 +222,8 @@ def measured(
 
 
 def main() -> None:
-    """Prints, for each job, the ratio of the rates and the verdict, and below them the ratio of
-    processor times and the ratios with changed conditions."""
+    """Prints, for each job, the ratio of the rates, the verdict, the ratio of the processor times,
+    and the ratios under other conditions of fio."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("directory", type=Path)
     parser.add_argument("--pairs", type=int, default=10)

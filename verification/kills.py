@@ -1,19 +1,18 @@
 """Kills `dfslab` at random moments of a sweep, and checks what remains and whether the sweep
 resumes.
 
-Each trial starts a sweep and sends SIGKILL to its process: after a random time or, with
-`--after-results`, a random time after a random number of results was stored. The trial then waits
-until every process of the sweep has ended, runs `dfslab doctor --clean`, and completes the sweep. A
-trial fails if a process outlives the killed one by more than 15 s, if something is left that the
-doctor did not remove, if a stored result is damaged, or if a complete result was lost or measured
+Each trial starts a sweep and sends SIGKILL to its process after a random time. With
+`--after-results`, the random time begins when a random number of results has been stored. The trial
+then waits until every process of the sweep has ended, runs `dfslab doctor --clean`, and completes
+the sweep. A trial fails if a process outlives the killed one by more than 15 s, if `dfslab doctor`
+leaves something behind, if a stored result is damaged, or if a complete result is lost or measured
 again.
 
-    python -m verification.kills --systems local,dask,ssh,moosefs --trials 50 --log kills.jsonl
-
-With `--log`, every outcome is appended to a file, and trials that the file already has with the
-same seed are skipped, so that many trials can run in parts. The random times of a trial depend on
-the seed, the system and the trial's number alone. Root and the daemons of the file systems are
-needed for testbeds.
+`python -m verification.kills --systems local,dask,ssh,moosefs --trials 50 --log kills.jsonl` runs
+50 trials for each system. With `--log`, every outcome is appended to a file, and trials that the
+file already has with the same seed are skipped, so that many trials can run in parts. The random
+times of a trial depend only on the seed, the system and the trial's number. Testbeds need root and
+the daemons of the file systems.
 """
 
 from __future__ import annotations
@@ -34,8 +33,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-# Longest time in seconds that another process of a sweep may live after the process that was
-# killed.
+# Longest time in seconds for which the other processes of a sweep may live after one of its
+# processes was killed.
 OUTLIVES_LIMIT_S = 15.0
 # Longest time in seconds from the start of a sweep to its kill. It covers the start of a testbed
 # and some runs.
@@ -109,11 +108,11 @@ _KEY = re.compile(rb'"key":(\[.*?\]),"complete":(true|false),')
 
 @dataclass
 class Trial:
-    """The outcome of one kill. The kill came `killed_after_s` seconds after the start of the sweep
-    or, if `waited_for` is not 0, after that number of results was stored. `had` is the number of
-    complete results that the killed sweep had stored. If `ended_first` is true, the sweep ended by
-    itself before the kill, so that the trial killed nothing. `faults` lists what went wrong and is
-    empty if nothing did."""
+    """The outcome of one kill. The kill came `killed_after_s` seconds after the start of the sweep.
+    If `waited_for` is not 0, the kill came after that number of results was stored. `had` is the
+    number of complete results that the killed sweep had stored. If `ended_first` is true, the sweep
+    ended before the kill, so nothing was killed. `faults` lists what went wrong and is empty if
+    nothing did."""
 
     system: str
     number: int
@@ -139,7 +138,7 @@ def results_of(system: str) -> int:
 
 def scenario(system: str, ssh: str = "") -> str:
     """Returns the text of the scenario of a sweep. `system` is a file system, or a kind of cluster
-    whose workers run the clients."""
+    (such as ssh) whose workers run the clients."""
     if system in ROLES:
         storage, master = ROLES[system]
         # The declared hardware is slow, because a busy machine cannot emulate fast hardware.
@@ -178,8 +177,9 @@ def results(out: Path) -> dict[str, str]:
     """Returns a dictionary from the key of each complete result of a sweep to the checksum of its
     record.
 
-    The last line of a file may lack its newline after a kill; such a line is no record. Raises
-    ValueError for any other line that is no record, and for a result that was stored twice.
+    After a kill, the last line of a file may lack its newline. This line is no record and is
+    skipped. Raises ValueError for any other line that is no record, and for a result that was
+    stored twice.
     """
     found: dict[str, str] = {}
     for path in out.glob("killed/2*/results/records.jsonl"):
@@ -278,7 +278,8 @@ class Trials:
         left = [path for name in ("data", "tmp") for path in (place / name).iterdir()]
         for name in ("beds", "loads", "parts"):
             left += [path for path in (place / "state" / name).glob("*") if path.is_dir()]
-        # Dask stores a cache in this folder, which holds no data of a run.
+        # Dask stores a cache in this folder. The cache contains no data of a run, so it is no
+        # leftover.
         left = [path for path in left if path.name != "dask-scratch-space"]
         left += [inside for path in left for inside in path.rglob("*")]
         mounts = Path("/proc/self/mounts").read_text().splitlines()
@@ -325,9 +326,9 @@ def call(*words: str, place: Path, environment: dict[str, str]) -> subprocess.Co
 
 @contextlib.contextmanager
 def fleet(system: str, place: Path, environment: dict[str, str]) -> Iterator[str]:
-    """Yields the lines of a scenario that describe its cluster. If the system needs an SSH server,
-    the server runs within this context, and the processes that it starts inherit the trial's
-    mark."""
+    """Yields the lines of a scenario that describe the cluster `system`. If the cluster needs an
+    SSH server, the server runs until the end of the `with` block, and the processes that it starts
+    inherit the trial's mark."""
     if system != "ssh":
         yield ""
         return
@@ -377,9 +378,10 @@ def remaining(
 
 
 def summary(trials: list[Trial]) -> str:
-    """Returns a table with one line for each system: trials, trials that killed after a number of
-    results, trials whose sweep ended before the kill, trials with faults, the longest time in
-    seconds that a process outlived the killed one, and the number of removed leftovers."""
+    """Returns a table with one line for each system. The columns are the numbers of all trials, of
+    trials that killed after a number of results, of trials whose sweep ended before the kill, and
+    of trials with faults, the longest time in seconds that a process outlived the killed process,
+    and the number of removed leftovers."""
     rows = [f"{'system':10} trials after_results ended_first failed outlived_s removed"]
     for system in sorted({one.system for one in trials}):
         of_system = [one for one in trials if one.system == system]

@@ -24,8 +24,8 @@ SCENARIOS = HERE.parent / "scenarios"
 PROFILES = ".json.xz"
 # Suffix of recordings that consist of intervention records (predicted and real gains of changes).
 INTERVENTIONS = ".jsonl"
-# Prefix of the name of a pool. A pool joins all recordings of a scenario that have the same number
-# of configurations, which means that they follow the same plan.
+# Prefix of the name of a pool. A pool joins all recordings of a scenario that follow the same plan,
+# which means that they have the same number of configurations.
 POOL = "all of "
 # Separator in the name of a pair. A pair consists of a recording and the next one that follows the
 # same plan.
@@ -48,8 +48,8 @@ def of_scenario(name: str) -> tuple[str, ...]:
 
 
 def scenario_of(recording: str) -> str:
-    """Returns the name of the scenario to which a recording belongs: the longest one with which the
-    name of the recording begins. Returns "" if there is none."""
+    """Returns the name of the scenario to which a recording belongs. It is the longest scenario
+    name with which the name of the recording begins. Returns "" if there is none."""
     names = [path.stem for path in SCENARIOS.glob("*.toml")]
     fitting = [one for one in names if recording == one or recording.startswith(f"{one}-")]
     return max(fitting, key=len, default="")
@@ -61,14 +61,14 @@ def every_file() -> set[str]:
 
 
 class _Origin(Document):
-    """Where a recording was made; `started`: when, in ISO 8601."""
+    """Where and when a recording was made. `started` is its start time in ISO 8601."""
 
     started: str
 
 
 class _About(Document):
-    """What the JSON file of a recording states of its rows. `configurations` is None for a blind
-    campaign, whose points are drawn by a seed."""
+    """The entries of a recording's JSON file that describe its rows. `configurations` is None for a
+    blind campaign, whose points are drawn from a seed."""
 
     configurations: int | None = None
     provenance: _Origin
@@ -121,8 +121,8 @@ def plans(name: str) -> dict[str, tuple[str, ...]]:
 
 
 def runs(name: str, recording: str) -> list[Result]:
-    """Returns the results of a recording or of a pool of recordings. The configuration (`point`) in
-    each result states whether it is held out."""
+    """Returns the results of a recording or of a pool of recordings. Each result has its
+    configuration (`point`), which states whether it is held out."""
     planned = scenario(name)
     points = {point.id: point for point in planned.points()}
     found: list[Result] = []
@@ -147,8 +147,8 @@ def path_of(recording: str) -> Path:
 
 
 def new_files(recording: str) -> tuple[Output, Output]:
-    """Returns the two new files of a recording: the table (CSV) and its description (JSON). A
-    recording is never replaced, so this raises InputError if one of the files exists."""
+    """Returns the two new files of a recording: the table (CSV) and its description (JSON). Raises
+    InputError if one of the files exists, because a recording is never replaced."""
     table = Output("RECORDING", path_of(recording))
     description = Output("RECORDING", table.path.with_suffix(".json"))
     return table.check(), description.check()

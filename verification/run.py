@@ -61,8 +61,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if requested.share < 1:
         wrong += [*changed, *moved]
     elif not wrong or (requested.accept and not failed):
-        # A table with a lost figure is not saved, because the next run would no longer report the
-        # loss.
+        # A lost figure met its bar in the committed table and does not meet it now. A table with a
+        # lost figure is not saved, because the next run would no longer report the loss.
         save(figures)
         variation.save(variations)
         PAGE.write_text(page(committed(), variation.committed()), encoding="utf-8")
@@ -113,8 +113,8 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def renew(recordings: Sequence[str], workers: int) -> int:
     """Computes the figures of the named recordings and writes them to the committed table and its
-    page, which keep all other figures. Returns the exit code, which is 1 if a name is of no
-    recording or if a figure cannot be computed. The table is then unchanged."""
+    page, which keep all other figures. Returns the exit code. It is 1, and the table is unchanged,
+    if a name is not that of a recording or if a figure cannot be computed."""
     wanted = [task for task in tasks() if task[1] in recordings]
     unknown = sorted(set(recordings) - {subject for _, subject in wanted})
     figures, failed = compute(wanted, workers)
@@ -130,23 +130,23 @@ def renew(recordings: Sequence[str], workers: int) -> int:
 def merged(
     before: Sequence[Figure], found: Sequence[Figure], wanted: Sequence[tuple[str, str]]
 ) -> list[Figure]:
-    """Returns the figures `before` with those of the tasks `wanted` replaced by `found`, in the
-    order of all tasks. A task is (experiment, recording)."""
+    """Returns `before` after replacing the figures of the tasks `wanted` by `found`, in the order
+    of all tasks. A task is (experiment, recording)."""
     kept = [one for one in before if (one.experiment, one.recording) not in wanted]
     order = {task: place for place, task in enumerate(tasks())}
     return sorted([*kept, *found], key=lambda one: order[one.experiment, one.recording])
 
 
 def chosen(share: float, seed: str) -> list[tuple[str, str]]:
-    """Returns tasks (experiment, recording) for a share of the recordings of each experiment, but
-    for at least one of each. `seed` selects the recordings."""
+    """Returns tasks (experiment, recording). `share` is the fraction of the recordings of each
+    experiment, of which at least one is returned. `seed` selects the recordings."""
     kept = {name: sampled(one.subjects(), share, seed) for name, one in EXPERIMENTS.items()}
     return [(name, subject) for name, subject in tasks() if subject in kept[name]]
 
 
 def varied(share: float, seed: str) -> list[tuple[str, str]]:
-    """Returns tasks (constant, experiment) for a share of all variations of constants. `seed`
-    selects them."""
+    """Returns tasks (constant, experiment). `share` is the fraction of all such tasks that is
+    returned. `seed` selects the tasks."""
     names = {f"{constant} {experiment}" for constant, experiment in variation.tasks()}
     kept = names if share >= 1 else sampled(names, share, seed)
     return [task for task in variation.tasks() if " ".join(task) in kept]

@@ -1,5 +1,5 @@
-"""Selects a sample of the cases of every grid. A grid is a test with a large product of cases, and
-it has the mark `grid`. This module is used by the verification and as a plugin of pytest.
+"""Selects a sample of the cases of every grid. A grid is a test with a large product of cases and
+the pytest mark `grid`. This module is used by the verification and as a plugin of pytest.
 
 A run takes a share of the cases of each grid, but at least one. The cases are selected by a hash of
 the seed and the name of the case. A case that is requested by name is always run.
@@ -19,15 +19,15 @@ SHARE = 0.1
 
 
 def sampled(names: Iterable[str], share: float, seed: str) -> set[str]:
-    """Returns ceil(share x number of names) of the names, selected by the seed. Each name is
-    selected by some seed."""
+    """Returns ceil(share × number of names) of the names, selected by the seed. Over all seeds,
+    each name is selected."""
     order = sorted(names, key=lambda name: hashlib.sha256(f"{seed}:{name}".encode()).digest())
     return set(order[: math.ceil(share * len(order))])
 
 
 def commit() -> str:
-    """Returns the id of the git commit, which is the default seed, or "0" if git gives none. Each
-    commit thus runs other cases, and a run of a commit can be repeated."""
+    """Returns the id of the git commit, which is the default seed, or "0" if git gives no id. So
+    each commit runs other cases, and the run of a commit can be repeated."""
     try:
         answer = subprocess.run(
             ["git", "rev-parse", "--short=12", "HEAD"],

@@ -1,4 +1,4 @@
-"""Libraries that `dfslab` imports only in the commands that use them."""
+"""Lists of libraries that `dfslab` must import late: only in the commands that use them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dfslab.extras import BROUGHT_BY
 
 # Libraries that take long to import. `dfslab COMMAND --help` loads none of them.
 HEAVY = {*BROUGHT_BY, "sympy", "mpmath", "pint", "matplotlib"}
-# Libraries for parsing, terminal output and processes, which a command that only prints an overview
-# must not import.
+# Libraries for parsing, terminal output and processes. A command that only prints an overview
+# imports none of them.
 PARSING = {"numpy", "pydantic", "typer", "rich", "tomlkit", "psutil"}
-# Modules of Python that take more than 10 ms to import.
+# Modules of Python's standard library whose import takes more than 10 ms.
 STANDARD = {"importlib.metadata"}

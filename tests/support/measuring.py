@@ -31,7 +31,7 @@ def sweep(
     **named: Any,
 ) -> list[Result]:
     """Returns the results of `methods` at every configuration of a scenario, and stores them in
-    `store`. `options` are those of each measurement.
+    `store`. `options` apply to every measurement.
 
     `more` and `named` are the further positional and keyword arguments of
     `dfslab.studies.runs.sweep.sweep`.

@@ -1,5 +1,5 @@
-"""Converts Petri nets to a form that does not depend on how they are written, and fires their
-transitions with a fixed seed."""
+"""Functions for tests of Petri nets: a canonical form of nets, which does not depend on how a net
+is written, and runs with a fixed seed."""
 
 from __future__ import annotations
 

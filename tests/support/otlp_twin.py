@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ERROR = 2
-# Attributes that may contain the number of bytes of a call. If a call has several, the first in
-# this order counts.
+# Attributes that may contain the number of bytes of a call. If a call has several of them, the
+# earliest one in this tuple counts.
 SIZES = ("dfslab.size_bytes", "size_bytes", "bytes")
 WAITS = ("queue", "lock", "blocked")
 # An alias of `bytes` for annotations within the class below, which has a field named `bytes`.
@@ -21,8 +21,8 @@ TRACE_ID, SPAN_ID, PARENT_ID, NAME, START, END, ATTRIBUTES, STATUS = 1, 2, 4, 5,
 
 @dataclass(frozen=True)
 class SpanOfTwin:
-    """A span with the columns of the Rust core's table of spans. None stands for a value that the
-    trace does not have."""
+    """A span with the columns of the Rust core's table of spans. A value that the trace does not
+    have is None."""
 
     trace_id: TraceId
     span_id: int
@@ -46,7 +46,8 @@ def spans(path: Path) -> list[SpanOfTwin]:
 
 
 def of_json(content: bytes) -> Iterator[SpanOfTwin]:
-    """Yields the spans of OTLP JSON, which is one document or one document in each line."""
+    """Yields the spans of OTLP JSON. The content is a single JSON document, or one JSON document
+    per line."""
     for line in content.splitlines():
         for resource in json.loads(line)["resourceSpans"]:
             whole = _attributes(resource.get("resource", {}))

@@ -74,13 +74,14 @@ def of_two_file_systems(folder: Path) -> Path:
 
 
 def of_figures(folder: Path) -> Path:
-    """Writes the page of the figures of the DFS-Perf report: all recorded file systems."""
+    """Writes the page of the recorded run that reproduces the figures of the DFS-Perf report. The
+    page shows all file systems of this run."""
     return _of_recorded_systems(folder / "figures.html")
 
 
 def _of_recorded_systems(path: Path, systems: Sequence[str] = ()) -> Path:
-    """Writes the page of the recorded run of scenarios/dfs-perf-figures.toml. `systems`: the file
-    systems on the page; all if empty."""
+    """Writes the page of the recorded run of scenarios/dfs-perf-figures.toml. The page shows the
+    file systems `systems`, or all file systems of the run if `systems` is empty."""
     scenario = recordings.scenario(dfsperf_probes.SCENARIO)
     results = [
         one

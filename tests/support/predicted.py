@@ -1,4 +1,4 @@
-"""Builds configurations of the described file systems on declared hardware, and computes
+"""Builds scenarios of all described file systems on the same declared hardware, and computes
 predictions for them."""
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
 
 SYSTEMS = list(discover.members(discover.FILE_SYSTEMS))
-# File systems that keep all data in memory in these scenarios.
+# File systems that keep all data in memory, so that their predicted rates do not depend on disks.
 WITHOUT_DISKS = ("alluxio", "juicefs")
 # File systems that consist of one node.
 OF_ONE_NODE = ("local", "openzfs")
@@ -21,9 +21,9 @@ DISK = {"read_rate": "150 MB/s", "write_rate": "150 MB/s", "latency": "8 ms"}
 
 
 def table_of(system, workload, *, servers=4, adapter=None, network=None, disk=None, **keys):
-    """Returns the table of a scenario in which each role has separate nodes: `servers` nodes for
-    each data role, one node for every other role. A file system in OF_ONE_NODE has all roles on one
-    node.
+    """Returns a scenario as a table (a dictionary with the keys of the TOML file). Each role has
+    separate nodes: `servers` nodes for each data role, and one node for every other role. A file
+    system in OF_ONE_NODE has all roles on one node.
     """
     described = discover.file_system(system)
     hardware = {
@@ -54,8 +54,9 @@ def table_of(system, workload, *, servers=4, adapter=None, network=None, disk=No
 
 
 def situation_of(system, workload, **keys):
-    """Returns the situation (deployment, file system and workload) of a checked scenario with the
-    requested number of data servers. If this scenario is illegal, it has one data server."""
+    """Returns the situation (deployment, file system and workload) of a valid scenario. The
+    scenario has the requested number of data servers, or one data server if the requested number is
+    invalid."""
     try:
         scenario = build(Scenario, table_of(system, workload, **keys))
         check(scenario)

@@ -1,4 +1,5 @@
-"""Gives tests the outputs of real systems and the run that are recorded in tests/recorded."""
+"""Gives tests the recorded data of tests/recorded: the outputs of real systems, and a recorded
+run."""
 
 from __future__ import annotations
 
@@ -8,8 +9,8 @@ from pathlib import Path
 import pytest
 
 RECORDED = Path(__file__).parents[1] / "recorded"
-# The keys are file systems. Each value is the file with the recorded output of the counters of its
-# servers.
+# Recorded outputs of server counters. The keys are file systems, and the values are files in
+# tests/recorded.
 COUNTERS = {
     "glusterfs": RECORDED / "glusterfs-profile.xml",
     "cephfs": RECORDED / "ceph-osd.0-perf.json",
@@ -27,8 +28,8 @@ def recorded_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def kept_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns the path of one copy of the recorded run, which all tests of a module share. These
-    tests must not change the results in it."""
+    """Returns the path of one copy of the recorded run. All tests of a module share the copy, so
+    they must not change the results in it."""
     return copied(tmp_path_factory.mktemp("kept"))
 
 

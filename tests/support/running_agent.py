@@ -54,8 +54,8 @@ def running_agent(folder: Path, *words: str) -> Iterator[subprocess.Popen[bytes]
 
 
 def _until(process, is_it) -> None:
-    """Reads the agent's JSON messages until `is_it` returns true for one. Raises AssertionError if
-    the agent ends before."""
+    """Reads the agent's JSON messages until `is_it` returns true for a message. Raises
+    AssertionError if the agent ends before such a message."""
     for line in process.stdout:
         if is_it(json.loads(line)):
             return

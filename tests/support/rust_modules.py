@@ -1,5 +1,5 @@
-"""Reads Rust sources: the modules of a crate, the source files whose items a source file names, and
-the types that the crate exports. Comments and names are read from Java sources, too."""
+"""Reads Rust sources. Finds the modules of a crate, the types that it exports, and, for each source
+file, the other files whose items it uses. Comments and names are read from Java sources, too."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ STRING = r"b?r(?P<hashes>#*)\".*?\"(?P=hashes)|b?\"(?:\\.|[^\"\\])*\"|b?'(?:\\.[
 LIFETIME = r"'[A-Za-z_]\w*"
 NO_CODE = re.compile(rf"{COMMENT}|{STRING}|{LIFETIME}", re.DOTALL)
 COMMENT_MARK = re.compile(r"//[/!]?|/\*+")
-# The comment marks at the beginning of a line of a comment, and the end mark at its end.
+# Comment marks (`//`, `/*`, `*`, `*/`) that are no part of a comment's text: those at the beginning
+# of each line, and the `*/` at the end.
 COMMENT_LINE = re.compile(r"^\s*(?://[/!]?|/\*+|\*/|\*)|\*/\s*$", re.MULTILINE)
 TOKEN = re.compile(r"[A-Za-z_]\w*|::|[{};,*]|\S")
 NAME = re.compile(r"[A-Za-z_]\w*")
@@ -30,10 +31,9 @@ NO_ITEM_AFTER = {"*", "<", ","}
 class Module:
     """One module: a source file, or a `mod name { … }` within a source file.
 
-    `path` is the module's path from the crate's root, `()` for the root. `items` are the names
-    that the module defines. `uses` maps each name that a `use` brings in to the path that the `use`
-    gives. `globs` are the paths of `use path::*`. `paths` are the paths that the code names, single
-    names included.
+    `path` is the module's path from the crate's root, `()` for the root. `items` are the names that
+    the module defines. `uses` maps each imported name to the path in its `use` declaration. `globs`
+    are the paths of `use path::*`. `paths` are all paths in the code; a single name is a path, too.
     """
 
     path: tuple[str, ...]
@@ -228,8 +228,8 @@ def definer(crate: Crate, start: tuple[str, ...], path: tuple[str, ...]) -> str 
 
 
 def edges(crate: Crate) -> Iterator[tuple[str, str, str]]:
-    """Yields (file, other file, path) for each path in a file that refers to an item which another
-    file of the crate defines. Paths in modules of unit tests (`mod tests`) are left out."""
+    """Yields (file, other file, path) for each path in a file that refers to an item of another
+    file of the crate. Paths in modules of unit tests (`mod tests`) are left out."""
     for module in crate.values():
         for path in module.paths if "tests" not in module.path else ():
             file = definer(crate, module.path, path)

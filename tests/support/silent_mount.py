@@ -49,7 +49,7 @@ def silent_mount(place: Path) -> Iterator[Path]:
         threading.Thread(target=_accept, args=(device,), daemon=True).start()
         yield place
     finally:
-        _libc.umount2(bytes(place), MNT_FORCE)  # calls in progress fail with ENOTCONN
+        _libc.umount2(bytes(place), MNT_FORCE)  # calls in progress now fail with ENOTCONN
         _libc.umount2(bytes(place), MNT_DETACH)
         os.close(device)
 

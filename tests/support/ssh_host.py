@@ -1,4 +1,5 @@
-"""An SSH server on the loopback address, and a scenario whose clients run on its workers."""
+"""An SSH server on the loopback address, and a scenario whose clients run on a cluster of workers
+on this server."""
 
 from __future__ import annotations
 
@@ -146,7 +147,7 @@ class SshHost:
 
     def cluster(self, nodes: int = 2, key: Path | None = None) -> dict[str, Any]:
         """Returns the keys of a scenario for a cluster on this host: one scheduler and `nodes`
-        workers. `key` is the path of the client's private key."""
+        workers. `key` is the path of the private key with which dfslab logs in."""
         return {
             "hosts": ["127.0.0.1"] * (1 + nodes),
             "connect_options": self.options(key),

@@ -1,4 +1,4 @@
-"""Gives a test or a test module a separate state folder, so that commands in it do not find the
+"""Gives a test or a test module a separate state folder. Commands in the test then do not find the
 testbeds of other tests."""
 
 from __future__ import annotations

@@ -27,8 +27,8 @@ def steady_rates_per_s(reports: Sequence[NetReport], watched: Watched) -> list[f
 
 def _rate_per_s(ends: Sequence[tuple[int, int]]) -> float:
     """Returns the operations per second in the time in which all clients are active, as defined in
-    `steady_rates_per_s`. `ends` lists the completed operations in the order of time, each as (time
-    of its end in ns, client). Raises AssertionError if there is no such time."""
+    `steady_rates_per_s`. `ends` has (end in ns, client) for each completed operation, in the order
+    of time. Raises AssertionError if the clients are never active at the same time."""
     lasts = {client: time_ns for time_ns, client in ends}
     firsts = {client: time_ns for time_ns, client in reversed(ends)}
     start_ns, end_ns = max(firsts.values()), min(lasts.values())

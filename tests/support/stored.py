@@ -18,7 +18,7 @@ def records(folder):
 
 
 def index(folder):
-    """Returns the path of the index of a run folder's records."""
+    """Returns the path of the file that indexes a run folder's records."""
     return folder / "results" / INDEX
 
 

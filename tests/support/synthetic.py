@@ -99,7 +99,8 @@ def planted(noise: float = 0.0, seed: int = 5, repetitions: int = 2, **kwargs) -
 
 def spans_of(hosts: dict[str, float], seed: int) -> dict[str, Any]:
     """Returns the spans of two hundred reads as OTLP data. The disks of `hosts` serve the reads in
-    rotation. The value of a host is the factor by which its disk is slower."""
+    rotation. The values of `hosts` are the factors by which the disks are slower than a normal
+    disk."""
     source = random.Random(seed)
     spans: dict[str, list[dict[str, Any]]] = {host: [] for host in hosts}
     for number in range(200):
@@ -130,7 +131,7 @@ def spans_of(hosts: dict[str, float], seed: int) -> dict[str, Any]:
 
 
 def without_times(recorded: bytes) -> bytes:
-    """Returns the operations of a recorded run in binary form, without the last field of each, the
-    start time, so that two runs can be compared."""
+    """Returns the binary operations of a recorded run without their start times, which are the last
+    field of each operation. The operations of two runs can then be compared."""
     rows = RECORDED.iter_unpack(recorded)
     return b"".join(ONE_OPERATION.pack(*operation) for *operation, _ in rows)

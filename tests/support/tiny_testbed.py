@@ -1,5 +1,5 @@
-"""A testbed of two small Python servers, which starts at once. Tests of the handling of testbeds
-use it instead of a real file system."""
+"""A testbed of two small Python servers, which starts at once. Tests of starting, listing and
+taking down testbeds use this testbed instead of a real file system."""
 
 from __future__ import annotations
 
@@ -82,7 +82,8 @@ class Testbed(BaseTestbed):
 
     @property
     def held(self) -> TestbedFolder:
-        """Returns the testbed's folder, whose record is used to take the testbed down."""
+        """Returns the testbed's folder. The record in this folder lists what the take-down has to
+        remove."""
         return self._folder
 
     def record(self, **changes: Any) -> None:

@@ -1,5 +1,5 @@
-"""Shortened result tables of COSBench and shortened outputs of darshan-parser. There are three
-formats of each."""
+"""Shortened result tables of COSBench and shortened outputs of darshan-parser, with three formats
+of each tool."""
 
 from __future__ import annotations
 

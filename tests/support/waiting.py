@@ -14,8 +14,8 @@ def wait_until(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], object] = time.sleep,
 ) -> bool:
-    """Waits until `happened()` returns a true value, and returns True. Returns False if that has
-    not happened after `timeout_s` seconds.
+    """Waits until `happened()` returns a true value, and returns True. Returns False if
+    `happened()` is still false after `timeout_s` seconds.
 
     `happened` is called at least once, and once more when the time is over. The time limit only
     ends a test that has failed: even a busy machine must not reach it.

@@ -16,17 +16,19 @@ from dfslab.testbeds import registry
 from dfslab.testbeds.holdings import holdings, settled
 from xdist.scheduler import LoadScopeScheduling
 
-# Modules whose tests use one testbed for each file system. Tests of different file systems may
-# therefore run in different workers.
+# Test modules in which each file system has a separate testbed. Workers of pytest-xdist may
+# therefore test different file systems at the same time.
 BY_SYSTEM = ("test_counted", "test_dask_hosts", "test_layouts", "test_real_systems")
 # A Java option for daemons and clients that run for seconds only. The optimising compiler would
 # cost half of their processor time without a benefit.
 QUICK_JAVA = "-XX:TieredStopAtLevel=1"
-# Modules that two workers (`pytest tests/testbed -n 2`) must not run at the same time, because
-# their daemons run outside of hosts (network namespaces) and choose ports of one address.
+# Modules whose daemons run outside of hosts (network namespaces) and choose ports of one address.
+# Therefore two pytest workers (`pytest tests/testbed -n 2`) must not run these modules at the same
+# time.
 WITHOUT_HOSTS = ("test_hdfs_testbed", "test_hdfs_run", "test_hdfs_trace")
-# The images of the testbeds' disks are in memory if this much of it is free, because other programs
-# may use the machine's disk at the same time, and then it does not deliver the declared rates.
+# The images of the testbeds' disks are stored in MEMORY if at least LEAST_FREE_BYTES of it are
+# free. Other programs may use the machine's disk at the same time, which then does not deliver the
+# declared rates.
 MEMORY, LEAST_FREE_BYTES = Path("/dev/shm"), 8 << 30
 
 
@@ -58,8 +60,8 @@ def nothing_left():
 
 @pytest.fixture(scope="session", autouse=True)
 def own_temporary_files():
-    """Gives each worker a separate folder for temporary files, so that the files of two workers
-    cannot be confused."""
+    """Gives each pytest-xdist worker a separate folder for temporary files, so that no test finds
+    files of another worker."""
     with (
         tempfile.TemporaryDirectory(prefix="testbeds-") as folder,
         pytest.MonkeyPatch.context() as patch,
@@ -71,7 +73,7 @@ def own_temporary_files():
 
 @pytest.fixture(scope="session", autouse=True)
 def quick_java():
-    """Makes every JVM that tests start compile its code once, without optimisation, which saves
+    """Makes every JVM that tests start compile its code with the fast compiler only, which saves
     processor time."""
     with pytest.MonkeyPatch.context() as patch:
         options = [os.environ.get("JAVA_TOOL_OPTIONS", ""), QUICK_JAVA]
@@ -87,8 +89,8 @@ def pytest_configure():
 
 
 class ByTestbed(LoadScopeScheduling):
-    """A scheduler of pytest-xdist that gives all tests of one testbed to one worker, in
-    sequence."""
+    """A scheduler of pytest-xdist that gives all tests of one testbed to one worker, which runs
+    them in sequence."""
 
     def _split_scope(self, nodeid: str) -> str:
         return group(nodeid)
@@ -104,10 +106,10 @@ def group(nodeid: str) -> str:
     """Returns the name of the group of a test. Tests of one group run in one worker, one after the
     other.
 
-    A group consists of the tests of a module, or in modules of BY_SYSTEM of those for one file
-    system. All modules in WITHOUT_HOSTS are one group. The tests of JuiceFS in all modules of
-    BY_SYSTEM are also one group, because JuiceFS mounts share the machine's folder for temporary
-    files.
+    In modules of BY_SYSTEM, the tests of one file system are a group. In other modules, all tests
+    are a group. All modules in WITHOUT_HOSTS together are one group. The tests of JuiceFS in all
+    modules of BY_SYSTEM are also one group, because JuiceFS mounts share the machine's folder for
+    temporary files.
     """
     path, _, name = nodeid.partition("::")
     module = PurePosixPath(path).stem

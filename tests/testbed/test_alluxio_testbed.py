@@ -1,5 +1,5 @@
-"""Tests that a real Alluxio is started, written, read, broken, repaired and taken down without
-leftovers."""
+"""Tests that a real Alluxio is started, used for reads and writes, damaged, repaired and taken
+down, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def testbed(own_state):
     after 15 s instead of 5 minutes."""
     system = discover.file_system("alluxio")
     deployment = standard(system, servers=2, clients=1, link_bytes_per_s=LINK_BYTES_PER_S)
-    # A high tolerance lets the testbed start although its links are slower than declared. Links
-    # that are faster than declared are not tolerated.
+    # A high tolerance lets the testbed start although its links are slower than declared. The
+    # tolerance does not apply to links that are faster than declared: the start would fail.
     deployment = deployment.model_copy(update={"tolerance": 0.9})
     reported = {"write_type": "CACHE_THROUGH", "worker_timeout": f"{WORKER_TIMEOUT_S} s"}
     with Testbed.up(reported, notify=print, deployment=deployment) as running:
@@ -68,8 +68,8 @@ def written(testbed, tmp_path_factory):
 
 
 def in_use(folder: Path) -> list[str]:
-    """Returns what still uses `folder`: the lines of mounts in it, and the processes whose command
-    lines contain its path."""
+    """Returns one line of text for each mount below `folder`, and for each process whose command
+    line contains the path of `folder`."""
     found = [line for line in Path("/proc/mounts").read_text().splitlines() if str(folder) in line]
     for entry in Path("/proc").glob("[0-9]*"):
         try:
@@ -123,7 +123,7 @@ def test_the_under_store_holds_what_was_written_through(testbed, written):
 
 
 def memory_bytes(testbed) -> int:
-    """Returns the bytes that the workers hold in memory."""
+    """Returns the total number of bytes that the workers store in memory."""
     return sum(
         path.stat().st_size
         for number, host in enumerate(testbed.hosts.of("worker"), 1)
@@ -137,9 +137,9 @@ def test_blocks_are_in_the_memory_of_workers(testbed, written):
 
 
 def test_many_writers_of_short_files_drive_nothing_out(testbed, written):
-    """Twelve clients that write short files do not evict other files from the workers' memory. If
-    the workers reserved a whole block for each short file, they would need 768 MiB, but they have
-    512 MiB."""
+    """Twelve clients write short files, and no other file is evicted from the workers' memory of
+    512 MiB. The writes would need 768 MiB if the workers reserved a whole block for each short
+    file."""
     files = [f"{testbed.mount_point}/short-{number}" for number in range(12)]
     script = (
         "import sys\n"

@@ -45,8 +45,9 @@ repetitions = 1
 
 
 def scenario(limits: str, network: str, testbed: str, head: str = "") -> str:
-    """Returns the text of a scenario with a brick and a client. `limits` is the TOML text of the
-    hardware limits of both nodes. If `limits` is empty, `head` names a profile with the limits."""
+    """Returns the text of a GlusterFS scenario with a brick and a client. `limits` is the TOML text
+    of the hardware limits of both nodes. If `limits` is empty, the limits come from the hardware
+    profile that `head`, the first section of the scenario, names."""
     nodes = [NODE.format(name=name, role=name) + limits for name in ("brick", "client")]
     return (
         'schema = 1\nname = "calibrated"\n'
@@ -72,8 +73,8 @@ def test_a_testbeds_hosts_are_measured_and_the_profile_predicts(tmp_path, monkey
     assert said.exit_code == 0, said.output
     groups = json.loads(said.stdout)["groups"]
     assert set(groups) == {"brick", "client"}
-    # A rate limit is an upper bound, but a measured rate may exceed it, because the begin and end
-    # of a short measurement on a busy machine are uncertain. The measured rate may also be far
+    # A rate limit is an upper bound. Still, a measured rate may exceed it, because the begin and
+    # end of a short measurement on a busy machine are uncertain. The measured rate may also be far
     # below the limit.
     text = scenario("", "", "false", f'[deployment]\nprofile = "{profile.name}"\n')
     named = tmp_path / "named.toml"

@@ -50,9 +50,9 @@ def test_a_mounted_file_system_is_measured_from_two_client_hosts(nothing_left):
         mounts = [host.path(testbed.mount_point) for host in testbed.clients]
         assert all(list(mount.glob("dfslab-*")) == [] for mount in mounts)
     assert (created.summary.unobserved, appended.summary.unobserved) == (0, 0)
-    # No append is visible before it is acknowledged. The number of polls that return the old state
-    # is not checked, because a client trusts cached attributes for a second, and the number of
-    # polls within a second depends on the machine.
+    # No appended byte is visible before the append is acknowledged. The number of polls that return
+    # the old state depends on the machine and is not checked: a client uses cached attributes for a
+    # second before it requests them again.
     assert appended.summary.before == 0
     assert result.complete
     assert result.notes == []
@@ -67,7 +67,8 @@ def test_a_mounted_file_system_is_measured_from_two_client_hosts(nothing_left):
 
 
 def sent_bytes(host: Host) -> int:
-    """Returns the bytes that a host's data adapter has sent since the host was created."""
+    """Returns the bytes that a host's network adapter for data has sent since the host was
+    created."""
     lines = host.run("cat", "/proc/net/dev").splitlines()
     adapter = next(line for line in lines if line.strip().startswith(DATA_ADAPTER))
     return int(adapter.partition(":")[2].split()[8])

@@ -1,5 +1,6 @@
 """Tests that the server counters of real file systems count every byte and call of a recorded
-command, and that single calls of GlusterFS and CephFS are spans below the calls that caused them.
+command. For GlusterFS and CephFS, they also test that single calls are spans below the calls that
+caused them.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ def test_what_a_command_wrote_was_counted(system, nothing_left, tmp_path):
     if system == "glusterfs":
         of_brick = [row for row in calls(folder) if row.name == "brick:WRITE"]
         assert sum(row.count for row in of_brick) == WRITES
-        # A synchronous write ends at the brick before it ends at the client, so it is a call within
-        # the client's write.
+        # A synchronous write ends at the brick before it ends at the client. So the write at the
+        # brick is recorded as a call within the client's write.
         assert {str(row.path.parent) for row in of_brick} == {"client:WRITE"}
     if system == "juicefs":
         assert not any(found.losses.values())

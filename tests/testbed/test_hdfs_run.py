@@ -76,10 +76,11 @@ def test_every_method_is_judged_on_held_out_configurations(outcome):
 
 
 def test_descriptions_order_configurations_as_the_file_system_does(outcome):
-    """Predicted and measured rates agree that configurations with small files are faster than those
-    with large files.
+    """By prediction and by measurement, configurations with small files are faster than
+    configurations with large files.
 
-    `make bench-description` compares the values, which depend on the load of the machine.
+    `make bench-description` compares the values of the rates, which depend on the load of the
+    machine.
     """
     _, document = outcome
     for operation in ("write", "read"):
@@ -112,7 +113,7 @@ def test_steps_traces_and_versions_are_reported(outcome):
     result = next(one for one in load_results(run) if one.method == "measure")
     assert any("3.4" in version for version in result.provenance.versions.values())
     assert (run / "results.parquet").stat().st_size > 1000
-    # The page has a size that fits a page with charts as SVG, but without a library of charts.
+    # The limits fit a page that contains its charts as SVG, but no library that draws charts.
     assert 100_000 < (run / "report.html").stat().st_size < 1_500_000
 
 

@@ -1,5 +1,5 @@
-"""Tests that a real HDFS is started, written, read, broken, repaired and taken down without
-leftovers."""
+"""Tests that a real HDFS is started, used for reads and writes, damaged, repaired and taken down,
+and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -95,8 +95,8 @@ def stored(testbed, tmp_path_factory):
 
 
 def mentioning(folder: Path) -> list[int]:
-    """Returns the PIDs of processes whose command line contains the folder, as the command line of
-    every daemon of the testbed does."""
+    """Returns the PIDs of processes whose command line contains the path of the folder. The command
+    line of every daemon of the testbed contains it."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():
@@ -261,8 +261,8 @@ def interrupted(starter: subprocess.Popen[str]) -> tuple[str, str]:
     process has ended. Returns the process's standard output and standard error. Raises
     AssertionError if the process does not end.
 
-    CPython loses a SIGINT that arrives while CPython runs a callback of a weak reference, such as
-    one of the import system. A user then presses Ctrl-C once more.
+    CPython loses a SIGINT that arrives while CPython runs a callback of a weak reference, for
+    example during an import. A user then presses Ctrl-C once more.
     """
     for _ in range(4):
         starter.send_signal(signal.SIGINT)
@@ -338,8 +338,8 @@ def test_a_scenario_s_parameters_are_understood():
         reported, Path("/bed"), DaemonLocation("namenode", None, "there", NAMENODE_PORTS)
     )
     declared = discover.file_system("hdfs").parameters.of_origin("filesystem").values()
-    # Parameters of clients that are no Hadoop properties: whether a closed block is forced to disk,
-    # and the number of blocks that a client reads in parallel.
+    # These parameters configure clients and are no Hadoop properties. They are whether a closed
+    # block is forced to disk, and the number of blocks that a client reads in parallel.
     of_clients = {"block_sync", "read_streams"}
     reported = [parameter for parameter in declared if parameter.key not in of_clients]
     assert {parameter.source for parameter in reported} <= set(properties)

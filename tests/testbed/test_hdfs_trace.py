@@ -1,5 +1,5 @@
-"""Tests of a traced HDFS. Every call is counted, and its calling context is the client's operation
-that caused it."""
+"""Tests of a traced HDFS. Every call is counted, and every call has the client's operation that
+caused it as calling context."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ ROOT = Path(__file__).parents[2]
 MIB = 2**20
 BLOCKS = 3
 SMALL_FILES = 8
-# With this option, a DataNode reports a block only after its file is closed, so the close of each
-# file waits for the report.
+# With this option, a DataNode delays the report of a received block by up to 1000 ms. The close of
+# each file waits for the report.
 REPORTED_LATE = "dfs.blockreport.incremental.intervalMsec=1000"
 
 
@@ -72,8 +72,8 @@ def served(testbed: Testbed) -> dict[str, int]:
 
 
 def exemplar_spans(folder: Path) -> list[dict[str, Any]]:
-    """Returns the spans of all exemplar traces in the folder. The attributes of each span are a
-    dictionary."""
+    """Returns the spans of all exemplar traces in the folder. The attributes of each span are
+    converted to a dictionary from key to value."""
     found = []
     for path in folder.glob("*.otlp.json"):
         for one in json.loads(path.read_text())["resourceSpans"]:
@@ -85,8 +85,8 @@ def exemplar_spans(folder: Path) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def traced(tmp_path_factory) -> dict[str, Any]:
-    """Returns profiles of all processes while a client puts and gets a file of three blocks at
-    replication 2."""
+    """Puts and gets a file of three blocks at replication 2, and returns the profiles that the
+    client and all daemons recorded meanwhile."""
     folder, files = tmp_path_factory.mktemp("profiles"), tmp_path_factory.mktemp("files")
     source = files / "source"
     source.write_bytes(random.Random(6).randbytes(BLOCKS * MIB))
@@ -268,8 +268,8 @@ def test_the_report_says_it(traced):
 
 
 def test_a_command_recorded_on_small_files_waits_for_the_client_s_back_off(tmp_path):
-    """A command on small files mostly waits for the back-off of the client, and not for the
-    NameNode or a disk. This differs from the cause that Liu 2018 found."""
+    """A command on small files mostly waits for the client's back-off between retries, and not for
+    the NameNode or a disk. The study Liu 2018 found another cause."""
     files, profiles = tmp_path / "files", tmp_path / "profiles"
     files.mkdir()
     for number in range(SMALL_FILES):
@@ -320,7 +320,7 @@ def test_a_command_recorded_on_small_files_waits_for_the_client_s_back_off(tmp_p
     assert modelled["close/backoff"]["traced_s"] > 0.1
     assert modelled["create"]["count"] == SMALL_FILES
     of_client = [row for row in report["waits"] if row["path"].startswith("client:put/")]
-    # The client's back-off need not be the longest wait: on a busy machine the call to the NameNode
+    # The client's back-off need not be the longest wait. On a busy machine the call to the NameNode
     # may take longer.
     longest = {row["path"] for row in of_client[:3]}
     assert "client:put/close/complete_file/complete_back_off" in longest, longest
@@ -332,8 +332,8 @@ def test_a_command_recorded_on_small_files_waits_for_the_client_s_back_off(tmp_p
 
 
 def test_a_program_s_requests_are_all_counted_and_nothing_before_them(tmp_path, monkeypatch):
-    """All requests in the program's timed part are counted, and no request before this part. The
-    program is the one that scenarios/liu-request-frequency.toml runs, with few and short sessions.
+    """All requests in the program's timed part are counted, and requests before the timed part are
+    not. The program is that of scenarios/liu-request-frequency.toml, with few and short sessions.
     """
     monkeypatch.setenv("DFSLAB_STATE", str(tmp_path / "state"))
     words = {"file_size": "1 MiB", "rate_factor": 0.1, "length_s": 1, "warm_up_sessions": 3}
@@ -347,7 +347,7 @@ def test_a_program_s_requests_are_all_counted_and_nothing_before_them(tmp_path, 
     (point,) = chosen.points()
     with access.session() as session:
         session.reach(point.scenario, counts_calls=True)
-        session.mark_warm()  # skip the warm-up, because no time is checked
+        session.mark_warm()  # no warm-up is run, because the test checks no time
         result = tracing.Trace().run(
             point, session, options=MeasurementOptions(trace_directory=tmp_path)
         )
@@ -360,8 +360,8 @@ def test_a_program_s_requests_are_all_counted_and_nothing_before_them(tmp_path, 
     assert requested.count == by_name["FSNamesystem#getBlockLocations"].count >= 10
     assert by_name["BlockSender#sendBlock"].count >= requested.count
     assert by_name["DFSOutputStream#close"].count == 0
-    # The sum of the two totals may differ from the program's total time in calls by rounding. All
-    # are sums of the same nanoseconds, but they are converted to seconds and added in different
+    # The sum of the two totals may exceed the program's total time in calls by a rounding error.
+    # All are sums of the same nanoseconds, but they are converted to seconds and added in different
     # orders.
     assert 0 < requested.total_s + made.total_s <= program.calls_s * (1 + 1e-9)
     assert program.steps[0].saving > 0

@@ -24,8 +24,9 @@ from dfslab.testbeds.hosts.hardware import least_round_trip, stream
 pytestmark = pytest.mark.testbed
 MIB = 2**20
 LINK_BYTES_PER_S = 100e6 / 8
-# The accepted relative deviation of measured hardware from declared hardware, large enough for a
-# machine with two shared processors. `make testbeds` shows the deviation on an idle machine.
+# Accepted relative deviation of measured hardware from declared hardware. It is large enough for a
+# machine with two processors that other programs use, too. `make testbeds` shows the deviation on
+# an idle machine.
 TOLERANCE = 0.2
 STARTER = """
 import sys, time
@@ -126,8 +127,8 @@ def test_links_and_disks_are_what_was_declared(testbed):
 
 def test_a_link_is_limited_in_both_directions_and_to_itself(testbed):
     one, two, client = testbed.hosts.hosts
-    # The rate is only checked coarsely, because without a limit it would be a hundred times as
-    # high. The exact rate was measured when the testbed started.
+    # The rate is only checked coarsely: without the limit, it would be a hundred times as high. The
+    # exact rate was measured when the testbed started.
     for source, sink in ((client, one), (two, client)):
         assert LINK_BYTES_PER_S / 4 < stream(source, sink) < 2 * LINK_BYTES_PER_S
 
@@ -150,21 +151,21 @@ def test_written_back_data_is_limited_too(testbed):
     began = time.monotonic()
     host.run("dd", "if=/dev/zero", f"of={host.disk}/late", "bs=1M", "count=20")
     host.run("sync", "-f", str(host.disk))
-    # The time is measured from the first written byte and is therefore only bounded from below: the
-    # kernel may write back some pages before all pages are dirty.
+    # The time has only a lower bound. It is measured from the first written byte, and the kernel
+    # may write back some pages before all pages are dirty.
     assert time.monotonic() - began > 20 / 10 * 0.6
     host.run("rm", f"{host.disk}/late")
 
 
 def test_memory_limits_the_page_cache(testbed, tmp_path):
-    """The page cache of a host holds at most as much of a large file as the host has memory."""
+    """The page cache of a host is limited by the host's memory, even if a larger file is read."""
     large = tmp_path / "large"
     with large.open("wb") as file:
         file.truncate(320 * MIB)
     testbed.hosts.host("server-2").run("cat", str(large))
     group = Path(f"/sys/fs/cgroup/memory/{testbed.hosts.groups}/server-2")
-    # The largest use so far is checked, not the present one, because another testbed may have
-    # emptied the machine's caches since.
+    # The peak of the used memory is checked instead of the present use, because another testbed may
+    # have emptied the machine's caches in the meantime.
     used = int((group / "memory.max_usage_in_bytes").read_text())
     assert 128 * MIB < used <= 256 * MIB
 

@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benches"))
 import testbeds
 
 pytestmark = pytest.mark.testbed
-LINK_BYTES_PER_S = 100e6 / 8  # the link rate of testbeds.BUSY
+LINK_BYTES_PER_S = 100e6 / 8  # bytes per second, as in testbeds.BUSY
 # File systems whose default layout is tested in `test_real_systems` and therefore not in this
 # module.
 SHARED = {"glusterfs", "moosefs", "cephfs", "juicefs", "hdfs"}
@@ -33,8 +33,8 @@ def test_a_layout_is_as_declared_verified_and_leaves_nothing(nothing_left, case)
     assert observed.verified_bytes > 0
     kinds = {check.quantity for check in observed.hardware}
     assert kinds >= {"link rate", "round trip"}
-    # A testbed starts only if its measured hardware agrees with the declared one. It remains to
-    # check that the link rate was among the compared quantities.
+    # The start of the testbed has compared measured with declared hardware. The test only checks
+    # that the link rate was one of the compared quantities.
     links = {check.declared for check in observed.hardware if check.quantity == "link rate"}
     assert links == {LINK_BYTES_PER_S}
     assert all(observed.versions.values())

@@ -1,5 +1,5 @@
-"""Tests that a real NFS server is started, loaded over its link, broken, repaired and removed
-completely."""
+"""Tests that a real NFS server is started, used over its link, damaged, repaired and taken down,
+and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def served(testbed) -> Path:
 
 
 def sent_bytes(host) -> int:
-    """Returns the bytes that the host's adapter has sent."""
+    """Returns the bytes that the host's network adapter has sent."""
     text = host.run("cat", "/proc/net/dev")
     return next(int(line.split()[9]) for line in text.splitlines() if "eth0:" in line)
 
@@ -72,8 +72,8 @@ def test_every_operation_is_verified_over_the_link_and_leaves_nothing(testbed):
     assert report["verified_bytes"] == report["operations"]["read"]["bytes"] > 0
     assert report["steps"]["write/fsync"]["count"] == report["operations"]["write"]["count"]
     written = report["operations"]["write"]["bytes"] + report["operations"]["append"]["bytes"]
-    # The client sends the data that it writes in the run and in the preparation of files before the
-    # run. For headers and calls, it sends only few bytes more.
+    # The client sends the data that it writes in the run, and the files that it prepares before the
+    # run. Headers and requests without data add few bytes.
     prepared = 3 * 6 * SIZE_BYTES
     sent = sent_bytes(testbed.clients[0]) - before
     assert written + prepared <= sent < 1.2 * (written + prepared) + 2**20
@@ -122,9 +122,9 @@ def test_a_spoiled_byte_on_the_servers_disk_is_found(testbed):
 
 
 def test_a_long_directory_is_listed_whole(testbed):
-    """A directory with more entries than one answer of the server holds is listed completely.
+    """A directory whose entries do not fit into one answer of the server is listed completely.
 
-    The server refuses a malformed request for the next page of entries.
+    A client that requested the next page of entries wrongly would get an error from the server.
     """
     report = load(
         testbed,
@@ -169,8 +169,8 @@ def test_what_is_there_already_is_never_touched(testbed):
 
 
 def test_a_run_directory_that_parts_share_is_joined_and_left_to_the_others(testbed):
-    # The name of the new directory was not used before. The server caches the entries of a
-    # directory, even if the directory was removed without the server's knowledge.
+    # The directory has a name that no directory had before. For an old name, the server could
+    # return cached entries, because it does not notice that this process removes directories.
     mine = served(testbed) / "shared"
     mine.mkdir()
     (mine / "theirs").write_text("theirs")

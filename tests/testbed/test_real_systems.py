@@ -50,7 +50,7 @@ class Case:
     (`victim`) that is crashed or paused in some tests.
 
     `copies_sent` is the number of copies that a client sends of each written byte.
-    `create_round_trips` is the range in which the round trips of a create are.
+    `create_round_trips` is the smallest and the largest number of round trips of a create.
     """
 
     name: str
@@ -108,7 +108,8 @@ def scenario(case: Case, **workload: Any) -> Scenario:
 
 
 def sent_bytes(host: Host) -> int:
-    """Returns the bytes that a host's data adapter has sent since the host was created."""
+    """Returns the bytes that a host's network adapter for data has sent since the host was
+    created."""
     lines = host.run("cat", "/proc/net/dev").splitlines()
     adapter = next(line for line in lines if line.strip().startswith(DATA_ADAPTER))
     return int(adapter.partition(":")[2].split()[8])
@@ -120,8 +121,8 @@ def measured(session: access.InstrumentSession, case: Case, **workload: Any):
 
 @pytest.fixture(scope="module", params=CASES, ids=[case.name for case in CASES])
 def case(request, nothing_left):
-    """Provides the test case of one file system and the session of its testbed, as (case, session).
-    All tests of a file system share this testbed."""
+    """Provides (test case of one file system, session of its testbed). All tests of a file system
+    share this testbed."""
     chosen = request.param
     with access.session(print) as session:
         session.reach(scenario(chosen, name="metadata"))
@@ -130,9 +131,9 @@ def case(request, nothing_left):
 
 
 def test_links_and_disks_are_what_was_declared(case):
-    """All declared links and disks were measured. Only this is checked, because a busy disk may
-    deliver less than its declared rate. `test_hosts` checks the rates, and `make testbeds` shows
-    the deviation on an idle machine."""
+    """All declared links and disks were measured. The measured rates are not checked here, because
+    a busy disk may deliver less than its declared rate. `test_hosts` checks the rates, and `make
+    testbeds` shows the deviation on an idle machine."""
     known, session = case
     testbed = session.running_testbed
     kinds = {check.quantity for check in testbed.hardware}
@@ -272,8 +273,8 @@ def test_a_brick_serves_as_many_calls_as_the_tree_has(case):
     bricks = measured(session, known, name="metadata", operation="create", operations_per_client=30)
     for brick in bricks.load.observed.values():
         calls = {name: one.calls for name, one in brick.operations.items()}
-        # The counts also include creating and removing the run directory, and removing the files in
-        # it.
+        # Locks and lookups have lower bounds only, because the run also creates and removes its
+        # directory, and removes the files in it.
         assert calls["CREATE"] == calls["FLUSH"] == 30
         assert calls["ENTRYLK"] >= 2 * 30
         assert calls.get("XATTROP", 0) < 30
@@ -281,9 +282,9 @@ def test_a_brick_serves_as_many_calls_as_the_tree_has(case):
 
 
 def test_the_bricks_calls_of_an_operation_are_counted_phase_by_phase(case):
-    """The result gives the bricks' calls by operation and phase.
+    """The result counts the bricks' calls separately for each operation and phase.
 
-    With three copies, each call is made at all three bricks, except that one brick serves a read.
+    With three copies, each call is made at all three bricks. Only a read is made at one brick.
     """
     known, session = case
     if known.name != "glusterfs":
@@ -424,16 +425,16 @@ def test_what_passes_stalls_a_load_until_it_is_over(case):
             continue
         assert recovery.lowest_per_s < 0.5 * recovery.before_per_s, recovery
         # On a busy machine the next fault may be injected before the rate has recovered from the
-        # one before.
+        # previous fault.
         back_s = recovery.recovered_after_s
         assert back_s is None or back_s > lasted_s - 0.5, recovery
     assert metrics["response_s_p90.write"] > metrics["latency_s_p90.write"]
 
 
 def test_object_stores_forget_what_they_read(case):
-    """A second read of an object is served from the object store's memory. After its caches are
-    emptied, the read comes from the disks. The caches are emptied through a testbed object that was
-    attached to the running testbed, as another process would do."""
+    """A second read of an object is served from the object store's memory. After the object store's
+    caches are emptied, the read comes from the disks. The caches are emptied through a second
+    testbed object that is attached to the running testbed, as in another process."""
     known, session = case
     testbed = session.running_testbed
     if known.name != "cephfs":
@@ -468,11 +469,12 @@ def test_a_cold_phase_is_read_off_the_disks(case, monkeypatch):
     known, session = case
     cold = {"name": "ior_easy", "file_size": "8 MiB", "clients": 2, "cache": "cold"}
     if known.name == "cephfs":
-        # Both clients are on one host, whose FUSE client serves reads from its own cache, even if
-        # the kernel drops its caches.
+        # Both clients are on one host. The host's FUSE client serves reads from its own cache,
+        # which the kernel does not drop, so the cold phase is refused.
         with pytest.raises(RunFailed, match=r"cold phase read .* other than the page cache"):
             measured(session, known, **cold)
-        # `dfslab expect` requests that this cache is emptied, too.
+        # With this setting, the cache of the FUSE client is emptied, too. `dfslab expect` uses this
+        # setting.
         monkeypatch.setattr(session, "empties_clients", True)
     if known.name not in (*ON_DISKS, "cephfs"):
         pytest.skip("what it stores is not on the hosts' disks")

@@ -1,5 +1,5 @@
-"""Tests that dfslab reports a file system that never answers and exits with 1. It does not wait for
-the end of its calls to this file system."""
+"""Tests that dfslab reports a file system that never answers and exits with 1. dfslab does not wait
+until its calls to this file system end."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def test_a_mount_that_never_answers_is_given_up_and_its_process_named(tmp_path):
     (tmp_path / "silent.toml").write_text(SCENARIO)
     (tmp_path / "mount").mkdir()
     with silent_mount(tmp_path / "mount"):
-        # The test reads the command's output from a pipe until the pipe ends. The pipe would not
-        # end if the process that the command leaves behind had it open.
+        # The test reads the command's output until the pipe is closed. A process that the command
+        # leaves behind must not keep the pipe open.
         done = subprocess.run(
             [DFSLAB, "measure", "silent.toml"],
             cwd=tmp_path,

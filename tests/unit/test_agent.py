@@ -214,8 +214,7 @@ def test_work_and_waits_are_apart_and_ranked(planted):
     _, profile = planted("mixed")
     (work, *rest), (wait,) = profile["ranking"], profile["waits"]
     assert (work["path"], wait["path"]) == ("planted:mixed/spin", "planted:mixed/pause")
-    # The measured times have lower bounds only, which hold on a busy machine, too, because a busy
-    # machine can only add time.
+    # Only lower bounds of the measured times are checked, because a busy machine can only add time.
     assert rest[0]["self_s"] < work["self_s"]
     assert work["self_s"] >= 0.020
     assert wait["self_s"] >= 0.060
@@ -226,18 +225,17 @@ def test_a_snapshot_never_waits_for_the_host_with_a_tree_in_its_hands(planted, j
     option = java_option(
         jar, tmp_path / "points.txt", tmp_path / "profiles", "planted", interval_s=0.1
     )
-    # Two locks are involved. The program's thread holds the lock that the argument's `toString`
-    # needs, and every 512 calls it also takes the agent's lock on its call tree. Therefore a
-    # snapshot must not hold one of these locks while it waits for the other: a deadlock could
-    # result.
+    # The program's thread holds the lock that the argument's `toString` needs, and every 512 calls
+    # it takes the agent's lock on its call tree. A snapshot must not hold one of these two locks
+    # while it waits for the other, because a deadlock could result.
     _, profile = planted("locked", "100000", points=points, option=option, java=())
     assert places(profile)["planted:with"]["count"] == 100_000
 
 
 @pytest.mark.parametrize("carrier", ["Planted$Job", "Planted$J?b"])
 def test_an_operation_goes_on_in_another_thread(planted, carrier):
-    # A class that an instrumentation point names gets a field for the calling context. A class that
-    # only matches a pattern has its context in a table.
+    # A class that an instrumentation point names gets a field for the calling context. For a class
+    # that only matches a pattern, a table stores the context.
     over = f"capture {carrier} <init>\nresume {carrier} run\n"
     over += "point Planted submit submit service\n"
     _, profile = planted("handover", points=POINTS + over)

@@ -20,10 +20,8 @@ from dfslab.studies.contract import Findings, FinishedRun
 
 @dataclass(frozen=True)
 class Law:
-    """The formula by which the tests compute rates from the number of clients.
-
-    `first` is the rate of one client, and the rate grows as the number of clients to the power
-    `exponent`. `spread` has the factor for the rate of each of three repetitions.
+    """The formula by which the tests compute rates from the number of clients n: rate = `first` ×
+    n^`exponent`. `spread` has three factors, one for the rate of each repetition.
     """
 
     first: float = 100.0

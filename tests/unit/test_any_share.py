@@ -1,5 +1,5 @@
-"""Tests of the check that computes which share of a folder's expressions has the type Any, and that
-refuses an increase of this share."""
+"""Tests of the check that computes the share of expressions with the type Any in a folder. The
+check fails if this share increases."""
 
 from __future__ import annotations
 

@@ -154,8 +154,8 @@ def test_a_trace_of_processes_is_explained():
 
 
 def test_runs_and_tables_are_displayed_in_notebooks(tmp_path):
-    """The HTML of a run has its sentences, and that of a table its cells, both with special
-    characters escaped."""
+    """The HTML of a run contains the run's sentences, and the HTML of a table contains the table's
+    cells. Special characters are escaped in both."""
     done = dfslab.load_run(copied(tmp_path / "run"))
     assert done._repr_html_().count("<p>") == len(done.answer) > 0  # noqa: SLF001
     assert repr(done) == "Run('run')"

@@ -75,7 +75,8 @@ def test_one_process_that_moved_nearly_all_bytes_of_a_shared_file_is_found():
 
 
 def written_by(rank: int, file: str = "/data/shared") -> FileRecord:
-    """Returns the summed record of a file of which the process `rank` wrote nearly all bytes."""
+    """Returns the record of a file, summed over all processes. The process `rank` wrote nearly all
+    of the file's bytes."""
     uneven = {
         "F_VARIANCE_RANK_BYTES": 4e6,
         "SLOWEST_RANK": rank,
@@ -239,9 +240,9 @@ shares = st.floats(0, 1)
 def test_savings_of_random_applications_are_finite_and_have_intervals(
     processes, files, shared, calls, mean_bytes, times_s, metadata, adjacent, stripes, slow
 ):
-    """For random counters, every saving is at least the share WORTH of the I/O time of the slowest
-    process and at most this I/O time. Every interval is finite, is wider than zero and ends at or
-    below the I/O time. The changes are sorted by saving, the largest first."""
+    """Properties of the advice for random counters. T is the I/O time of the slowest process. Every
+    saving is at least WORTH × T and at most T. Every interval is finite, is wider than zero and
+    ends at or below T. The changes are sorted by saving, the largest first."""
     opens, stats, seeks, syncs, switches, unaligned = metadata
     reads, writes = (
         DirectionCounters(n, n * size, time, int(n * adjacent), int(n * adjacent), n * size)

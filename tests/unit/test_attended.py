@@ -1,5 +1,5 @@
-"""Tests that commands which run clients are executed in a child process. The parent process ends in
-the same way as this child."""
+"""Tests that commands which run clients are executed in a child process. The parent process then
+ends with the exit code or the signal of the child."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ def test_the_exit_code_is_that_of_the_child(work, code):
 
 def test_output_written_before_the_end_is_complete():
     process, _ = started("print('x' * 100_000)")
-    # The first line was read through a buffer, which may hold more than that line.
+    # The rest is read through the same buffered stream as the first line, because its buffer may
+    # already hold more than this line.
     written = process.stdout.read()
     process.communicate(timeout=HANGS_S)
     assert len(written.strip()) == 100_000
@@ -71,8 +72,8 @@ def test_a_killed_parent_takes_its_child_along():
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_reaches_the_child_once(number):
-    """The signal arrives twice within a moment, as from `timeout`. The second one would interrupt
-    the clean-up."""
+    """The signal arrives twice within a moment, as from the command `timeout`. If the child got it
+    twice, the second signal would interrupt the clean-up."""
     work = f"""
     got = []
     signal.signal({int(number)}, lambda *_: (got.append(1), print("signal", flush=True)))

@@ -57,10 +57,10 @@ roles = { client = 1, storage = 1 }
 
 
 def test_a_trace_path_is_relative_to_the_scenario_or_the_working_directory(tmp_path, monkeypatch):
-    """The path of a trace is relative to the scenario's folder. If it is given on the command line,
-    it is relative to the working directory.
+    """The path of a trace in a scenario file is relative to the file's folder. A path on the
+    command line is relative to the working directory.
 
-    The run's copy of the scenario, in another folder, refers to the same file.
+    The copy of the scenario in the run folder still refers to the same trace.
     """
     folder, elsewhere = tmp_path / "here", tmp_path / "there"
     folder.mkdir()

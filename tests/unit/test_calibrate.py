@@ -19,8 +19,8 @@ from support.clock import ManualClock
 
 def test_the_interval_is_students():
     found = quantity("x", "s", [1.0, 2.0, 3.0])
-    # 2.91999 is the 95 % quantile of Student's t with 2 degrees of freedom; the three values have a
-    # standard deviation of 1.
+    # The three values have a standard deviation of 1. 2.91999 is the 95 % quantile of Student's t
+    # with 2 degrees of freedom.
     assert found.high - found.mean == pytest.approx(2.91999 / math.sqrt(3), rel=1e-4)
     assert (found.mean, found.low) == (2.0, pytest.approx(2 - 2.91999 / math.sqrt(3), rel=1e-4))
 

@@ -103,9 +103,9 @@ def test_a_stream_runs_while_round_trips_are_measured(monkeypatch):
 
 @pytest.mark.parametrize("function", ["stream", "loaded_round_trip"])
 def test_a_stream_that_fails_is_no_measurement(function, monkeypatch):
-    """If the stream of data fails, the measurement raises an error. Otherwise a round trip without
-    load would count as one under load, and the time after the end of the stream would count as a
-    low rate."""
+    """If the stream of data fails, the measurement raises an error. Without the error, a round trip
+    without load would count as a round trip under load, and the time after the end of the stream
+    would lower the measured rate."""
 
     monkeypatch.setattr(hardware, "send_zeros", lambda connection: None)
     here = calibrate.ThisMachine()

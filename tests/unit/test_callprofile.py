@@ -227,8 +227,8 @@ def test_who_is_gone_is_not_left_a_word_to_let_go_of_its_calls(stored, tmp_path,
         return look(path)
 
     monkeypatch.setattr(callprofile, "read", looking)
-    # dfslab waits for the profile of this process. The process writes the profile, but does not
-    # discard its exemplar traces as requested.
+    # The process writes its profile, but does not discard its exemplar traces as requested, so the
+    # wait fails.
     with pytest.raises(RunFailed):
         callprofile.await_written(tmp_path, 0.5, discard=True, clock=ManualClock())
     assert requested[-1] == {"1.forget"}, "one has ended: there is nothing to ask it"

@@ -28,8 +28,8 @@ def operation(
 
 
 def replies() -> dict[str, TrackedOperations]:
-    """Returns the answers of three daemons, by daemon: a write at osd.0, its copy at osd.1, and a
-    request to the metadata server mds.a."""
+    """Returns the recorded operations of three daemons, by daemon. They are a write at osd.0, its
+    copy at osd.1, and a request to the metadata server mds.a."""
     write = operation(f"osd_op({REQUEST} 1.7 1:e5 [write])", 1000, 0.01, queued_for_pg=2000)
     write["type_data"]["events"].append({"event": "commit_sent", "time": BEGIN.format(11000)})
     copy = operation(f"osd_repop({REQUEST} 1.7 e12)", 3000, 0.006)
@@ -53,7 +53,7 @@ def test_operations_of_one_request_are_one_tree(tmp_path):
     found = trace.profile([path])
     rows = {row.name: row for row in found.ranking_by_name}
     assert set(rows) == {"osd:osd_op", "osd:osd_repop", "osd:until commit_sent", "mds:create"}
-    # Waits are listed in `waits` and not among the steps.
+    # Waits are listed in `waits`, not in `steps`.
     (waited,) = found.waits
     assert waited.path.step == "until queued_for_pg"
     assert waited.total_s == pytest.approx(0.001)

@@ -32,8 +32,8 @@ methods = ["sequence"]
 
 @pytest.fixture
 def of_four_clients(tmp_path: Path) -> Path:
-    """Writes a scenario file with four clients that replay a trace of one client, which is illegal.
-    Returns its path."""
+    """Writes a scenario file with four clients and a trace of a single client, which is illegal
+    because the trace has no calls for the other clients. Returns the file's path."""
     (tmp_path / "a.strace").write_text(TRACE)
     path = tmp_path / "replayed.toml"
     path.write_text(SCENARIO)

@@ -74,7 +74,7 @@ def test_a_run_is_judged_and_its_noise_is_printed():
     answer = command.dfslab("check", str(RUN), "--json")
     assert answer.returncode == 0, answer.stderr
     document = json.loads(answer.stdout)
-    # The recorded run has run.verify = "none".
+    # The recorded run did not verify contents (run.verify = "none"), which is the only finding.
     assert {one["rule"] for one in document["findings"]} == {"content_not_compared"}
     assert len(document["noise"]) == 8
 
@@ -104,8 +104,8 @@ def test_a_file_of_no_known_tool_is_one_line(tmp_path):
 
 
 def test_every_run_judges_itself():
-    """The evidence that a run stores about itself contains a finding if other virtual machines took
-    processor time during the run."""
+    """The results of a run include checks of the run itself. If other virtual machines took
+    processor time during the run, these checks report it."""
     [result, *_] = synthetic.planted(noise=0.0, sizes=synthetic.SIZES[:1], clients=(1,))
     assert result.load is not None
     machine = MachineDuring(took_s=1.0, stolen_share=0.4)
@@ -229,13 +229,14 @@ def test_kendall_is_exact():
     assert kendall([1, 2, 3, 4, 5])[1] == pytest.approx(2 / 120)
     assert kendall([5, 4, 3, 2, 1])[0] == -1
     assert kendall([1, 1, 1, 1]) == (0.0, 1.0)
-    # Kendall's test is two-sided. All 6 orders of three values have a coefficient whose absolute
-    # value is at least 1/3, that of the tested order. So the probability is 1.
+    # Kendall's test is two-sided. The tested order has the coefficient 1/3, and all 6 orders of
+    # three values have a coefficient whose absolute value is at least 1/3. So the probability is 1.
     assert kendall([1, 3, 2])[1] == 1.0
 
 
 def test_the_noise_floor_is_that_of_planted_noise():
-    """The noise floor is the difference that nine of ten pairs of equal runs do not exceed."""
+    """The noise floor is the difference that nine of ten pairs of equal runs do not exceed. It is
+    computed from planted noise."""
     draws = random.Random(7)
     results = []
     for number in range(40):
@@ -252,8 +253,8 @@ def test_the_noise_floor_is_that_of_planted_noise():
             )
         )
     [found] = noise.of_repetitions(results)
-    # The planted value is exp(1.645 × sqrt(2) × 0.05) - 1 = 0.123. An estimate from 40 runs
-    # deviates from it by about 15 %.
+    # The planted value is exp(1.645 × sqrt(2) × 0.05) - 1 = 0.123. Estimates from 40 runs have a
+    # relative error of about 15 %.
     assert found.spread == pytest.approx(0.123, rel=0.35)
     [paired] = noise.of_pairs(results)
     assert paired.runs == 20

@@ -91,7 +91,8 @@ def process():
 
 def test_the_record_of_a_testbed_identifies_the_daemons_of_another_process(tmp_path, process):
     """A testbed that another process started has no daemon objects in this process. Its daemons are
-    found in its record, which is read at each call, because a daemon may have been restarted."""
+    found in the testbed's record. The record is read at each call, because a daemon may have been
+    restarted."""
     folder = TestbedFolder(tmp_path, "id")
     record = TestbedRecord(
         name="x", id="id", system="cephfs", parameters={}, owner=None, created="", ports=[]

@@ -1,5 +1,6 @@
-"""Tests of the last sentence of a run's output, on the change that would gain most. The terminal,
-the JSON document and the page say the same. Gains that were not computed are not printed."""
+"""Tests of the last sentence of a run's output, which names the change that would gain most. The
+terminal, the JSON document and the page have the same sentence. Gains that were not computed are
+not printed."""
 
 from __future__ import annotations
 

@@ -26,8 +26,8 @@ KIB = 1024
 
 
 class Testbed:
-    """A fake testbed of two client hosts. From the second reading on, its count of bytes read from
-    disks is larger by `given_bytes`."""
+    """A fake testbed of two client hosts. Its count of bytes read from disks grows by `given_bytes`
+    between the first and the second reading."""
 
     cluster = None
 
@@ -42,7 +42,7 @@ class Testbed:
         self.emptied: list[int] = []
 
     def observe(self) -> dict[str, Any]:
-        """Returns no counters, because this testbed has none besides the bytes read from disks."""
+        """Returns no counters: this testbed counts only the bytes that are read from disks."""
         return {}
 
     def empty_caches(self) -> None:
@@ -101,12 +101,12 @@ def test_what_may_be_in_memory_is_not_refused(workload, cache, tmp_path, monkeyp
 
 
 class TestbedOfPhases(Testbed):
-    """A fake testbed whose disks read the given numbers of bytes: the first number during the first
-    phase, the second between the first and the second phase, and so on."""
+    """A fake testbed whose disks read given numbers of bytes. The first number is read during the
+    first phase, the second between the first and the second phase, and so on."""
 
     def __init__(self, *given_bytes: int) -> None:
         super().__init__(0)
-        # The counters are read before and after each phase.
+        # Each phase reads the counters twice: at its begin and at its end.
         self._shown = accumulate([0, *given_bytes])
         self._last = 0
 

@@ -24,9 +24,9 @@ POINTS = synthetic.scenario(sizes=("1 MiB",), clients=(1,), hold_out=()).points(
 
 
 def recorded_noise() -> tuple[np.ndarray, np.ndarray]:
-    """Returns two arrays from recordings of real runs. The first has, for each configuration with
-    enough repetitions, the standard deviation of the logarithms of its rates. The second has the
-    deviation of each repetition from the configuration's mean, in units of this standard deviation.
+    """Returns two arrays from recordings of real runs. The first has the standard deviation of
+    ln(rate) for each configuration with enough repetitions. The second has, for each repetition,
+    the deviation of ln(rate) from the configuration's mean, divided by this standard deviation.
     """
     spreads, residuals = [], []
     for name in ("wu-read", "wu-write"):
@@ -44,9 +44,8 @@ def recorded_noise() -> tuple[np.ndarray, np.ndarray]:
 
 
 def runs_of(random, spreads, residuals, change=0.0):
-    """Returns the results of one run, in which the logarithm of each rate is that of 100 plus
-    `change` plus noise. The noise is the configuration's entry of `spreads` times a random choice
-    of `residuals`."""
+    """Returns the results of one run with the rates 100 × exp(`change` + noise). The noise of a
+    rate is the configuration's entry of `spreads` times a random choice from `residuals`."""
     results = []
     for place, point in enumerate(POINTS):
         for repetition in range(REPETITIONS):

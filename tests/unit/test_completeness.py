@@ -1,5 +1,5 @@
 """Tests of runs of which a part failed. The output of such a run begins with the statement that the
-run is incomplete, the exit code is 1, and every export of its results states that they are
+run is incomplete, and the exit code is 1. Every export of the run's results states that they are
 incomplete."""
 
 import csv
@@ -33,7 +33,7 @@ def results():
 
 @pytest.fixture
 def given(tmp_path, results):
-    """Provides a folder with a scenario and a table of runs, one of which is incomplete."""
+    """Provides a folder with a scenario and a table of its runs. One of the runs is incomplete."""
     scenario = synthetic.scenario(
         sizes=SIZES, clients=CLIENTS, methods=["measure", "mean"], hold_out=()
     )

@@ -29,9 +29,9 @@ STRIPING = Striping(servers=4, stripe_bytes=64 * KIB)
 
 
 def small(*keys: str):
-    """Returns the configurations of the scenario that reproduces the figures of the PVFS paper. The
-    files have only 8 MiB, to save time. `keys` are further changes of the scenario, each in the
-    form "key=value"."""
+    """Returns the configurations of the scenario that reproduces the figures of Nguyen and Apon
+    2012. The files have only 8 MiB, to save time. `keys` are further changes of the scenario, each
+    in the form "key=value"."""
     return read_scenario(FIGURES, ["workload.file_size=8 MiB", *keys]).points()
 
 
@@ -95,7 +95,7 @@ def test_a_file_system_without_a_net_of_its_own_is_refused():
 def traced(reported, clients: int = 1, cached: bool = False, grain: str = "packet", **hardware):
     """Returns the setup of a Petri net of PVFS that replays a trace on four servers. `reported` has
     (client, operation, offset in bytes, size in bytes) for each call of the trace. `hardware`
-    replaces values of the paper's hardware."""
+    replaces values of Nguyen and Apon's hardware."""
     done = [
         ExecutedOperation(client, kind, client, 0, at, size) for client, kind, at, size in reported
     ]
@@ -112,8 +112,8 @@ def traced(reported, clients: int = 1, cached: bool = False, grain: str = "packe
 
 
 def hybrid(clients: int, share: float, count: int = 60, size: int = 64 * KIB, seed: int = 3):
-    """Returns the calls of a trace of the paper's hybrid workload. Nine of ten calls read and one
-    writes. A call is at a random offset with probability `share`; otherwise the calls are
+    """Returns the calls of a trace of Nguyen and Apon's hybrid workload. Nine of ten calls read and
+    one writes. A call is at a random offset with probability `share`; otherwise the calls are
     sequential."""
     chance, reported = random.Random(seed), []
     for client in range(clients):
@@ -128,8 +128,8 @@ def hybrid(clients: int, share: float, count: int = 60, size: int = 64 * KIB, se
 
 
 def test_a_traces_own_times_hold_calls_back():
-    """A call of a trace does not start before its scheduled time. Reads with long gaps between
-    their times start on schedule, and reads with short gaps queue."""
+    """A call of a trace does not start before its scheduled time. If the scheduled times are far
+    apart, reads start on schedule; if they are close together, reads queue."""
     reported = [ExecutedOperation(0, "open", 0, 0, 0, 0)]
     reported += [ExecutedOperation(0, "pread", 0, 0, at * 65536, 65536) for at in range(10)]
     setup = traced([])
@@ -142,8 +142,8 @@ def test_a_traces_own_times_hold_calls_back():
     last_s = ends_s([0.1 * at for at in range(11)])
     assert 1.0 < last_s < 1.0 + closed_s
     assert ends_s([1e-6 * at for at in range(11)]) == pytest.approx(closed_s, rel=1e-3)
-    # A whole-file operation becomes several calls. Its scheduled time is that of the first call;
-    # the other calls have no scheduled time (0) and follow at once.
+    # A whole-file operation becomes several calls. The first call has the scheduled time of the
+    # operation. The other calls have no scheduled time (0) and follow at once.
     whole = calls_of([ExecutedOperation(0, "write", 0, 0, 0, 65536)] * 2, STRIPING, 1.0, [0.0, 3.0])
     assert [one.due_s for one in whole] == [0.0, 0.0, 0.0, 3.0, 0.0, 0.0]
 
@@ -156,7 +156,7 @@ def test_stripes_of_any_range_lie_on_their_servers():
 
 
 def test_a_file_read_as_a_trace_takes_as_long_as_a_whole_file():
-    """Reading a file by the calls of a trace takes as long as reading the whole file in one
+    """Reading a file by the calls of a trace takes the time of reading the whole file in one
     operation, plus the time of one open."""
     blocks, size = 16, 256 * KIB
     reported = [
@@ -167,9 +167,9 @@ def test_a_file_read_as_a_trace_takes_as_long_as_a_whole_file():
     for cached in (True, False):
         whole = Setup("read", 1, file_size=blocks * size, block_size=size, cached=cached)
         apart_s = simulate(traced(reported, cached=cached)).time_s - simulate(whole).time_s
-        # In the replay, the client opens the file after the manager has admitted the client, and
-        # the replay ends with the close of the file. So the replay takes longer by one open: two
-        # client calls, one call of the manager and two network latencies.
+        # In the replay, the file is opened after the manager has admitted the client, and the close
+        # of the file is included. So the replay takes longer by one open: two client calls, one
+        # call of the manager and two network latencies.
         h = PaperHardware()
         opened_s = 2 * h.client_call_s + h.manager_call_s + 2 * h.network_latency_s
         assert apart_s == pytest.approx(opened_s, rel=0.02, abs=2e-6 if cached else 3e-3)
@@ -189,8 +189,8 @@ def test_jumps_pay_seeks_and_what_was_read_before_does_not():
 
 
 def test_many_clients_of_a_hybrid_trace_share_servers_and_every_level_ends():
-    """A hybrid trace of small requests ends with eight clients, too, and has a higher total rate
-    than with one client.
+    """A hybrid trace of small requests ends with one client and with eight clients, and eight
+    clients have the higher total rate.
 
     The requests are small, so that simulating stripes (chunks) and simulating packets give similar
     results.
@@ -208,7 +208,7 @@ def test_the_missed_fraction_of_a_traces_first_reads_comes_from_disks(missed, hi
     done = [ExecutedOperation(0, "pread", 0, 0, at * 65536, 65536) for at in range(100)]
     first = calls_of(done, STRIPING, missed)
     assert sum(one.way == "hit" for one in first) == hits
-    # A second read of the same bytes finds them in memory.
+    # A second read of the same bytes is served from memory.
     again = calls_of([*done, *done], STRIPING, missed)[100:]
     assert all(one.way == "hit" for one in again)
 
@@ -274,8 +274,9 @@ def test_a_requested_precision_ends_the_simulation_and_is_in_the_interval():
 
 
 def test_placements_are_added_until_the_rate_is_precise():
-    """Blocks of one stripe reach one server each, so the random first servers of the files affect
-    the rate. Its interval then comes from several placements."""
+    """Each block of a stripe is on one server, so the randomly chosen first servers of the files
+    affect the rate. The interval of the rate is therefore computed from several placements of the
+    files."""
     changed = {
         "workload.name": "sequential_read",
         "workload.file_size": "256 KiB",
@@ -338,9 +339,8 @@ def test_files_in_random_order_are_refused_unless_the_caches_hold_them():
 
 
 def test_a_size_that_follows_the_clients_is_no_axis():
-    """If the file size is always halved when the number of clients is doubled, the file size is not
-    the horizontal axis of the figure. The axis is the transfer size, which has three values in each
-    panel."""
+    """The horizontal axis is the transfer size, which has three values in each panel. The file size
+    is no axis, because it is halved whenever the number of clients is doubled."""
     described = [
         {"clients": clients, "file_size": 8.0 / clients, "transfer_size": size}
         for clients in (1, 2)

@@ -66,7 +66,7 @@ def scenario(path: Path, system: str = "local", **workload: str | int) -> Scenar
 
 
 def owners(stream: list[Given], kind: str) -> set[tuple[int, int | None]]:
-    """Returns (client, owner of the file) of all operations of the type `kind`."""
+    """Returns the pairs (client, owner of the file) of all operations of the type `kind`."""
     return {(one.client, one.owner) for one in stream if one.operation == kind}
 
 
@@ -79,8 +79,8 @@ def test_private_copies_have_separate_files(tmp_path):
 
 
 def test_shared_copies_read_one_file_and_make_their_own(tmp_path):
-    """All shared copies of a trace read the files of the first copy. The trace has two clients.
-    Files that the trace creates exist once for each copy, because only its owner may create a file.
+    """All shared copies of a trace with two clients read the files of the first copy. Files that
+    the trace creates exist once for each copy, because a file can be created only once.
     """
     given = stream_spec(scenario(trace(tmp_path / "t", 2), clients=6, copies="shared")).given
     assert owners(given, "pread") == {(client, client % 2) for client in range(6)}
@@ -105,8 +105,8 @@ def test_a_real_replay_executes_every_copy(tmp_path, kind, files):
 @pytest.mark.parametrize("cache", ["cold", "warm"])
 @pytest.mark.parametrize("method", ["sequence", "petri", "components"])
 def test_models_predict_the_copies(tmp_path, method, cache):
-    """Four clients that replay the trace have a higher predicted rate than one, but at most four
-    times its rate."""
+    """Four clients that replay the trace have a higher predicted rate than one client, but at most
+    four times the rate of one client."""
     path, keys = trace(tmp_path / "t"), {"copies": "private", "cache": cache}
     one, four = (
         discover.method(method)

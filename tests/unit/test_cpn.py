@@ -109,7 +109,8 @@ def test_written_and_read_again_it_behaves_alike(seed):
     again = cpn.read(cpn_write.write(net))
     options = {"max_firings": 300, "monitors": {"queue": MarkingMonitor(place="queue")}}
     assert engine.run(again, **options) == engine.run(net, **options)
-    # Writing and reading a net twice gives the same transitions as writing and reading it once.
+    # A second write and read of a net changes nothing: the transitions are those after the first
+    # write and read.
     assert cpn.read(cpn_write.write(again)).transitions == again.transitions
 
 

@@ -62,8 +62,8 @@ def test_a_monitor_that_is_refused_does_not_stop_the_net(row):
 
 
 def test_of_a_declared_monitor_the_count_is_read_and_the_last_value_is_refused_by_name():
-    """A monitor that reads `last` is refused, while the same monitor with `count` in place of
-    `last` is accepted. So the function `last` is the reason of the refusal."""
+    """A monitor that reads `count` is accepted. The same monitor with `last` in place of `count` is
+    refused, so the function `last` is the reason of the refusal."""
     (row,) = (one for one in REFUSED if "marking_and_more.last()" in one.monitor)
     starts = monitor("starts", OCCURRENCES, (START,))
     refused = cpn.read_file(queue_file(row.monitor, starts)).monitors.refused
@@ -235,8 +235,8 @@ def test_damaged_monitors_never_do_more_than_give_one_line(seed: int):
 
 
 def complaints(text: str) -> list[str]:
-    """Reads a file and simulates its net. Returns the messages of all refused monitors and of the
-    error that ends the simulation, if there is one."""
+    """Reads a file and simulates its net. Returns the messages of all refused monitors. If an error
+    ends the simulation, its message is included."""
     try:
         read = cpn.read_file(text)
         simulate(read.net, read.monitors, end_time_s=10.0, replications=1)

@@ -54,9 +54,9 @@ def ticker(tmp_path):
 
 
 def test_a_command_whose_owner_ended_before_it_started_does_not_run(tmp_path):
-    """A command that is bound to its owner does not start if its parent is another process than the
-    owner. In this case the owner has already ended, and the kernel would never send the signal of
-    the owner's end."""
+    """A command that is bound to its owner must be a child of the owner. If its parent is another
+    process, the owner has already ended, and the kernel would never signal the owner's end. The
+    command then does not start."""
     touched = tmp_path / "touched"
     command = tied_to_owner(["touch", str(touched)])
     assert subprocess.run(command, check=False).returncode == 0
@@ -184,7 +184,7 @@ def test_restart_is_a_new_process_with_the_same_log(tmp_path):
 
 
 def test_a_reused_number_is_never_signalled(ticker):
-    """If a daemon has ended and another process has got its PID, this other process is never
+    """A daemon has ended and another process has got its PID. This other process is never
     signalled."""
     ticker.start()
     stranger = ticker.process

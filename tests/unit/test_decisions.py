@@ -1,6 +1,6 @@
-"""Tests of the predicted gains of changes to a file system, and of the advice which change to make:
-intervals of the gains, conditions under which no answer is given, rows of an answer that are
-joined, prices of changes, and the two commands that print the answers."""
+"""Tests of the predicted gains of changes to a file system, and of the advice which change to make.
+The tests cover the intervals of the gains, the cases in which no gain is stated, the prices of
+changes, rows of an answer that are merged, and the two commands that print the answers."""
 
 from __future__ import annotations
 
@@ -188,8 +188,8 @@ def test_advice_is_withheld_if_the_measured_scaling_contradicts_the_model():
     assert found.settling
     assert "dfslab measure" in found.settling[0]
     assert "withheld" in found.sentences()[0]
-    # The run measured a real directory. To settle the withheld gain of more cores, no measurement
-    # is proposed, because it would require new hardware. To settle that of more clients, one is
+    # The run measured a real directory, and both gains are withheld. No measurement is proposed for
+    # more cores, because it would require new hardware. A measurement with more clients is
     # proposed.
     assert whatif(evidence, ["cores x2"]).settling == []
     (settling,) = whatif(evidence, ["clients x2"]).settling
@@ -347,9 +347,9 @@ def test_wrong_input_is_one_line(gigabit, words, error):
 
 
 def test_no_two_rows_of_an_answer_have_one_name():
-    """No two rows of an answer have the same operations, change and configurations in their names.
-    Each row names the values of its configurations, even if one configuration lacks a key that the
-    others have."""
+    """No two rows of an answer have the same name, which consists of operations, change and
+    configurations. Each row names the values of its configurations, even if one configuration lacks
+    a key that the others have."""
     found = whatif(evidence_of(ready.files()["glusterfs"]), ["clients 8"])
     names = [(*one.operations, one.change, one.where) for one in found.rows]
     assert len(names) >= 4
@@ -366,6 +366,6 @@ def test_roles_that_share_a_node_are_split_for_one_more_server():
     found = whatif(evidence_of(ready.files()["hdfs"]), ["servers +1"])
     assert found.rows
     assert any("1 client, 1 master, 3 server" in note for note in found.notes)
-    # Before and after the change, each role has separate nodes, so one more server does not lower
-    # the rate.
+    # Each role has separate nodes, both before and after the change. So one more server does not
+    # lower the rate.
     assert all(row.rate.gain >= 0.99 for row in found.rows)

@@ -50,8 +50,9 @@ BLOCK = factor("block", ("2 KiB", "64 KiB", "1 MiB"), "workload.transfer_size")
 
 
 def test_sixteen_of_the_papers_125_layouts_are_legal():
-    """Of Kumar's 125 layouts (1 to 5 stripes, 1 to 5 replicas, 1 to 5 servers with one brick each),
-    16 are legal (erratum K9)."""
+    """Kumar's experiment has 125 layouts (1 to 5 stripes, 1 to 5 replicas, 1 to 5 servers with one
+    brick each). A layout is legal if stripes × replicas divides the number of servers, which holds
+    for 16."""
     names = ("stripe", "replica", "servers")
     free = [factor(name, range(1, 6)) for name in names]
     found = Legal(designed(*free, constraints=["servers % (stripe * replica) == 0"]))

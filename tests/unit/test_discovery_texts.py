@@ -83,12 +83,13 @@ def test_dispersed_and_plain_gluster_volumes():
 def test_the_graph_of_a_gluster_client_reports_what_its_servers_do_not():
     replicated = of_client_graph([*GRAPH, "data-replicate-0", "data-replicate-1"], "node")
     assert (replicated.instances, replicated.settings) == ({"brick": 4}, {"copies": 2})
-    # The graph of a dispersed set does not contain the number of bricks that hold redundant data.
+    # The graph of a dispersed set does not state how many bricks hold redundant data, so no setting
+    # is found.
     assert of_client_graph([*GRAPH, "data-disperse-0"], "node").settings == {}
     commands = Commands(**{".meta/graphs": "\n".join(GRAPH)})
     assert GLUSTERFS.discover(mount("node:/data"), commands).instances == {"brick": 4}
-    # dfslab requests the volume's description from the volume's server first, and reads the
-    # client's graph only because there was no answer.
+    # dfslab requests the volume's description from the volume's server first. It reads the client's
+    # graph only because the server did not answer.
     assert "--remote-host=node" in commands.asked[0]
 
 

@@ -1,5 +1,6 @@
-"""Tests of probes that are doubtful, because their repetitions disagree or because the machine was
-busy: what `dfslab init` writes and prints, and how predictions and decisions take it."""
+"""Tests of hardware probes whose results are doubtful, because their repetitions disagree or the
+machine was busy. `dfslab init` reports the doubt, and predictions and decisions take it into
+account."""
 
 from __future__ import annotations
 
@@ -34,8 +35,8 @@ def directory(tmp_path):
 
 @pytest.fixture
 def hardware(monkeypatch):
-    """Returns a function that replaces the probes of the hardware by given results: the disk's
-    probes in their order, and the load of the machine."""
+    """Returns a function that replaces the hardware probes by given results: the results of the
+    disk's probes in the order of the probes, and the load of the machine."""
 
     def replaced(disks, load):
         answers = iter(disks)

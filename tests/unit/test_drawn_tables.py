@@ -1,4 +1,5 @@
-"""Tests of what the page, the terminal, notebooks and CSV draw of one table."""
+"""Tests that one table is output correctly on the page, in the terminal, in notebooks and as
+CSV."""
 
 from __future__ import annotations
 

@@ -93,7 +93,8 @@ ANSWERS = {
 
 
 class Door(BaseHTTPRequestHandler):
-    """A web server that imitates the web interface of a NameNode and answers four requests."""
+    """A web server that imitates the web interface of a NameNode and answers the requests in
+    ANSWERS."""
 
     def do_GET(self):
         answer = ANSWERS.get(self.path)

@@ -75,9 +75,11 @@ def test_a_mistake_is_one_line_and_exit_code_2(line, tmp_path, monkeypatch):
 
 
 def test_outputs_are_checked_before_the_probes(tmp_path, monkeypatch):
-    """An output that cannot be written is refused before anything is probed. For `init`, it is a
-    scenario file that exists already, with the name that `init` derives from the path of the place.
-    For `expect`, it is the folder `runs`, in whose place there is a file."""
+    """An output that cannot be written is refused before anything is probed.
+
+    The command `init` would overwrite an existing scenario file, whose name it derives from the
+    given path. The command `expect` needs a folder `runs`, but a file has this name.
+    """
     monkeypatch.setattr(probes, "memory", lambda directory: pytest.fail("probed first"))
     place = tmp_path / "place"
     place.mkdir()
@@ -109,8 +111,8 @@ def test_a_folder_of_runs_is_checked_before_the_file_system_is_reached(
 
 def test_a_time_too_short_for_a_disk_is_refused_before_the_probes(tmp_path, monkeypatch):
     """If the given time is too short for the operations on a disk, the command is refused before
-    the probes. A directory on a disk needs more time than a directory in memory, because only on a
-    disk are cold reads measured."""
+    the probes. A directory on a disk needs more time than a directory in memory, because cold reads
+    are measured on disks only."""
     monkeypatch.setattr(DiscoveredPlace, "is_in_memory", False)
     monkeypatch.setattr(probes, "memory", lambda directory: pytest.fail("probed first"))
     done = dfslab("expect", tmp_path, "--time", "15s", "-q", cwd=tmp_path)
@@ -138,8 +140,8 @@ def test_init_writes_a_scenario_that_other_commands_take(tmp_path, quick):
 
 
 def test_whatif_on_the_written_scenario_names_the_limit_that_expect_names(tmp_path, quick):
-    """`whatif` on the scenario that `init` wrote names the disk as the limit of writes. `expect`
-    names the same limit for the write with one stream."""
+    """For the write with one stream, `expect` names the disk as the limit. `whatif` names the same
+    limit for the scenario that `init` wrote."""
     place = tmp_path / "place"
     place.mkdir()
     assert dfslab("init", place, "-o", "mine.toml", "--server-disk", "60MB/s", cwd=tmp_path)
@@ -176,8 +178,7 @@ def test_a_place_in_memory_has_no_cold_reads_and_forces_nothing():
 
 
 def test_expect_compares_a_directory_and_leaves_nothing(tmp_path, quick):
-    # The directory is in memory, so nothing is read from a disk, and the test does not depend on
-    # how busy the disk is.
+    # The directory is in memory, so the test does not depend on how busy the disk is.
     with tempfile.TemporaryDirectory(dir="/dev/shm") as place:
         done = dfslab("expect", place, "--time", "16s", "--json", cwd=tmp_path)
         assert not os.listdir(place)

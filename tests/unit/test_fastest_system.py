@@ -1,4 +1,4 @@
-"""Tests of the sentence on which of several file systems is fastest, with planted rates."""
+"""Tests of the sentence that names the fastest of several file systems. The rates are planted."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from dfslab.studies.systems import compared
 from support import synthetic
 
 SCENARIO = read(ready.files()["dfs-perf-figures"])
-# Planted rates in operations per second. Alluxio is twice as fast as HDFS with processes, and HDFS
-# is four times as fast as Alluxio with threads.
+# Planted rates in operations per second. If the clients are processes, Alluxio is twice as fast as
+# HDFS (800 and 400). If they are threads, HDFS is four times as fast as Alluxio (400 and 100).
 RATES = {"hdfs": 400.0, "alluxio": 100.0}
 WITH_PROCESSES = 800.0
 

@@ -117,8 +117,8 @@ def test_faults_happen_when_they_are_due_and_are_undone():
     conductor.progress(1.0, "verifying")
     in_time = [("cut", "host"), ("kill", "one"), ("kill", "two"), ("pause", "one")]
     assert testbed.done[:4] == in_time
-    # "cut" only delays requests, so the cut link is healed at the end of the timed part of the run.
-    # A killed daemon is restarted only after the audit, so "restart" is not in the list yet.
+    # The killed daemon is restarted only after the audit, so "restart" is not recorded yet. The cut
+    # link is healed before the audit, because it only delays requests.
     assert ("heal", "host") in testbed.done[4:]
     assert ("restart", "two") not in testbed.done
     assert conductor.late == ["kill two at 60 s"]
@@ -134,9 +134,9 @@ def test_a_target_that_is_not_there_is_refused_before_the_load():
 
 
 def curve_of(rate, until_s):
-    """Returns the curve of rates until the time `until_s`. It is computed, as for a real run, from
-    the load generator's histogram of the times at which operations end. `rate(time)` is the planted
-    number of operations per second at a time in seconds."""
+    """Returns the curve of rates until the time `until_s`. As for a real run, the curve is computed
+    from the load generator's histogram of the times at which operations end. `rate(time)` is the
+    planted number of operations per second at a time in seconds."""
     buckets: dict[int, int] = {}
     at_s = 0.0
     while at_s < until_s:

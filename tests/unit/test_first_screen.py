@@ -22,8 +22,8 @@ from support.command import dfslab
 
 
 def run_of(noise: float, repetitions: int = 4) -> FinishedRun:
-    """Returns a run with artificial measurements. `noise` is the standard deviation of the natural
-    logarithm of their rates over the repetitions."""
+    """Returns a run with artificial measurements. `noise` is the standard deviation of ln(rate)
+    over the repetitions."""
     scenario: Scenario = synthetic.scenario()
     return FinishedRun(scenario, synthetic.planted(noise=noise, repetitions=repetitions))
 

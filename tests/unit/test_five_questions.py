@@ -39,8 +39,8 @@ def document(*words: object, **settings: object) -> dict:
 
 
 def test_how_fast_is_my_mount(tmp_path):
-    """The answer states the rates of reads and of random writes, each with its unit and mode. It
-    also says that the page cache was not avoided."""
+    """The answer states the rates of reads and of random writes, each with its unit and mode. The
+    answer also says that reads may come from the page cache."""
     words = ("measure", tmp_path, "--bs", "4k", "--rw", "read,randwrite", "--clients", "1")
     short = ("--size", "1m", "--time", "60s", "--set", "workload.operations_per_client=20")
     found = document(*words, *short, "--repetitions", "1", "-q", cwd=tmp_path)
@@ -116,8 +116,8 @@ def test_my_application_elsewhere(tmp_path):
 
 
 def test_a_ready_scenario_is_shown_by_name(tmp_path):
-    """A ready scenario can be printed by its name, so that a user can copy it, as the how-to
-    documents require."""
+    """A scenario that comes with dfslab can be printed by its name. The how-to documents tell users
+    to copy the printed text."""
     answer = dfslab("show", "scenario", "glusterfs", cwd=tmp_path)
     assert answer.returncode == 0, answer.stderr
     assert 'name = "glusterfs"' in answer.stdout

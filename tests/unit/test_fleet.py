@@ -72,8 +72,9 @@ def test_two_places_do_what_one_process_does(tmp_path):
     assert both.rate_per_s == pytest.approx(300 / both.window_s)
     assert both.window_s == max(c.last_end_s for c in both.per_client)
     assert both.stonewall_s == min(c.last_end_s for c in both.per_client)
-    # The stonewall is the end of the client that ends first. Its rate counts the operations that
-    # were completed by then: all 60 of this client, and any number of those of the other clients.
+    # The stonewall is the moment at which the first client ends. The stonewall rate counts the
+    # operations that were completed by then: all 60 of the first client, and 0 to 240 of the
+    # others.
     assert 59.999 <= both.stonewall_rate_per_s * both.stonewall_s <= 300.001
     assert sorted(spans.name) == sorted(spans_alone.name)
     assert len(set(spans.span_id)) == len(spans)
@@ -103,8 +104,9 @@ def test_places_without_clients_are_left_alone(tmp_path):
 
 
 def report_of(latencies: list[list[int]], client_from: int) -> dict:
-    """Returns a load report, computed by hand, of clients whose operations take these times in ns,
-    one after the other. `client_from` is the number of the first client."""
+    """Returns the load report of clients, computed by hand. `latencies` has a list for each client:
+    the times in ns that its operations take, one after the other. `client_from` is the number of
+    the first client."""
     everything = [ns for client in latencies for ns in client]
     ends = [sum(client[: n + 1]) for client in latencies for n in range(len(client))]
     per_client = [
@@ -177,8 +179,8 @@ def test_merging_is_bit_for_bit_what_one_recorder_saw(clients, data):
     cut = data.draw(some.integers(1, len(clients) - 1))
     parts = [report_of(clients[:cut], 0), report_of(clients[cut:], cut)]
     merged = json.loads(_core.merge_reports([json.dumps(part) for part in parts]))
-    # Merging a report with an empty report changes nothing: the figures of the merged report are
-    # computed again and are the same.
+    # The expected report is a single report of all clients. It is merged with an empty report, so
+    # that its figures are computed in the same way as those of `merged`.
     alone = [report_of(clients, 0), report_of([], 0)]
     whole = json.loads(_core.merge_reports([json.dumps(part) for part in alone]))
     assert merged == whole
@@ -222,10 +224,10 @@ def test_a_killed_agent_makes_a_partial_result_that_says_so(tmp_path):
 
 
 def test_a_prefix_that_does_not_end_after_the_answer_is_not_waited_for(tmp_path):
-    """An agent's report is enough: dfslab does not wait for the prefix command that started the
-    agent. A prefix such as `nsenter` may keep the output open while the kernel holds the agent in a
-    call to a file system that does not answer. In this test, a shell sleeps after the agent has
-    ended."""
+    """dfslab waits for an agent's report, but not for the end of the prefix command that started
+    the agent. A prefix command such as `nsenter` may keep the output open while the kernel holds
+    the agent in a call to a file system that does not answer. In this test, a shell sleeps after
+    the agent has ended."""
     lasting = ClientHost("lasting", ("sh", "-c", '"$@"; exec sleep 3641', "sh"))
     report, _, _ = run.run_load(plan(tmp_path, 2), (HERE, lasting))
     assert report.complete
@@ -236,8 +238,8 @@ def test_a_prefix_that_does_not_end_after_the_answer_is_not_waited_for(tmp_path)
 def test_what_is_wrong_names_the_place_and_leaves_nothing(tmp_path):
     with pytest.raises(shards.WrongPlan, match="left: target.root|right: target.root"):
         run.run_load(plan(tmp_path / "missing"), TWO)
-    # The plan was not checked by Python's types, as if another program had written it. The core
-    # must check it again.
+    # The plan was not validated by the Python types, as if another program had written it. The core
+    # has to validate it again.
     somebody = plan(tmp_path)
     stream = somebody.stream.model_copy(update={"clients": 0})
     nobody = somebody.model_copy(update={"stream": stream})

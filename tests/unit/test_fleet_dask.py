@@ -1,4 +1,4 @@
-"""Tests of a workload at the nodes of a Dask cluster. Its results equal those of a run in one
+"""Tests of a workload at the nodes of a Dask cluster. The results equal those of a run in one
 process, and lost nodes are reported."""
 
 from __future__ import annotations
@@ -145,8 +145,8 @@ def test_a_node_may_have_several_processes(tmp_path, cluster):
 
 
 def test_a_start_in_unix_time_counts_the_offset(tmp_path, cluster, monkeypatch):
-    """Nodes start at the same moment if the start is sent in Unix time, because each node corrects
-    the start by the measured offset of its clock."""
+    """The start is sent in Unix time. Each node corrects it by the measured offset of its clock, so
+    all nodes start at the same moment."""
     measure = dask.Controller.measure_clock
 
     async def measured(self, part):

@@ -1,4 +1,4 @@
-"""Tests of a workload on workers that are reached by SSH. Its results equal those of a run in one
+"""Tests of a workload on workers that are reached by SSH. The results equal those of a run in one
 process, and nothing remains on the workers."""
 
 from __future__ import annotations

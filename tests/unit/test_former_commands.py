@@ -1,4 +1,5 @@
-"""Tests that the former names of commands do the same as the present ones in this release."""
+"""Tests that the former names of commands still work in this release, and do the same as the
+present names."""
 
 from __future__ import annotations
 

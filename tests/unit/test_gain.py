@@ -9,8 +9,8 @@ from dfslab.instruments.tracing.callprofile import merge
 from dfslab.studies.traces.gain import RUNS_DIFFER, Z90, savings, threads
 from support.profiles import MS, SMALL_FILES, files, step
 
-# Relative half-width that is added to each interval, because equal calls may take other times in
-# another run.
+# Relative half-width that is added to each interval, because the times of equal calls differ
+# between runs.
 RUNS = Z90 * RUNS_DIFFER
 
 
@@ -81,8 +81,8 @@ def test_the_slowest_lane_of_a_pipeline_is_what_the_client_waits_for():
     assert first.step.within == "node"
     assert first.saving == pytest.approx(0.15)
     assert first.high == pytest.approx(0.4 * (1 + RUNS))
-    # The step `copy` has the next largest total time. A faster copy would not make the write
-    # faster, because the client would only wait longer for the disk.
+    # The step `copy` has the second largest total time. A faster copy would not make the write
+    # faster, because the client would wait longer for the disk.
     copy = of(report, "client:write/copy")
     assert copy.saving == 0
     assert copy.summed_share > 0.09
@@ -91,9 +91,9 @@ def test_the_slowest_lane_of_a_pipeline_is_what_the_client_waits_for():
 
 @pytest.mark.parametrize(("slow", "verdict"), [(1, "faster"), (5, "cannot tell")])
 def test_what_a_first_call_takes_is_no_accident(slow, verdict):
-    """Half of the calls are slow. With two calls, the slow one may be slow because it is the first,
-    so the spread of the calls is not used and the verdict is "faster". With ten calls (at least
-    LEAST_CALLS), the spread is used; it makes the interval so wide that the verdict is "cannot
+    """Half of the calls are slow. With two calls, the slow call may be slow because it is the
+    first, so the spread of the calls is not used and the verdict is "faster". With ten calls (at
+    least LEAST_CALLS), the spread is used. The interval is then so wide that the verdict is "cannot
     tell"."""
     row = step(-1, "open", 1000)
     row["count"], row["durations"] = 2 * slow, [[1000, slow], [1000 * MS // slow, slow]]

@@ -1,5 +1,5 @@
-"""Tests that the work of dfslab is proportional to the number of configurations, for every function
-that handles many of them."""
+"""Tests that the work of dfslab is proportional to the number of configurations. They cover every
+function whose input may be many configurations."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from dfslab.studies.runs import csv_runs, store
 from support import synthetic
 from support.measuring import sweep
 
-# Largest allowed value of the function `growth`. The function returns 1 for work proportional to
-# the number of configurations, and 5/3 for work proportional to the square of this number.
+# Largest allowed value of the function `growth`. For n configurations, `growth` returns 1 for work
+# proportional to n, and 5/3 for work proportional to n².
 MOST = 1.04
 CLIENTS = (1, 2, 3, 4, 5)
 KINDS = ("sequential_read", "sequential_write")
@@ -181,8 +181,8 @@ def _ordered(folder, count):
 
 
 def _expected(folder, count):
-    # The configurations differ in the file size only, so they form a single series. Comparing each
-    # size with every other one would be quadratic work.
+    # The configurations differ in the file size only, so they form a single series. A comparison of
+    # each size with every other size would be quadratic work.
     points = synthetic.scenario(sizes(count * EACH), (1,), []).points()[:count]
     return lambda: step_statements.expectations(points)
 
@@ -209,8 +209,8 @@ WORK = {
     "latin design": lambda folder, count: lambda: design_plan.plan(designed(count, "latin")),
     "optimal design": lambda folder, count: lambda: design_plan.plan(designed(count, "d-optimal")),
 }
-# Number of configurations by which the work is increased at a time. It is large enough that the
-# effect of caches that fill up during the work is negligible.
+# Number of configurations that are added at each step. It is so large that the filling of caches
+# during the work has a negligible effect.
 LOT = 40
 SMALLER_LOTS = {
     "full design": 20,
@@ -223,9 +223,9 @@ SMALLER_LOTS = {
 
 
 def growth(work, lot: int) -> float:
-    """Counts the function calls that `work` makes for `lot`, 2 `lot` and 3 `lot` configurations.
-    Returns the number of calls that the third lot adds divided by the number that the second lot
-    adds. Calls that are made once for any number of configurations cancel out."""
+    """Counts the function calls that `work` makes for `lot`, 2 `lot` and 3 `lot` configurations: a,
+    b and c. Returns (c - b) / (b - a). Calls that are made once for any number of configurations
+    cancel out."""
     one, two, three = (steps(work(times * lot)) for times in (1, 2, 3))
     assert one > lot
     return (three - two) / (two - one)
@@ -238,9 +238,9 @@ def test_steps_grow_no_faster_than_configurations(name, tmp_path: Path):
     WORK[name](tmp_path, EACH)()
     lot = SMALLER_LOTS.get(name, LOT)
     if "design" in name:
-        # A design computes quantiles that depend on its size, in a number of steps that depends on
-        # the size. A process computes each quantile only once, so these designs are computed before
-        # they are counted.
+        # A design's run time includes quantiles that depend on the design's size. A process
+        # computes each quantile only once, so all sizes are computed here before the calls are
+        # counted.
         for times in (1, 2, 3):
             WORK[name](tmp_path, times * lot)()
     assert growth(partial(WORK[name], tmp_path), lot) <= MOST

@@ -82,8 +82,8 @@ def test_it_works_below_the_directory_of_its_address(tmp_path):
         ),
         ("s3a://bucket/prefix", {}, "S3AFileSystem not found; name the client's jars in "),
         ("file:///tmp", {"class_path": ["/no/such/*"]}, 'class_path: "/no/such/*" No such file'),
-        # The scenario's property reaches Hadoop's client: the client does not find the class that
-        # the property names.
+        # Hadoop's client gets the scenario's property: it reports that it does not find the class
+        # in the property.
         ("file:///tmp", {"properties": {"fs.file.impl": "no.Such"}}, "no.Such not found"),
     ],
 )

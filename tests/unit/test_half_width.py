@@ -1,5 +1,5 @@
 """Tests of prediction intervals that are made from errors on held-out groups. The intervals are
-wide where errors are large, and contain the true value as often as they state."""
+wide where errors are large, and contain the true value as often as their confidence states."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def drawn(random, groups, rows=8):
     number of its group.
 
     A cell is a class of rows with the same spread of errors, here "calm" or "wild". The error of a
-    row is spread * (g + r) / sqrt(2), where g is a standard normal value that all rows of the group
-    share, and r one that is drawn for this row.
+    row is spread * (g + r) / sqrt(2). g and r are standard normal values. g is drawn for each
+    group, and r for each row.
     """
     cells = [str(random.choice(list(SPREAD))) for _ in range(groups * rows)]
     shared = np.repeat(random.normal(size=groups), rows)

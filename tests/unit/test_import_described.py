@@ -1,4 +1,4 @@
-"""Tests that results of other tools on a described system are fitted, judged and exported like
+"""Tests that results of other tools on a described system are fitted, evaluated and exported like
 dfslab's own results."""
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ name = "sequential_read"
 """
 CLIENTS = (1, 2, 4, 8)
 # Largest relative standard deviation of a fit to planted times. The fit is not exact: the fitted
-# function computes the number of other clients that an operation waits for, while the planted times
-# are linear in the number of clients. Which of several proportional terms the fit selects depends
-# on the rounding of the machine's linear algebra (0.09 to 0.12 were seen).
+# function has a term for the number of clients that an operation waits for, while the planted times
+# are linear in the number of clients. If terms are proportional, rounding errors of the machine's
+# linear algebra decide which term is fitted. The deviation was 0.09 to 0.12 on different machines.
 LARGEST_SD = 0.15
 KIB, MIB = 1 << 10, 1 << 20
 
 
 def planted_s(clients: int) -> float:
-    """Returns the mean time of an operation in seconds: 2 ms, and 0.5 ms for each other client."""
+    """Returns the mean time of an operation in seconds: 0.002 + 0.0005 (clients - 1)."""
     return 0.002 + 0.0005 * (clients - 1)
 
 
@@ -84,7 +84,8 @@ def elbencho_csv() -> str:
 
 
 def cosbench_csv() -> str:
-    """Returns results of COSBench without a number of clients, so none of them can be described."""
+    """Returns results of COSBench that lack the number of clients. Therefore none of them can be
+    described."""
     return (
         "Stage,Op-Name,Op-Type,Op-Count,Byte-Count,Avg-ResTime,Avg-ProcTime,Throughput,Bandwidth,"
         "Succ-Ratio\nmain,read,read,10,640,5,5,20,1280,100%\n"
@@ -92,8 +93,8 @@ def cosbench_csv() -> str:
 
 
 def iozone_text() -> str:
-    """Returns results of iozone with one client and four record sizes. A write takes 1 ms plus 1 ms
-    for each 64 KiB."""
+    """Returns results of iozone with one client and four record sizes. A write of r KiB takes 1 + r
+    / 64 ms."""
     rows = [
         f"            4096 {record:7} {record / (0.001 + 0.001 * record / 64):8.0f} {1000:8}"
         for record in (16, 64, 256, 1024)

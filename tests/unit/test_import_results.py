@@ -17,8 +17,8 @@ MEBI, GIBI = 1 << 20, 1 << 30
 @pytest.fixture
 def read(tmp_path):
     """Provides a function that reads the output of a tool. The function returns (dictionary of
-    measurements, whole report). A key of the dictionary is (job, test or phase of the tool's run,
-    number of the repetition)."""
+    measurements, whole report). The keys of the dictionary are pairs: the job, test or phase of the
+    tool's run, and the number of the repetition."""
 
     def found(text: str):
         path = tmp_path / "given"

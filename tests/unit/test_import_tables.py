@@ -12,7 +12,8 @@ MEBI = 1 << 20
 @pytest.fixture
 def read(tmp_path):
     """Provides a function that reads the output of a tool. The function returns a dictionary of
-    measurements with keys (job, test or phase of the tool's run, number of the repetition)."""
+    measurements. Its keys are pairs: the job, test or phase of the tool's run, and the number of
+    the repetition."""
 
     def found(text: str):
         path = tmp_path / "given"

@@ -1,5 +1,5 @@
-"""Tests that a stored result is refused if one of its figures contradicts the counts and times in
-the same result, although its checksum is correct, and that `dfslab check` names it."""
+"""Tests of stored results with a figure that contradicts the counts and times in the same result.
+Such a result is refused although its checksum is correct, and `dfslab check` names it."""
 
 import pytest
 from dfslab.documents.load_report import ClientReport
@@ -38,7 +38,7 @@ def with_values(result, values):
 
 
 def phased(**changed):
-    """Returns a result with one phase of which some figures are changed."""
+    """Returns a result with one phase. `changed` replaces figures of the phase."""
     phase = MeasuredPhase.model_construct(
         name="read",
         window_s=WINDOW_S,
@@ -111,8 +111,8 @@ def test_the_rate_of_a_program_is_one_run_in_its_time():
 
 
 def test_clients_of_a_replayed_trace_are_those_that_were_recorded():
-    """The scenario of a replayed trace may state fewer clients than the trace has. More clients in
-    the result than in the scenario are therefore no contradiction."""
+    """The scenario of a replayed trace may state fewer clients than the trace has. So a result with
+    more clients than the scenario is not refused."""
     result = with_values(honest(), {MEAN: 0.01})
     clients = [ClientReport.model_construct(count=COUNT // 4)] * 4
     load = result.load.model_copy(update={"per_client": clients})

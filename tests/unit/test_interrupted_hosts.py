@@ -1,5 +1,5 @@
-"""Tests of Ctrl-C while clients hang. If the files of these clients are removed together with the
-testbed, dfslab does not wait for the clients."""
+"""Tests of Ctrl-C while clients hang. dfslab does not wait for clients whose files are removed
+together with the testbed."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from dfslab.testbeds.hosts.threads import threads
 from support.clusters import TWO, agents_of, command_lines, plan
 from support.waiting import wait_until
 
-# Limit in seconds for the end of an interrupted run on a testbed. It is far more than such a run
-# may take, but only half of the time that dfslab gives clients on other file systems for clean-up.
+# Limit in seconds for the end of an interrupted run on a testbed. An interrupted run takes far
+# less. The limit is half of the time that dfslab gives clients on other file systems for clean-up.
 SOON_S = client_hosts.CLEAN_UP_LIMIT_S / 2
 
 
 def hanging(found: list[psutil.Process], agents) -> shards.ProgressReport:
     """Returns a progress callback. Once clients run, the callback suspends the processes of the
-    agents, adds them to `found`, and raises KeyboardInterrupt. The suspended processes hang as they
-    would if a server hung."""
+    agents, adds them to `found`, and raises KeyboardInterrupt. Suspended processes do not react,
+    like processes that wait for a server that hangs."""
 
     def stop_all(share: float, phase: str) -> None:
         if phase == "running" and share > 0.001:

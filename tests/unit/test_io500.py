@@ -1,5 +1,5 @@
-"""Tests of IO500's score. The score of planted results of the parts is compared with a calculation
-by hand, and a score is computed from real runs."""
+"""Tests of IO500's score. For planted results, the score is compared with a calculation by hand.
+For real runs, the tests check that a score is computed."""
 
 from __future__ import annotations
 

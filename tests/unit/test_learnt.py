@@ -75,9 +75,9 @@ def scenario():
 
 
 def truth(point):
-    """Returns the true rate that the tests give to a configuration. The description of GlusterFS
-    predicts a rate with 1.5 times its constants. The true rate is 0.7 times this rate, and on ext4
-    0.7 x 0.6 times. The description itself does not predict an effect of the disk's file system."""
+    """Returns the true rate that the tests give to a configuration: 0.7 p, or 0.7 × 0.6 p if the
+    disks have ext4. The rate p is predicted by the description of GlusterFS with 1.5 times its
+    constants. The description itself predicts no effect of ext4."""
     situation = Situation(point.scenario)
     rate = situation.predict({k: 1.5 * v for k, v in situation.constants.items()}).rate_per_s
     return 0.7 * rate * (0.6 if "ext4" in point.labels.values() else 1.0)
@@ -248,8 +248,8 @@ def test_nothing_learnt_is_said(measured):
 
 
 def test_the_serial_fit_is_amdahls_law():
-    """The serial fit is Amdahl's law: from exact data with clients / rate = u + v clients, it finds
-    u and v, the parallel and the serial time of an operation in seconds."""
+    """The serial fit is Amdahl's law, clients / rate = u + v clients. From exact data, the fit
+    finds u and v, the parallel and the serial time of an operation in seconds."""
     points = synthetic.scenario(hold_out=(), sizes=["1 MiB"]).points()
     results = [
         synthetic.measured(p, (n := p.scenario.workload.clients) / (0.02 + 0.005 * n))
@@ -339,8 +339,8 @@ def test_everything_that_a_sweep_teaches_stands_on_the_page(measured, monkeypatc
     monkeypatch.setattr(importance, "BASE_ROWS", 200)
     monkeypatch.setattr(importance, "PAIR_ROWS", 16)
     monkeypatch.setattr(importance, "REFITS", 2)
-    # The validation fits every model and its constants for each fold of each split, so the test
-    # uses few folds and rows.
+    # The validation fits every model again for each fold of each split, so the test uses few folds
+    # and rows.
     few = partial(crossval.validate, wanted=("random rows", "layout"))
     monkeypatch.setattr(crossval, "validate", few)
     monkeypatch.setattr(crossval, "LEAVE_OUT", 2)
@@ -368,8 +368,8 @@ def test_everything_that_a_sweep_teaches_stands_on_the_page(measured, monkeypatc
     assert {"VI of the paper", "PAWN", "RBD-FAST", "permutation", "SHAP"} == set(
         found.importance[0].measures
     )
-    # Importance is computed for operations per second, on which the file size has a large effect;
-    # on bytes per second it has hardly any.
+    # The importance of factors is computed for rates in operations per second, which depend
+    # strongly on the file size. Rates in bytes per second hardly depend on it.
     assert "servers, copies" in found.blocks
     assert 1 <= len(found.proposals) <= 3
     assert all(one.sd_after < one.sd_before for one in found.proposals)

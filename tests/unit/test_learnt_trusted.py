@@ -15,8 +15,9 @@ COUNT = 3 * learnt.MOST_CALIBRATED
 
 @pytest.fixture
 def rows(monkeypatch):
-    """Returns a function that makes training rows whose true log rate is 0. The log rates predicted
-    with prior constants are wrong by 0.2, those predicted with fitted constants by `fitted_off`."""
+    """Returns a function that makes training rows whose true log rate is 0. With prior constants,
+    the predicted log rates are wrong by 0.2. With fitted constants, they are wrong by
+    `fitted_off`."""
 
     def made(fitted_off: float) -> tuple[list, learnt.TrainingRows, list]:
         requested: list = []

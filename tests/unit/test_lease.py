@@ -93,7 +93,8 @@ time.sleep(300)
 
 
 def started(folder: Path, module: str, stdin: int) -> subprocess.Popen:
-    """Starts a module in `folder` as the SSH server starts a process of a cluster."""
+    """Starts a module in `folder`, in the way in which the SSH server starts a process of a
+    cluster."""
     return subprocess.Popen(
         f"{lease.connected_python()} -m {module} one 'two words'",
         shell=True,
@@ -173,15 +174,15 @@ def test_only_an_ssh_cluster_may_be_left_to_its_lease(monkeypatch):
     first, second = clusters[-1].interpreter
     assert first.startswith("one -c ")
     assert second.startswith(f"{sys.executable} -c ")
-    # The error is not suppressed for a batch system, whose jobs would remain. An SSH cluster ends
-    # by its lease.
+    # The error is raised, because jobs of a batch system would continue unnoticed. For an SSH
+    # cluster the error is suppressed, because the processes of this cluster end with their lease.
     with pytest.raises(OSError, match="Timed out"), dask.cluster(ClusterKind("slurm"), 1):
         pass
 
 
 def test_a_new_cluster_that_does_not_answer_is_one_line(capfd):
-    """A new cluster that does not answer gives a one-line error. Its address is a port that is
-    bound but does not listen, so connections are refused."""
+    """A new cluster that does not answer gives a one-line error. The cluster's address has a port
+    that is bound, but on which no process listens, so connections are refused."""
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"

@@ -94,7 +94,8 @@ def test_doctor_names_and_removes_the_files_of_a_killed_probe(words, data, tmp_p
         probing.kill()
     left = {str(path) for path in data.glob(".dfslab-probe-*")}
     assert left
-    # A child of the killed process may hold the record for a moment, until it ends itself.
+    # The killed process may have left a child. The child may hold the record for a moment, until it
+    # ends too.
     while not left <= {one.path for one in leftovers.abandoned()}:
         assert time.monotonic() < deadline_s
         time.sleep(0.01)
@@ -186,7 +187,7 @@ def test_only_locks_of_agents_without_an_answer_are_removed(state):
 
 @pytest.fixture
 def answered(state):
-    """Provides the lock file of an ended agent that has written its answer, and the answer."""
+    """Provides (lock file of an ended agent, file with the agent's answer)."""
     run = state / "parts" / "0123456789ab"
     run.mkdir(parents=True)
     answer = run / "clients-0-1.json"

@@ -93,7 +93,8 @@ def test_a_workload_is_observed_while_it_runs_here_and_in_agents():
         for row in view.rows:
             if row.latency_s_max is not None:
                 assert 0 < row.latency_s_p50 <= row.latency_s_p99 <= row.latency_s_max
-        # The operations of all rows sum to a number that was reported, however busy the machine is.
+        # However busy the machine is, the operations of all rows add up to a number that the load
+        # generator reported.
         lasted_s = [after - before for before, after in pairwise([0, *(r.at_s for r in view.rows)])]
         done = sum(s * row.rate_per_s for s, row in zip(lasted_s, view.rows, strict=True))
         assert round(done) in counts
@@ -148,6 +149,6 @@ def test_a_terminal_shows_the_seconds_of_a_real_run(tmp_path):
                 said += block
         os.close(mine)
     assert child.returncode == 0, said
-    # The columns of a line of the live view are: start of the second, operations in the second,
-    # their mean time, median time, 99th percentile and longest time, errors.
+    # The columns of a line of the live view: start of the second, operations in the second, mean,
+    # median, 99th percentile and maximum of their times, errors.
     assert re.search(rb"\b1 +1?\d\d(?: +[\d.]+ .?s){4} +0\b", said), said

@@ -74,7 +74,7 @@ def test_percentiles_of_each_host_are_those_of_the_planted_latencies(log, clock,
     assert (found["a"].latency_s_p50, found["a"].latency_s_p99) == (0.001, 0.050)
     assert (found["b"].latency_s_p50, found["b"].latency_s_p99) == (0.050, 0.050)
     # In the next second, only fast operations end. The load generator's counts still contain the
-    # longest operation of the second before, which must not be reported again.
+    # longest operation of the previous second, which must not be reported again.
     clock.advance(1.0)
     later = counts(1990, 50 * MS, slow=10)
     log.watched(None).by_host({"a": later, "b": counts(10, 50 * MS, slow=10)})
@@ -117,7 +117,8 @@ def test_the_next_configuration_is_another_workload_run(log, clock, tmp_path):
 
 
 def rates_of(folder):
-    """Returns the rates in the file of a folder, as (workload run, end of the second, rate)."""
+    """Returns the rates in the file of a folder, each as (workload run, end of the second,
+    rate)."""
     rates = [one for one in lines_of(folder / FILE) if isinstance(one, LiveRate)]
     return [(one.workload_run, round(one.at_s), round(one.rate_per_s)) for one in rates]
 
@@ -162,8 +163,8 @@ def full_disk(*_):
 
 def test_operations_of_another_run_are_not_counted(log, clock, tmp_path):
     """The measurements of two runs alternate, and each run has a separate live log. Both logs
-    receive the progress of both runs. The measurements of a run report their counts to the log of
-    this run only, so the other log has no rates from them."""
+    receive the progress of both runs, but a log counts only the operations of its own run's
+    measurements."""
     other, folder = LiveLog(clock), tmp_path / "other"
     folder.mkdir()
     other.open(folder)

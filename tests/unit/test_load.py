@@ -177,7 +177,8 @@ def test_progress_is_reported_and_may_stop_the_run(tmp_path):
 
 
 def test_others_run_while_a_load_does(tmp_path):
-    """During a workload run, other Python threads run, even between two progress reports."""
+    """Other Python threads continue to run during a workload run, even between two progress
+    reports."""
     ticks, reported = [], []
     over = threading.Event()
 
@@ -219,8 +220,8 @@ def test_control_c_cleans_up(tmp_path):
 
 @pytest.mark.testbed
 def test_everything_on_a_real_hdfs(tmp_path_factory, monkeypatch):
-    """Runs on a real HDFS, with either of two client libraries, complete without errors and verify
-    what they read. They perform the same operations as a local run and leave nothing behind."""
+    """Runs on a real HDFS complete without errors and verify what they read, with either of two
+    client libraries. Their operations are those of a local run, and they leave nothing behind."""
     monkeypatch.setenv("DFSLAB_STATE", str(tmp_path_factory.mktemp("state")))
     parameters = {"datanodes": 2, "replication": 2, "block_size": "1 MiB"}
     with Testbed.up(parameters, notify=print) as testbed:

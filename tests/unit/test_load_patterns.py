@@ -27,8 +27,8 @@ from support.synthetic import scenario, without_times
 
 TWO = (ClientHost("left"), ClientHost("right"))
 PERIOD_S, LENGTH_S = 2.0, 0.5
-# TRUTHS are planted quantiles of the response time. A request that arrives t seconds before the end
-# of a stall takes t seconds, and any other request takes no time.
+# TRUTHS are planted quantiles of the response time. A request that arrives during a stall takes the
+# time until the end of the stall. Any other request takes no time.
 SHARE, QUANTILES = LENGTH_S / PERIOD_S, {"p90_s": 0.9, "p99_s": 0.99, "p999_s": 0.999}
 TRUTHS = {name: LENGTH_S * (q - (1 - SHARE)) / SHARE for name, q in QUANTILES.items()}
 TRUTHS["mean_s"] = LENGTH_S * SHARE / 2
@@ -46,8 +46,8 @@ def base(**changes) -> dict:
 
 def everything() -> dict:
     """Returns a stream specification that uses every key."""
-    # The mix has no rename, because a client does not learn of files that another client has
-    # renamed and would read them by their old names.
+    # The mix has no rename. A client does not learn of files that another client has renamed, and
+    # would read them by their old names.
     mix = [{"operation": name, "weight": 1.0} for name in OPERATIONS if name != "rename"]
     mix[0] |= {"access": {"order": {"strided": 3}, "reopen": True}, "fsync": False}
     mix[1] |= {"file_choice": "newest", "think_time_s": 0.001}
@@ -183,9 +183,9 @@ def released(due_s: float) -> float:
 def assert_more_only_by_lateness(report: FleetLoadReport, spans: list) -> None:
     """Asserts that response times exceed the planted times only by delays of the machine.
 
-    The recorded end of a request shows the delay that a busy machine added to the planted time, and
-    no request takes less than the planted time. Therefore the assertion holds on a machine of any
-    speed.
+    The excess of each response time is computed from the recorded end of the request. A busy
+    machine makes both the end and the response time late, so the assertion holds on a machine of
+    any speed.
     """
     response = report.operations["stat"].response
     assert report.complete

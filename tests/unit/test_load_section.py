@@ -93,8 +93,8 @@ def test_a_run_of_many_seconds_shows_its_course(phased):
     longer = phased.model_copy(update={"load": phased.load.model_copy(update={"seconds": course})})
     body = load.render(study(longer))
     assert body is not None
-    # The seventh second is incomplete and therefore omitted. The line has six points, which are
-    # joined by five segments.
+    # The seventh second is incomplete, so the curve has only six points, which are joined by five
+    # segments.
     (line,) = re.findall('<path class="line" d="(M[^"]*)"', body)
     assert line.count("L") == 5
 
@@ -113,8 +113,8 @@ def first_row(*results: Result) -> dict[str, str]:
 
 
 def test_an_own_time_that_is_not_known_is_not_shown_as_nothing(phased):
-    """If the load generator's own time was not measured, the report has 0 for it, and the table has
-    no column for it."""
+    """The time that the load generator itself used may not have been measured. Then the report has
+    0 for this time, and the table has no column for it."""
     nothing = {"own_ns_per_op": 0.0, "share_of_latency": 0.0}
     none = phased.load.generator.model_copy(update=nothing)
     unknown = planted(phased, generator=none)
@@ -152,7 +152,7 @@ def test_of_repetitions_those_that_did_not_settle_are_counted(phased):
 
 
 def test_phases_are_judged_one_by_one(phased):
-    """Each phase is judged as steady or not by itself, because the phases run different
+    """Each phase gets a separate verdict on whether it was steady, because the phases run different
     operations."""
     judged = zip(phased.load.phases, (SETTLED, RESTLESS), strict=False)
     reported = [
@@ -205,8 +205,8 @@ def test_a_run_that_never_settled_has_one_note(changes, notes):
 
 
 def test_a_note_of_what_failed_says_what_may_help():
-    """The note on failed operations contains advice if the file system's description has advice for
-    the error of these operations. The description of HDFS has none."""
+    """The note on failed operations contains advice only if the file system's description has
+    advice for the error of these operations. The description of HDFS has no such advice."""
     error = ErrorCount(
         operation="read/read",
         kind="other",

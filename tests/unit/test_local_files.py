@@ -21,7 +21,7 @@ from dfslab.spec.scenario import Scenario
 from dfslab.spec.systems.local_files import LocalFiles
 from support.predicted import situation_of
 
-# Seconds that an interrupted call takes: an interrupt comes while it is in progress.
+# Seconds that a file call continues after an interrupt has arrived during this call.
 CALL_S = 0.3
 MEASURED = {
     "create_time": "40 us",
@@ -82,9 +82,9 @@ def test_many_streams_of_direct_reads_are_limited_by_the_requests_of_the_disk():
 
 
 def test_a_wait_for_a_direct_read_is_a_limit_of_the_disk():
-    """A direct read of a single stream occupies the disk for only a small part of its time. In the
-    rest it waits for the answer of the disk. A faster disk would shorten this wait, so the disk is
-    named as the limit."""
+    """A direct read of a single stream occupies the disk for only a small part of its time, and
+    waits for the disk's answer during the other part. A faster disk would shorten this wait, so the
+    disk is named as the limit."""
     limits = limits_of(*described(MEASURED, 1, cache="direct", **SMALL))
     assert limits[0].name == "machine.disk"
     assert limits[0].share > 0.9
@@ -101,8 +101,8 @@ def test_creates_of_one_stream_cost_processor_time_and_many_wait_for_locks():
     assert rate(MEASURED, 1, **create) == pytest.approx(1 / 41e-6, rel=0.01)
     many = rate(MEASURED, 8, **create)
     assert 8_000 < many <= 10_000
-    # If the profile has no rate of creates of several streams, two creates at a time are predicted,
-    # one on each core.
+    # If the profile has no rate of creates for several streams, the prediction assumes two creates
+    # at a time, one on each core.
     alone = {key: value for key, value in MEASURED.items() if key != "creates"}
     assert rate(alone, 8, **create) > 30_000
 
@@ -139,8 +139,8 @@ def test_requests_in_flight_are_counted_together(tmp_path, monkeypatch):
 
 
 def test_a_rate_limiter_that_serves_in_slices_is_measured_at_its_rate():
-    """The rate limiter lets 600 requests end at the same moment every 0.1 s. The rate is computed
-    from one such moment to another, so it is 6,000 per second whenever the measured time begins."""
+    """The rate limiter lets 600 requests end at the same moment every 0.1 s. The measured time is
+    from one of these moments to another, so the rate is always 6,000 per second."""
     slices = [at / 10 for at in range(2, 7)]
     ended_s = [time_s for time_s in slices[:-1] for _ in range(600)] + [slices[-1]]
     assert sustained_disk.seconds_between(ended_s) == pytest.approx(1 / 6000)
@@ -172,8 +172,8 @@ def test_a_rate_that_was_not_determined_is_that_of_the_disk():
     of_disk = {**MEASURED, "commit_rate": "250 MB/s"}
     assert rate(alone, 1, fsync=True, **write) == rate(of_disk, 1, fsync=True, **write)
     assert rate(alone, 1, fsync=True, **write) > rate(MEASURED, 1, fsync=True, **write)
-    # If the rates of requests are missing, the disk's rates are used. Otherwise a request would
-    # take as long as at one byte per second.
+    # If the profile lacks the rates of requests, the disk's rates are used. Without this rule, a
+    # request would be predicted at 1 byte per second.
     single = {"requests": "6000 /s"}
     of_disk = {
         **single,
@@ -191,7 +191,7 @@ def test_noise_that_hides_the_slope_of_a_line_is_noticed():
     # The larger fsync took less time than the smaller one, so the rate is at its upper bound.
     flat = size_line.line_through(4096, 2e-3, 262144, 1.9e-3)
     assert size_line.is_at_bound(flat.rate, "B/s")
-    # The line through both times reaches zero seconds at a size above zero, so the fixed time is at
+    # The line through both measured times reaches 0 s at a size above zero, so the fixed time is at
     # its lower bound.
     steep = size_line.line_through(4096, 1e-6, 262144, 1.0)
     assert size_line.is_at_bound(1 / steep.fixed_s, "1/s")
@@ -214,13 +214,14 @@ def test_a_rate_that_is_not_determined_is_no_key_of_the_profile():
     (line,) = toml("file_commit_rate", "B/s", 1e8, 1e12)
     assert line.startswith("# commit_rate is not determined: the larger requests took no longer")
     assert "--repeats 8 on a quiet machine would settle it" in line
-    # All three repetitions agree, but in each of them the larger request took no longer.
+    # The three repetitions agree, but all of them are at the upper bound: in each of them the
+    # larger request took no longer than the smaller one.
     (line,) = toml("file_commit_rate", "B/s", 1e12, 1e12, 1e12)
     assert line.startswith("# commit_rate is not determined")
     (line,) = toml("file_commits", "1/s", 10.0, 2e4)
     assert line.startswith("# commits is not determined: 90% between 0")
-    # The following quantities are measured directly and not derived from a line, so their values
-    # count as determined even if they differ.
+    # Two repetitions of the following quantities differ. The quantities are measured directly and
+    # not derived from a line, so their values count as determined.
     (line,) = toml("file_creates", "1/s", 10.0, 2e4)
     assert line.startswith("creates = ")
     (line,) = toml("file_commit", "s", 1e-3, 9e-3)

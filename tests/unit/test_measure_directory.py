@@ -62,7 +62,7 @@ def test_a_measured_directory_has_a_page(tmp_path):
     folder, page = answer.stdout.splitlines()[-2:]
     assert page == f"page: {folder.removeprefix('run: ')}/report.html"
     assert "How fast are transfers" in (tmp_path / page.removeprefix("page: ")).read_text()
-    # `dfslab compare` names the same folder in the command that it proposes.
+    # The command that `dfslab compare` proposes names the same folder as the line "run:".
     run = folder.removeprefix("run: ")
     compared = " ".join(dfslab("compare", run, cwd=tmp_path).stdout.split())
     assert f"`dfslab advise {run}` computes it." in compared

@@ -165,8 +165,8 @@ def test_a_queue_of_lists_is_fired_and_explored():
         "waiting": [[[]]],
         "done": [[3, ["red"], [3, 1, 3]], [1, ["red"], [3, 1]], [3, [], [3]]],
     }
-    # Lists with equal elements are equal markings. So there are four markings, [3, 1, 3], two
-    # shorter lists and [], and three arcs, each from one list to the next shorter one.
+    # Lists with equal elements are equal markings. So there are four markings: [3, 1, 3], two
+    # shorter lists, and []. The three arcs lead from each list to the next shorter one.
     found = state_space(net)
     assert (found.markings, found.arcs) == (4, 3)
     assert "reverse(q.ids)" in draw.mermaid(net, game.state.marking)
@@ -310,8 +310,8 @@ def test_pictures_show_the_marking_and_every_arc():
 
 
 def test_intervals_cover_as_often_as_they_say():
-    """About 360 of 400 intervals with a confidence of 90 % contain the known mean. The number may
-    deviate by 4 standard errors."""
+    """About 360 of 400 intervals with a confidence of 90 % contain the known mean. The test allows
+    a deviation of 4 standard errors from 360."""
     chance = random.Random(3)
     held = 0
     for _ in range(400):

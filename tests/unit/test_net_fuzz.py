@@ -68,9 +68,9 @@ JUNK = (
 
 
 def damage(value, chance: random.Random):
-    """Damages the JSON value in place. One randomly chosen part of it is removed, repeated,
-    replaced by an invalid value, or, if the part is a text, changed in one character. An
-    empty value stays as it is."""
+    """Damages the JSON value `value` in place. A randomly chosen part of the value is removed,
+    repeated or replaced by an invalid value. If the part is a text, one of its characters may be
+    changed instead. An empty value stays as it is."""
     keys = list(value) if isinstance(value, dict) else list(range(len(value)))
     if not keys:
         return

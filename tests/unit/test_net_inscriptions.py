@@ -1,5 +1,5 @@
-"""Tests of inscriptions (expressions on arcs and transitions) that are built in Python: their
-printed text, the engine's result for this text, and the names that they use agree with each other.
+"""Tests of inscriptions (expressions on arcs and transitions) that are built in Python. The printed
+text, the engine's result for this text, and the names in the inscription agree with each other.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def test_an_expression_is_printed_with_the_fewest_brackets(value, printed):
 
 
 def evaluated(value: Expr, row: dict[str, int]) -> int | bool:
-    """Returns the value of an expression, which Python computes operation by operation. `row` gives
-    the values of fields."""
+    """Returns the value of an expression, computed in Python. `row` maps the fields in the
+    expression to their values."""
     if value.name == "field":
         return row[value.args[1]]
     if value.name == "number":

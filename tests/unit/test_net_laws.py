@@ -17,8 +17,8 @@ from support.operations import planned
 
 
 def queue(servers: int = 1) -> Net:
-    """Returns a net of a queue with Poisson arrivals of 0.8 per second and exponential service of 1
-    s."""
+    """Returns a net of a queue with Poisson arrivals at 0.8 per second and exponential service
+    times with mean 1 s."""
     net = Net("queue")
     job = net.colour("job", id=int)
     source, waiting = net.place("source", job, [0]), net.place("waiting", job)
@@ -46,9 +46,9 @@ def test_a_run_reports_its_stations_and_keeps_the_laws():
 
 
 def test_the_laws_can_fail():
-    """The check of the operational laws reports an error if a station breaks a law. A station is a
-    queue and its servers, declared by the names of two places. A station with a place that does not
-    exist is refused."""
+    """The check of the operational laws reports a station that breaks a law. A station is a queue
+    and its servers, declared by the names of two places. If one of these places does not exist, the
+    station is refused."""
     net = queue()
     away = net.place("away")
     net.transition(

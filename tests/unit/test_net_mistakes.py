@@ -1,4 +1,4 @@
-"""Tests that a wrong file of a net ends with one line in the words of its format, and that nets
+"""Tests that a malformed net file gives a one-line error in the words of its format, and that nets
 without transitions are read in every format."""
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ JSON = {
     NET + ',\n"places": 3}': "line 2",
     NET + ',\n"functions": {"f": 1}}': "an object that describes a function at line 2",
 }
-# Texts of Python or of Rust types that no message contains.
+# Texts that only appear in errors of Python or Rust. No message may contain them.
 RAW = re.compile(r"sys\.|NoneType|\bint\b|\bdict\b|struct |object at|Traceback")
 PNML = "http://www.pnml.org/version-2009/grammar"
 

@@ -107,8 +107,8 @@ def test_stops():
 
 
 def test_a_deadlock_is_reported_with_the_places_that_have_tokens():
-    """If two processes each hold what the other one needs, the report states the deadlock and names
-    the places that still have tokens."""
+    """If each of two processes holds what the other process needs, the report states the deadlock
+    and names the places that still have tokens."""
     takes = [("left", "a", "b"), ("right", "b", "a")]
     places = [{"name": name, "colour": "unit", "initial": [[]]} for name in ("a", "b")]
     transitions = []
@@ -188,8 +188,8 @@ def test_transition_delay_is_drawn_once():
     )
     monitors = [{"kind": "log", "transition": "pair"}]
     answer = run(net, monitors=monitors, seed=2)
-    # The random delay of `serve` is drawn once for both of its output tokens. They arrive at the
-    # same time, and `pair`, which needs both, fires at that time.
+    # The random delay of `serve` is drawn once for both of its output tokens. So the tokens arrive
+    # at the same time, and the transition `pair`, which needs both tokens, fires at that time.
     assert answer["monitors"][0]["rows"] == [[answer["end_time_ns"], []]]
     assert answer["end_time_ns"] > 0
 

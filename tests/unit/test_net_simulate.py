@@ -32,7 +32,8 @@ def queue():
 def test_means_of_a_queue_are_those_of_the_closed_form():
     found = simulate(queue(), replications=12, end_time_s=20_000.0, warm_up_s=100.0, seed=3)
     assert (found.net, found.replications, found.ends) == ("queue", 12, {"end_time": 12})
-    # M/M/1: the server is idle for 1 - LOAD of the time, and LOAD^2 / (1 - LOAD) customers wait.
+    # For this queue (M/M/1), the server is idle for 1 - LOAD of the time, and LOAD^2 / (1 - LOAD)
+    # customers wait on average.
     for name, wanted in (("idle", 1 - LOAD), ("waiting", LOAD**2 / (1 - LOAD))):
         tokens = found.places[name].tokens
         assert 0 < tokens.half_width < 0.05 * wanted

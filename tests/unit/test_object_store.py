@@ -145,8 +145,8 @@ def test_large_objects_go_in_parts(store):
     report = run(plan(store, ["write"], verify="after", stream=stream, target=target))
     assert report["complete"], report["errors"]
     assert report["verified_bytes"] == 24_000_000
-    # A write that completes a part waits until the store has received the part. Other writes only
-    # copy to memory.
+    # Most writes only copy to memory. A write that completes a part of the object waits until the
+    # store has received this part.
     write = report["steps"]["write/write"]
     assert write["count"] == 24
     assert write["latency"]["max_s"] > 3 * write["latency"]["p50_s"]

@@ -170,8 +170,8 @@ def test_formula_and_numbers_agree_on_distinct_nodes(name):
     for operation, tree in system.operations.items():
         expanded = formula(operation, tree).expanded()
         free = sorted(expanded.free_symbols, key=str)
-        # All symbols are replaced by numbers in one evaluation. If SymPy replaced them one after
-        # the other, it would simplify the expression after each replacement.
+        # All symbols are replaced by numbers in a single evaluation. SymPy would simplify the
+        # expression after each replacement if the symbols were replaced one after the other.
         computed = sympy.lambdify(free, expanded, "math", cse=True)
         expected = float(computed(*(values[str(one)] for one in free)))
         assert numbers.read(tree).latency_s == pytest.approx(expected, rel=2e-3), operation

@@ -39,7 +39,7 @@ def scenario(hold_out=("64 KiB", "4096 KiB")):
 
 
 def measured(point, times, repetition=0, method="measure"):
-    """Returns a measured result that has only these step times in seconds."""
+    """Returns a measured result whose only figures are the step times `times` in seconds."""
     return Result(
         method=method,
         point_id=point.id,
@@ -53,8 +53,8 @@ def measured(point, times, repetition=0, method="measure"):
 
 def planted(point):
     """Returns planted step times in seconds. An open takes 1.5 ms, of which its call
-    getBlockLocations takes 1 ms. A read takes 2 ms plus 1.2 times the time of its bytes on the
-    adapter."""
+    getBlockLocations takes 1 ms. A read takes 2 ms + 1.2 b, where b is the time of its bytes on the
+    network adapter."""
     moved = step_terms.terms_of(point.scenario)[2]
     return {"open": 0.0015, "open/getBlockLocations": 0.001, "read": 0.002 + 1.2 * moved}
 
@@ -77,8 +77,8 @@ def test_a_step_is_its_calls_and_the_rest():
     steps = {s.step: s.time_s_mean for s in step_times.whole(measured(point, planted(point))).steps}
     assert steps["open/rest"] == pytest.approx(0.0005)
     assert "read/rest" not in steps
-    # The model has a call `open/other` that was not measured. Its time counts as self time of the
-    # step `open`. The self time is never negative.
+    # The model has the call `open/other`, which was not measured. The time of this call is added to
+    # the self time of the step `open`, which is never negative.
     model = measured(point, {"open": 1.0, "open/getBlockLocations": 0.4, "open/other": 0.3})
     requested = [("read", "open/getBlockLocations")]
     assert step_times.whole(model, requested).steps[-1].time_s_mean == pytest.approx(0.6)
@@ -174,8 +174,8 @@ def test_equal_nodes_cost_the_same_however_they_are_grouped(counts):
 
 
 def test_replicas_are_forced_as_soon_as_on_the_slowest_of_unequal_disks():
-    """A write with three replicas takes as long as the slowest of the three disks, because each
-    replica takes the time of its own disk."""
+    """A write with three replicas takes the time of the slowest of the three disks. Each replica
+    takes the time of its own disk."""
     slow, fast = {"write_rate": "20 MiB/s"}, {"write_rate": "60 MiB/s"}
     found = []
     for changes in ((fast, fast), (slow, slow), (fast, slow)):
@@ -187,8 +187,8 @@ def test_replicas_are_forced_as_soon_as_on_the_slowest_of_unequal_disks():
 
 def test_blocks_read_from_other_nodes_share_the_limits_of_all_their_disks():
     """The burst credit of a single disk shortens the read of one long block a little. The read of
-    many blocks from three nodes is shorter, because the rates and burst credits of three disks are
-    used."""
+    many blocks from three nodes is shorter, because it uses the rates and burst credits of three
+    disks."""
     limits = {"read_rate": "30 MiB/s", "burst": "100 ms"}
     disk_s, link_s = 64 / 30, 64 * 2**20 * 8 / 600e6
     for block, least_s, most_s in (
@@ -304,8 +304,8 @@ def test_a_close_waits_for_the_last_block_and_all_bytes():
 
 
 def test_a_step_that_carries_no_file_takes_no_time_by_its_bytes():
-    """A step that transfers no file data, such as open, has no term that grows with the bytes of
-    the file. A step that transfers file data, such as read, has one."""
+    """A step that transfers file data, such as read, has a term that grows with the bytes of the
+    file. A step that transfers no file data, such as open, has no such term."""
     times = {"open": 2.0, "open/getBlockLocations": 1.0, "read": 3.0}
     observed = [
         measured(
@@ -327,9 +327,9 @@ def test_a_step_that_carries_no_file_takes_no_time_by_its_bytes():
 def test_windows_grow_no_further_than_the_way_holds():
     """The congestion window of a connection stops growing at the capacity of the path.
 
-    In this test, 1 MiB is written at a latency of 1 ms. A path of 300 Mbit/s holds 18 initial
-    windows of 14,480 bytes, which are the 256 KiB that the path's rate limiter lets pass in one
-    burst. A path of 100 Gbit/s holds more than the whole file.
+    In this test, 1 MiB is written at a latency of 1 ms. The path of 300 Mbit/s has a rate limiter
+    with a burst of 256 KiB, which are 18 initial windows of 14,480 bytes. The path of 100 Gbit/s
+    holds more than the whole file.
     """
     waits = []
     for bandwidth in ("300 Mbit/s", "100 Gbit/s"):
@@ -343,8 +343,8 @@ def test_windows_grow_no_further_than_the_way_holds():
 def test_functions_err_as_far_up_as_down():
     """Fitted functions overestimate as often as they underestimate.
 
-    Least squares of p / y - 1, for a prediction p and a measurement y, would give functions that
-    are too low for noisy times. Therefore log(p / y) is fitted.
+    For a prediction p and a measurement y, the fit minimises the squares of log(p / y). With
+    squares of p / y - 1, the functions would be too low for noisy times.
     """
     scores = []
     for seed in range(5):
@@ -362,8 +362,8 @@ def test_functions_err_as_far_up_as_down():
 
 
 def test_what_is_left_weighs_as_sure_as_it_was_measured():
-    """The residual error of a function is estimated with weights. The weight of each mean is the
-    inverse of its variance.
+    """The residual error of a function is estimated from mean times, each weighted by its inverse
+    variance.
 
     The planted residual error is 5 %. In three of four configurations, the repetitions have a noise
     of 60 %.
@@ -381,12 +381,12 @@ def test_what_is_left_weighs_as_sure_as_it_was_measured():
             ]
         (read,) = step_functions.fit(results)
         spreads.append(read.relative_sd)
-    # With equal weights, the estimated residual error would be 0.27.
+    # If all means had equal weights, the estimated residual error would be 0.27.
     assert 0.04 < np.median(spreads) < 0.14
 
 
 def test_each_number_of_clients_has_a_line_of_its_own_in_the_figures():
-    """The figure draws one curve for four clients and one for one client. Each curve has all sizes,
+    """The figure draws one curve for one client and one for four clients. Each curve has all sizes,
     and a gap separates the two curves."""
     found = step_times.operations(runs(repetitions=2))
     reads = [one for one in found.steps if one.step == "read"]

@@ -1,5 +1,5 @@
 """Tests of how well a model orders configurations: the ratios of their rates, and the share of
-pairs in the right order. Workloads to which a model was fitted are left out."""
+pairs in the right order. The order is not computed for workloads to which the model was fitted."""
 
 from __future__ import annotations
 

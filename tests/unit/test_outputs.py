@@ -142,8 +142,8 @@ def test_own_files_are_synced_before_and_after_they_get_their_name(tmp_path, mon
 
 
 def commands(trace, output):
-    """Returns the command lines, as lists of words, of all commands that write a file named by the
-    user and need no finished run. The keys are the names of the commands."""
+    """Returns the command lines of all commands that write a file named by the user and need no
+    finished run. The keys are the names of the commands, and the values are lists of words."""
     return {
         "report": ("trace", "report", trace, "--page", output),
         "import": ("trace", "import", trace, "-o", output),

@@ -1,5 +1,5 @@
-"""Tests that the bench of pages and sliders has a limit for every size and time, and that a figure
-beyond its limit is reported as missed. The browser and the server are not started."""
+"""Tests that the benchmark of pages and sliders has a limit for every size and time, and reports
+each figure beyond its limit as missed. The browser and the server are not started."""
 
 from __future__ import annotations
 

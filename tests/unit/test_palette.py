@@ -102,8 +102,8 @@ def test_every_colour_stands_out_from_the_ground(mode):
 
 
 def test_the_simulation_can_fail():
-    """Most readers can tell this red from this green of equal lightness, but readers without green
-    cones cannot."""
+    """The test's red and green have equal lightness. Most readers can tell them apart, but readers
+    without green cones cannot."""
     pair = ["#c04040", "#7a7a2a"]
     assert nearest(pair, "full") > LEAST_DISTANCE > nearest(pair, "deuteranopia")
 

@@ -1,5 +1,5 @@
-"""Tests of the method `petri`, which predicts by simulating a Petri net: its intervals, step times,
-determinism and fit, and predictions from the beginning of a long stream."""
+"""Tests of the method `petri`, which predicts by simulating a Petri net. The tests cover its
+intervals, step times, determinism and fit, and predictions from the beginning of a long stream."""
 
 from __future__ import annotations
 
@@ -116,8 +116,8 @@ def test_a_prefix_has_the_rate_of_the_whole():
     whole = petri.simulate(situation, situation.constants, firings=10**9, replications=8)
     assert part.operations < whole.operations == 2000
     error = np.hypot(part.errors["rate"], whole.errors["rate"])
-    # Only the simulation of the whole run includes its end, when some clients have already
-    # finished. With 2000 operations, this changes the rate by less than 1 %.
+    # At the end of a run, some clients have already finished. Only the simulation of the whole run
+    # includes this end, which changes the rate by less than 1 % for 2000 operations.
     assert part.rate_per_s == pytest.approx(whole.rate_per_s, rel=float(3 * error) + 0.01)
 
 

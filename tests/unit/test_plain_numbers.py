@@ -1,5 +1,5 @@
-"""Tests that numbers with a plus sign or other decoration, and switches that are not true or false,
-are refused with one line, in scenarios and on the command line."""
+"""Tests that decorated numbers (such as a number with a plus sign), and switches that are not true
+or false, are refused with one line, in scenarios and on the command line."""
 
 import pytest
 import tomlkit
@@ -31,7 +31,8 @@ name = "sequential_write"
 
 
 class Example(CheckedModel):
-    """A model with a field of each kind."""
+    """A model with an integer, a real number, an optional integer, a dictionary and a list of
+    numbers."""
 
     whole: int = 1
     real: float = 1.0

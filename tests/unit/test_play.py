@@ -53,7 +53,8 @@ def test_a_choice_fires_the_binding_with_its_number():
         "wait with j = (3)",
     ]
     assert "fired hurry with j = (2)" in said
-    # After the firing, `hurry` and `wait` cannot take the token of job 2 any more.
+    # After `hurry` has taken the token of job 2, the token can no longer be taken by `hurry` or
+    # `wait`.
     assert choices[5:] == ["hurry with j = (1)", "hurry with j = (3)", "wait with j = (3)"]
 
 

@@ -33,8 +33,8 @@ GOOD = """<?xml version="1.0"?>
 
 def test_a_bounded_buffer_behaves_as_drawn():
     report = state_space(pnml.read(GOOD))
-    # The place has 0 to 3 tokens. The transition that puts one token is enabled below 3 tokens, and
-    # the transition that takes two is enabled from 2 tokens on.
+    # The place has 0 to 3 tokens. The transition `put` adds one token, if there are fewer than 3.
+    # The transition that takes two tokens needs at least 2.
     assert (report.markings, report.arcs) == (4, 5)
     assert report.bounds == {"free": (0, 3), "full": (0, 3)}
     assert report.live_transitions == ["put", "get"]

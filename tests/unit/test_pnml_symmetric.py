@@ -68,9 +68,9 @@ def net(sorts: str, variables: dict[str, str], places: dict, transitions: dict) 
 
 
 def philosophers(count: int) -> str:
-    """Returns the PNML text of the philosophers of the Model Checking Contest.
+    """Returns the PNML text of the dining philosophers of the Model Checking Contest.
 
-    A philosopher takes one fork after the other, in either order.
+    A philosopher takes the two forks one after the other, in either order.
     """
     constants = "".join(f"<feconstant id='P{at}' name='{at}'/>" for at in range(count))
     sort = (

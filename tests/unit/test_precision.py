@@ -1,5 +1,6 @@
 """Tests of runs that repeat until a mean has the requested precision, of the interval of a rate
-that is estimated from its values in single seconds, and of ramps."""
+that is estimated from its values in single seconds, and of ramps, in which the arrival rate of an
+open workload rises."""
 
 from __future__ import annotations
 
@@ -41,8 +42,9 @@ def test_the_interval_of_correlated_seconds_holds_the_mean_as_often_as_it_says()
         found = rate_interval([second(one) for one in [*series, 0]], None, turn)
         assert found is not None
         held += found.low_per_s <= 1000 <= found.high_per_s
-        # For comparison, an interval from resampling single seconds (blocks of one) is computed. It
-        # is wrong, because the seconds are correlated, and it must contain the mean less often.
+        # For comparison, an interval is computed by resampling single seconds instead of blocks.
+        # This interval is too narrow, because the seconds are correlated, so it contains the mean
+        # less often.
         low, high = np.quantile(resampled_means(series, 1, turn), [0.025, 0.975])
         held_by_singles += low <= 1000 <= high
     assert held >= 176, held
@@ -94,8 +96,8 @@ def requested(**run):
 
 
 def counted(requested, tmp_path) -> list[int]:
-    """Returns how often a sweep ran each configuration of reads, as a list of two numbers: first
-    for the configuration without noise, then for the one with noise."""
+    """Returns how often a sweep ran each configuration of reads, as [runs of the configuration
+    without noise, runs of the configuration with noise]."""
     results = sweep(requested, [Noisy()], open_run(requested, tmp_path), lambda *_: None)
     reads = [point for point in requested.points() if point.scenario.workload.name.endswith("read")]
     return [sum(r.point_id == point.id for r in results) for point in reads]

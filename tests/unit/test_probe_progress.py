@@ -1,4 +1,4 @@
-"""Tests of the progress that the probes of a place report."""
+"""Tests of the progress that `dfslab init` and `dfslab expect` report while they probe a place."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from support.clock import ManualClock
 
 
 def reported(is_local, slowness):
-    """Runs all probes, each of which takes `slowness` times its usual seconds. Returns their
+    """Runs all probes, each of which takes `slowness` times its normal duration. Returns their
     progress reports, each as (share done, reported seconds left, seconds from the report to the end
     of all probes)."""
     clock, found = ManualClock(), []

@@ -56,7 +56,7 @@ methods = ["sequence"]
 
 
 def measured(share: float = 1.0) -> list[Quantity]:
-    """Returns measured quantities of a host. Each has two values, 5 % below and above `share` times
+    """Returns measured quantities of a host. Each has two values: 0.95 and 1.05 times `share` times
     the value in MEASURED."""
     return [
         quantity(name, unit, [mean * share * 0.95, mean * share * 1.05])
@@ -66,8 +66,8 @@ def measured(share: float = 1.0) -> list[Quantity]:
 
 def written(tmp_path, profile='profile = "hosts.toml"', of_node="") -> Scenario:
     """Writes the profile of a testbed of two node groups, and returns a scenario in the same folder
-    that refers to this profile. `profile` and `of_node` are TOML text in the scenario's tables for
-    the deployment and for the node."""
+    that refers to this profile. `profile` is TOML text in the scenario's table for the deployment,
+    and `of_node` TOML text in its table for the node."""
     path = tmp_path / "scenario.toml"
     path.write_text(SCENARIO.format(profile=profile, of_node=of_node))
     plain = SCENARIO.format(profile="", of_node="")

@@ -47,9 +47,9 @@ def scenario(**workload):
 
 
 def run_of(point, repetition):
-    """Returns a made-up measurement with known times. An operation takes 5 ms plus 20 ms for each
-    MiB, and 1 % more with each repetition. Of this time, `create` takes 1 ms, `close` 2 ms, and
-    `write` the rest."""
+    """Returns a made-up measurement with known times. An operation on s MiB takes (5 + 20 s) ms,
+    and 1 % more with each repetition. Of this time, `create` takes 1 ms, `close` 2 ms, and `write`
+    the rest."""
     size = int(point.labels["workload.file_size"].split()[0])
     time = (0.005 + 0.02 * size) * (1 + 0.01 * repetition)
     metrics = {"rate_per_s": Metric(value=1 / time), "latency_s_mean.write": Metric(value=time)}
@@ -132,8 +132,8 @@ def test_a_call_crosses_the_network_twice_and_functions_know_it():
     assert waited_s(given, "create", "close") == pytest.approx(2e-3, rel=0.01)
     assert waited_s(given, "create", "nothing of the kind") == 0
     results = []
-    # The fit gets measurements at two short latencies. The waits for the network at these latencies
-    # differ by less than the noise.
+    # The fit gets noisy measurements at two short latencies. The noise is larger than the
+    # difference of the network waits at these latencies.
     for number, (latency, noise) in enumerate([(5e-5, 1.3), (2e-4, 0.8)] * 3):
         one = scenario(clients=number + 1).with_values(
             {"deployment.network.latency": f"{latency!r} s", "workload.file_size": "1 MiB"}

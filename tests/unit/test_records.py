@@ -1,6 +1,6 @@
 """Tests of the append-only file of records in which a run stores its results. Damaged records are
-reported by name. A crash loses only the result that was being written. If the index and the records
-differ, the records count."""
+reported by name. A crash loses only the result that was being written. If the index is damaged, the
+records are read without it."""
 
 import errno
 import os
@@ -88,7 +88,7 @@ DAMAGE = {
 def test_damage_is_named_and_nothing_is_concluded(folder, kind, has_index):
     change, reason = DAMAGE[kind]
     change(folder)
-    if not has_index and kind != "cut":  # only the index shows a cut
+    if not has_index and kind != "cut":  # only the index shows that the end is missing
         index(folder).unlink(missing_ok=True)
     with pytest.raises(RunFailed, match=reason):
         load_results(folder)
@@ -242,8 +242,8 @@ def test_a_run_of_an_earlier_version_is_resumed(folder):
 
 
 def test_processes_that_start_one_scenario_at_once_share_one_folder(tmp_path):
-    """If several processes start the same scenario at the same time, all find or create the same
-    folder, and only one may run the scenario in it."""
+    """Several processes start the same scenario at the same time. All of them use the same folder,
+    and only one may run the scenario in it."""
     scenario = synthetic.scenario(**GRID)
     starts = 8
     together = threading.Barrier(starts)
@@ -261,8 +261,8 @@ def test_processes_that_start_one_scenario_at_once_share_one_folder(tmp_path):
 
 
 def test_a_folder_that_is_being_created_is_waited_for(tmp_path, monkeypatch):
-    """If one start of a scenario has created the run folder but has not yet written the scenario
-    into it, a second start waits until the first one has done so."""
+    """A start of a scenario may have created the run folder without having written the scenario
+    into it. A second start then waits until the scenario is written."""
     scenario, made = synthetic.scenario(**GRID), threading.Event()
     may_write = threading.Event()
     write = store.write_atomically

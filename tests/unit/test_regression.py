@@ -1,5 +1,6 @@
-"""Tests of regression and of baselines. Planted laws are found, intervals contain the true value as
-often as they state, and known errors in the paper's formulas are corrected."""
+"""Tests of the models that predict by regression, and of simple models for comparison. Planted laws
+are found, intervals contain the true value as often as they state, and known errors in the formulas
+of Kumar's paper are corrected."""
 
 from __future__ import annotations
 
@@ -19,9 +20,9 @@ def fitted_on(results):
 def test_planted_exponents_are_found():
     model = Regression().fit(fitted_on(synthetic.planted()))
     found = {name: value for name, (value, _) in model.fitted.coefficients.items()}
-    # The coefficient of a number is the change of the rate's natural logarithm for each doubling of
-    # the number. The coefficient of an operation is the difference of this logarithm from that of
-    # the other operation.
+    # The coefficient of a number is the change of ln(rate) for each doubling of the number. The
+    # coefficient of an operation is the difference of ln(rate) between this operation and the other
+    # one.
     assert found["file_size"] == pytest.approx(-0.7 * np.log(2))
     assert found["clients"] == pytest.approx(0.5 * np.log(2))
     assert found["operations=write"] == pytest.approx(-np.log(3))
@@ -41,15 +42,15 @@ def test_standard_errors_and_intervals_are_honest():
                 hits += rate.low <= float(np.exp(np.mean(np.log(twice)))) <= rate.high
                 total += 1
     assert total == 180
-    # The share is within 4 standard errors of 90 %. Intervals that are too wide fail as well as
-    # intervals that are too narrow.
+    # The share is within 4 standard errors of 90 %. The test fails if intervals are too narrow and
+    # also if they are too wide.
     assert 0.90 - 4 * 0.0224 <= hits / total <= 0.90 + 4 * 0.0224
 
 
 def test_r_squared_is_one_minus_error_over_total():
     """R² is 1 - SSE / SST, where SSE is the sum of squared errors and SST the total sum of squares.
-    Kumar's list of symbols exchanges SSE with SSR (the sum of squares of the regression), so that a
-    perfect fit would have R² = 0."""
+    Kumar's list of symbols confuses SSE with SSR (the sum of squares of the regression). With these
+    symbols, a perfect fit would have R² = 0."""
     results = fitted_on(synthetic.planted(noise=0.3, repetitions=1))
     model = Regression().fit(results)
     target = np.log([result.value() for result in results])
@@ -92,7 +93,7 @@ def test_too_little_to_learn_from_is_said():
 def test_what_is_left_out_is_named():
     wide = Regression().fit(fitted_on(synthetic.planted(0.1)))
     assert "transfer_size" in wide.fitted.columns.dropped["constant"]
-    # In this scenario, workload and operation always change together, so the model drops one of
+    # Workload and operation always change together in this scenario, so the model drops one of
     # these two factors.
     assert "workload=sequential_write" in wide.fitted.columns.dropped["collinear"]
     assert not wide.run(synthetic.scenario().points()[0]).notes
@@ -151,7 +152,8 @@ def test_the_ideal_bound_is_the_declared_disk():
 
 
 def direct_point():
-    """Returns a configuration of direct reads of 64 KiB, which the declared disk limits."""
+    """Returns a configuration of direct reads of 64 KiB. The limit of these reads is the declared
+    disk."""
     point = synthetic.scenario(hold_out=()).points()[0]
     values = {"workload.cache": "direct", "workload.transfer_size": "64 KiB"}
     return point.model_copy(update={"scenario": point.scenario.with_values(values)})

@@ -1,5 +1,6 @@
-"""Tests that files of run folders are opened only if they are regular files: a pipe does not make a
-command wait for ever, and a link does not make it write to a file elsewhere."""
+"""Tests that files of run folders are opened only if they are regular files. With a pipe in place
+of a file, the command does not wait for ever. With a link in place of a file, the command writes to
+no other file."""
 
 from __future__ import annotations
 

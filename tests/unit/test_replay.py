@@ -147,8 +147,8 @@ def test_a_trace_becomes_a_stream_that_the_core_takes():
     assert _core.prepared_bytes(spec.text) == 8197
 
 
-# A folder with logs of Darshan's own tests. In the log SIMPLE, sixteen processes write one file
-# through MPI-IO.
+# A folder with the logs that Darshan's own tests read. In the log SIMPLE, sixteen processes write
+# one file through MPI-IO.
 LOGS = Path(find_spec("darshan").origin).parent  # type: ignore[union-attr,arg-type]
 SIMPLE = LOGS / "tests" / "input" / "sample-dxt-simple.darshan"
 
@@ -156,7 +156,7 @@ SIMPLE = LOGS / "tests" / "input" / "sample-dxt-simple.darshan"
 def test_a_darshan_log_is_read_by_darshans_package():
     found = call_stream.load(SIMPLE, "darshan", Recording(), 1)
     reported = [(one.operation, one.file, one.offset_bytes, one.size_bytes) for one in found.given]
-    # A call of MPI-IO with 4000 bytes and the POSIX call that it makes are counted as one.
+    # A call of MPI-IO makes one POSIX call. Both have 4000 bytes and are counted as one call.
     assert reported == [
         ("open", 0, 0, 0),
         ("pwrite", 0, 0, 40),
@@ -243,8 +243,8 @@ def test_what_is_wrong_is_named(tmp_path, reported, message):
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
 def test_a_real_command_is_traced_and_done_again(tmp_path):
-    """The replay of a traced command writes all bytes that the command wrote, at the trace's speed
-    and at ten times this speed."""
+    """The replay of a traced command writes all bytes that the command wrote. It is run at the
+    trace's speed and at ten times this speed."""
     work, trace = tmp_path / "work", tmp_path / "trace"
     work.mkdir()
     script = (
@@ -324,8 +324,8 @@ def test_queued_block_requests_are_reads_and_writes_of_their_devices():
 def test_traces_of_several_processes_are_done_at_their_times(tmp_path, form):
     """Two clients replay the trace of several processes on real files at the trace's times.
 
-    No operation starts before its time. The replay runs at the requested multiple of the trace's
-    speed.
+    No operation starts before its scheduled time. At a speed of k, all scheduled times are divided
+    by k.
     """
     (tmp_path / "trace").write_text({"dxt": DXT, "blkparse": BLOCKS}[form])
     last_s = max(_replay(tmp_path / "trace", form, 0.0)[0].starts_s)
@@ -405,8 +405,8 @@ def test_a_recorded_load_is_done_again_at_its_own_times(tmp_path):
 
 
 def test_a_recorded_run_replays_as_itself(tmp_path):
-    """A run that is recorded on the command line, replayed, and recorded again has the same
-    operations."""
+    """A run is recorded on the command line, replayed, and recorded again. Both recordings have the
+    same operations."""
 
     def measured(text: str, name: str) -> list[tuple]:
         path, kept = tmp_path / f"{name}.toml", tmp_path / f"{name}.stream"

@@ -19,8 +19,8 @@ from dfslab.report.answers import replayed
 from dfslab.spec.input_error import InputError
 from support.command import dfslab
 
-# System calls of an application with files in /app/run. The application is started by an
-# interpreter, whose files are in directories of the system.
+# System calls of an application with files in /app/run. An interpreter starts the application, and
+# its own files are in system directories.
 STRACE = """\
 10 09:00:00.000000 execve("/usr/bin/app", ["app"], 0x7ffc /* 9 vars */) = 0 <0.000300>
 10 09:00:00.010000 openat(AT_FDCWD, "/usr/lib/libc.so.6", O_RDONLY|O_CLOEXEC) = 3 <0.000010>

@@ -1,5 +1,5 @@
-"""Tests that a run with `verify` "sample" stops if files have wrong content, and accepts workloads
-of every operation type on a file system that works."""
+"""Tests of runs with `verify = "sample"`. A run stops if files have wrong content. On a file system
+that works, runs of every operation type complete."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def test_content_that_is_right_passes(tmp_path, kinds):
 
 @pytest.mark.parametrize("kind", ["read", "pread"])
 def test_reads_of_zeros_stop_the_run(tmp_path, kind):
-    """A read of wrong content stops the run. All files are overwritten with zeros while the clients
-    read."""
+    """All files are overwritten with zeros while the clients read. The first read that checks its
+    content stops the run."""
 
     def progress(share, phase):
         if phase == "running":

@@ -17,9 +17,9 @@ from tests.support.command import dfslab
 
 
 def gate(ways: int) -> Net:
-    """Returns a net with one token. The token moves between two places until it leaves them by one
-    of `ways` transitions. Each of these leads to a place with a transition that puts the token back
-    into the same place."""
+    """Returns a net with one token, which first moves between two places. One of `ways` transitions
+    then moves the token to a last place. Each of these transitions has a separate last place, in
+    which another transition returns the token to the same place."""
     net = Net("gate")
     here, there = net.place("here", initial=[()]), net.place("there")
     net.transition("go", [Take(here)], [Put(there)])

@@ -11,8 +11,8 @@ from dfslab.testbeds.hosts.score import score
 
 
 class Here:
-    """A host that is this machine. If `says` is empty, commands are run. Otherwise no command is
-    run, and the output of each is `says`."""
+    """A host whose commands run on this machine. If `says` is not empty, no command is run, and
+    `says` is the output of every command."""
 
     name = "here"
 

@@ -1,5 +1,6 @@
-"""Tests of the search for the highest rate at which a server meets an objective. The search finds
-the right rate on a simulated M/D/1 server, where this rate is known, and on a real server."""
+"""Tests of the search for the highest rate at which a server meets an objective. On a simulated
+M/D/1 server, the search finds the known rate. On a real server, the result agrees with the recorded
+times."""
 
 from __future__ import annotations
 
@@ -61,8 +62,8 @@ def test_the_objective_breaks_where_queueing_theory_says():
     rates = [row.offered_per_s for row in document.curve]
     assert terminal.search_tables(document)[0].row_count == len(rates)
     assert rates == sorted(rates)
-    # A rate at which the server is saturated fails, even if the response times of its runs meet the
-    # objective.
+    # A rate that saturates the server fails, even if the response times of the runs at this rate
+    # meet the objective.
     assert all(rate.verdict == "fails" for rate in found.rates if rate.saturated)
 
 
@@ -73,8 +74,9 @@ class Watched:
 
     offered_per_s: float
     observed: RateRun
-    # Two mean response times in seconds: the one computed from the ends of the operations, and the
-    # one of an ideal server that takes SERVICE_S for each request and gets the same arrivals.
+    # Mean response times in seconds: the measured one, which is computed from the ends of the
+    # operations, and that of an ideal server, which takes SERVICE_S for each request and gets the
+    # same arrivals.
     response_s_mean: float
     ideal_s_mean: float
     behind_s: float
@@ -129,8 +131,8 @@ def watched(rate_per_s: float, number: int, count: int = 120) -> Watched:
 
 
 def test_a_real_server_is_found_to_do_what_it_did():
-    """The search on a real server gives the result that follows from the recorded times of each
-    operation: its scheduled start, its start and its end.
+    """The result of the search on a real server agrees with the recorded scheduled start, start and
+    end of each operation.
 
     The server takes at least 1 ms, and longer on a slow machine.
     """
@@ -172,12 +174,12 @@ def test_a_real_server_is_found_to_do_what_it_did():
 
 
 def test_a_random_schedule_is_judged_by_its_own_arrivals():
-    """A run with a random schedule is judged by the rate of its arrivals, not by the requested
-    rate.
+    """A run with a random schedule is judged by the actual rate of its arrivals, not by the
+    requested rate.
 
     With this seed, the arrivals are 8 % slower than the requested 60 per second. The server keeps
-    up, because it could serve a thousand per second. If the search attributed the low rate to the
-    server, it would find no rate.
+    up, because it could serve a thousand per second. A search that attributed the low rate to the
+    server would find no rate.
     """
     observed = lindley(60.0, LONG_SEED, 700)
     assert observed.rate_per_s < 0.95 * 60
@@ -186,8 +188,8 @@ def test_a_random_schedule_is_judged_by_its_own_arrivals():
     reported = Search(objective=f"response_s_mean <= {2e3 * SERVICE_S} ms", lowest="60 /s")
     found = search(reported, lambda rate, number: lindley(rate, LONG_SEED + number, 700))
     assert found.meets_per_s > 0.5 * TRUTH_PER_S
-    # A run counts as saturated if its last operation starts later than scheduled by more than the
-    # share BEHIND of the schedule's duration. At 1.12 times the capacity, this is the case.
+    # A run is saturated if its last operation starts too late: later than scheduled by more than
+    # BEHIND times the schedule's duration. A run at 1.12 times the capacity is saturated.
     assert not lindley(1.12 / SERVICE_S, 1).kept_up
 
 
@@ -225,8 +227,8 @@ def test_the_workload_runs_at_the_requested_rate(tmp_path):
 def test_what_cannot_be_searched_is_one_clear_line(tmp_path):
     with pytest.raises(InputError, match=r"run\.search\.lowest = '200 /s': must be at most high"):
         build(Search, {"lowest": "200 /s", "highest": "100 /s"})
-    # These workloads have a fixed number of operations, so a longer run would not have more of
-    # them, and a 99th percentile would be that of twenty operations.
+    # These workloads have a fixed number of operations, and a longer run does not execute more of
+    # them. Their 99th percentile would be computed from twenty operations only.
     for name in ("dfsperf_mixture", "mdtest_easy"):
         table = scenario().model_dump(mode="json")
         table |= {"sweep": [], "workload": {"name": name}, "judge": {}}

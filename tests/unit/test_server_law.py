@@ -1,6 +1,6 @@
-"""Tests of the fitted law of a metadata server: a formula for its response time as a function of
-the number of clients. The runs are synthetic. Their law, the server's shares of a processor, and
-the peaks of arrivals are known."""
+"""Tests of the law of a metadata server: a formula, fitted to results, for its response time as a
+function of the number of clients. The tests compute the results from a known law, with known shares
+of a processor and known peaks of arrivals."""
 
 from __future__ import annotations
 
@@ -117,9 +117,9 @@ def test_the_planted_law_shares_and_burst_are_found():
 
 
 def test_the_weights_allow_for_runs_that_differ():
-    """The same mean times at eight numbers of clients are fitted twice. If it is known that
-    repeated runs differ by 20 %, similar laws get similar weights. Without this knowledge, the law
-    from which the means were made gets almost all weight."""
+    """The same mean times at eight numbers of clients are fitted twice. If repeated runs are known
+    to differ by 20 %, similar laws get similar weights. Otherwise the law from which the means were
+    made gets almost all weight."""
     clients = np.array([1, 2, 4, 8, 16, 32, 64, 128])
     wobble = np.array([0.03, -0.02, 0.01, -0.03, 0.02, -0.01, 0.03, -0.02])
     means = (0.02 + 0.001 * clients) * (1 + wobble)
@@ -129,8 +129,8 @@ def test_the_weights_allow_for_runs_that_differ():
     assert 0.3 < noisy["linear"] < 0.8
     assert noisy["lock queue"] > 10 * exact["lock queue"]
     assert sum(noisy.values()) == pytest.approx(1)
-    # A spread between runs that is far smaller than the deviations of the means from the law does
-    # not change the weights.
+    # The spread between runs does not change the weights if it is far smaller than the deviations
+    # of the means from the law.
     same = {one.law: one.weight for one in laws.fit(clients, means, [1e-9] * 8, 24)}
     assert same == pytest.approx(exact, abs=1e-3)
 
@@ -176,8 +176,8 @@ def test_the_law_that_wins_by_weight_is_held_against_the_held_out_capacity():
     assert changed.capacity[0].median_abs_error == pytest.approx(0.5, abs=0.05)
     assert "does not predict q best" in changed.conclusion
     held_out = {fit.law: fit.held_out_q_error for fit in changed.curves[0].fits}
-    # The results with 16 and with 128 clients are held out. The error is 0 for 16 clients and 0.5
-    # for 128 clients, where the rate is twice the predicted one, so the mean error is 0.25.
+    # The results with 16 and with 128 clients are held out. The error is 0 for 16 clients. The rate
+    # at 128 clients is twice the predicted rate, so its error is 0.5 and the mean error is 0.25.
     assert held_out["x ln x"] == pytest.approx(0.25, abs=0.05)
 
 
@@ -199,8 +199,8 @@ def test_opens_of_files_with_a_block_are_metadata_operations():
 
 
 def opened(one):
-    """Returns a copy of the result `one` of stats, changed to a result of opens of small files with
-    the same times."""
+    """Returns a copy of `one`, a result of stats, as a result of opens of small files with the same
+    times."""
     workload = {"name": "metadata", "operation": "open", "file_size": "1 KiB"}
     requested = one.point.scenario.workload
     chosen = WorkloadChoice(**workload, clients=requested.clients, operations_per_client=OPERATIONS)

@@ -1,5 +1,5 @@
-"""Tests of a host's share of a processor. While daemons start, the share does not limit them;
-afterwards it does."""
+"""Tests of the limit of a host's processor time. The limit is applied only after the daemons have
+started."""
 
 from __future__ import annotations
 

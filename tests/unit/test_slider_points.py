@@ -19,8 +19,8 @@ from support import synthetic
 
 
 def predictions(name: str) -> FinishedRun:
-    """Returns a run of a ready scenario that has no results except predictions of the queueing
-    model."""
+    """Returns a run of a scenario that comes with dfslab. Its only results are predictions of the
+    queueing model."""
     scenario = read(ready.files()[name])
     model = sequence.make("sequence")
     return FinishedRun(scenario, [model.run(point) for point in checked(scenario)[0]])

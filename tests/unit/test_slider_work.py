@@ -20,8 +20,8 @@ CLIENTS = "workload.clients"
 @pytest.fixture
 def model_runs(monkeypatch) -> Counter[str]:
     """Provides the number of calls of the queueing model's functions `predict` and `predict_many`,
-    by the function's name. Calls within such a call, for example for each phase of a workload, are
-    not counted."""
+    by the function's name. Nested calls, such as the calls for each phase of a workload, are not
+    counted."""
     found: Counter[str] = Counter()
     depth = 0
     for name in ("predict", "predict_many"):

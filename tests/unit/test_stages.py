@@ -124,8 +124,8 @@ def test_a_run_says_its_seconds_by_stage(tmp_path):
 
 
 def test_a_run_is_complete_when_it_is_written(tmp_path, monkeypatch):
-    """The summary and the findings in a run's folder have all that the returned run has, also the
-    note on a table that could not be written."""
+    """The summary and the findings in a run's folder contain all that the returned run contains,
+    including the note on a table that could not be written."""
 
     def unavailable(*_):
         raise ModuleNotFoundError("No module named 'pyarrow'", name="pyarrow")

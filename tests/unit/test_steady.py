@@ -1,5 +1,5 @@
-"""Tests of simulations that end when the rate of a workload is steady. Some workloads have a known
-time; the net of PVFS is compared with simulations of whole files."""
+"""Tests of simulations that end when the rate of a workload is steady. The results are compared
+with known times of simple workloads, and with simulations of whole files by the net of PVFS."""
 
 from __future__ import annotations
 
@@ -72,9 +72,9 @@ def test_a_workload_without_parts_and_an_unreachable_precision_need_the_whole():
 @pytest.mark.parametrize("operation", ["read", "write"])
 @pytest.mark.parametrize(("clients", "block"), [(1, 256 * KIB), (4, MIB), (8, 16 * MIB)])
 def test_rates_of_pvfs_are_those_of_whole_files(operation, clients, block):
-    """The time that follows from simulated parts of the files agrees, within the requested
-    precision, with the time of a simulation of the whole files. Each client has a file of 256 MiB.
-    The memory is only 512 MiB, so that the limits of the page cache take effect with several
+    """The time that is derived from simulated parts of the files agrees with the time of a
+    simulation of the whole files, within the requested precision. Each client has a file of 256
+    MiB. The memory is only 512 MiB, so that the page cache is too small for the files of several
     clients."""
     hardware = PaperHardware(memory_bytes=512 * MIB)
     setup = Setup(

@@ -1,5 +1,5 @@
-"""Tests of paths of steps: a "/" within the name of a step or of a node group does not separate two
-names."""
+"""Tests of paths of steps. A "/" may be part of the name of a step or of a node group. It then
+separates no two names."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_the_self_time_of_a_step_leaves_out_its_inner_calls_only():
 
 
 def test_an_expectation_compares_steps_of_one_outer_step(monkeypatch):
-    """Only steps of the same outer step are compared with each other. Both compared steps are
+    """An expectation compares only steps of the same outer step. Here both compared steps are
     outermost ones, although the name of one contains "/"."""
     point = points()[0]
     times_s = {StepPath.of(JOURNAL): 0.9, StepPath.of("read"): 0.1, INNER: 0.01}

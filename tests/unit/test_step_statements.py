@@ -41,7 +41,7 @@ def hdfs(latencies=("50 us", "5 ms"), sizes=SIZES):
 
 
 def measured(point, steps, repetition=0):
-    """Returns a measured result that has only these step times in seconds."""
+    """Returns a measured result whose only figures are the step times `steps` in seconds."""
     return Result(
         method="measure",
         point_id=point.id,
@@ -61,8 +61,8 @@ def test_a_run_as_described_makes_every_expectation_true():
     points = hdfs().points()
     stated = step_statements.expectations(points)
     assert {one.kind for one in stated} == {"dominates", "size", "deployment"}
-    # A reason for the claim "shorter": the first operation of a client has to connect. If each
-    # client has more files, the first operation is a smaller share of the client's operations.
+    # An example of the claim "shorter": the first operation of a client has to connect. If each
+    # client has more files, this connection adds less to the mean time of the operations.
     assert {one.claim for one in stated} == {"longer", "flat", "shorter"}
     results = [measured(point, modelled(point), n) for point in points for n in range(3)]
     verdicts = step_statements.score(stated, results)
@@ -117,9 +117,9 @@ def test_what_was_not_measured_is_not_scored():
 def planted(scenario):
     """Returns the true step times in seconds that the tests give to a configuration.
 
-    The step "write" takes 2 ms plus 1.5 times the time that its bytes take on the network adapter,
-    and the step "close" takes 5 ms. The time that a step waits for the network, according to the
-    file system's description, is added to both.
+    The step "write" takes 2 ms + 1.5 b + w, and the step "close" takes 5 ms + w. b is the time of
+    the written bytes on the network adapter. w is the time that the step waits for the network
+    according to the file system's description.
     """
     size = step_terms.terms_of(scenario)[2]
     own = {"write": 0.002 + 1.5 * size, "close": 0.005}

@@ -128,7 +128,7 @@ def test_some_failures_are_borne_and_many_are_not(tmp_path):
     ] * 2
     assert points[0].id not in {result.point_id for result in spy.shown}
     assert points[0].id not in {row.point_id for row in compare(results).rows}
-    # A resumed sweep repeats the runs that failed, but not those that succeeded.
+    # A resumed sweep repeats the runs that failed, and not the runs that succeeded.
     again = Instrument()
     sweep(scenario, [again], store.open_run(scenario, tmp_path), SILENT)
     assert again.ran == [(points[0].id, 0), (points[0].id, 1)]
@@ -140,7 +140,7 @@ def test_some_failures_are_borne_and_many_are_not(tmp_path):
 
 
 class Choosy(Spy):
-    """A fake model that refuses to be fitted, because it has too few results."""
+    """A fake model that cannot be fitted, because it reports that there are too few results."""
 
     name = "choosy"
 
@@ -304,8 +304,8 @@ def test_kill_nine_costs_the_run_that_it_hits_and_no_other(tmp_path):
     assert set(table.fetchall()) == wanted
     ran = (tmp_path / "ran").read_text().splitlines()
     assert {tuple(line.split()) for line in ran} == {(point, str(k)) for point, k in wanted}
-    # A result whose whole record was written before the kill is not measured again. Each kill at
-    # another moment costs one more measurement.
+    # A result whose whole record was written before the kill is not measured again. After a kill at
+    # one of the other two moments, one measurement is repeated.
     again = sum(MOMENTS[turn % len(MOMENTS)] != "stored" for turn in range(KILLS))
     assert len(ran) == len(wanted) + again
 

@@ -85,7 +85,7 @@ def test_spans_of_recorded_traces_are_those_of_a_naive_reader(path):
     for span in expected:
         row, wanted = ids.index((span.trace_id, span.span_id)), asdict(span)
         if (span.trace_id, span.parent_id) not in known:
-            wanted["parent_id"] = None  # the reader turns a span without its parent into a root
+            wanted["parent_id"] = None  # a span whose parent is missing is read as a root
         assert {name: column[row] for name, column in found.items()} == wanted, row
 
 

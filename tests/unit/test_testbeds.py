@@ -27,8 +27,8 @@ pytestmark = pytest.mark.usefixtures("no_testbed_left")
 
 def in_other_process(tmp_path: Path, action: str) -> subprocess.Popen:
     """Starts a process that starts a testbed and prints the testbed's id. If `action` is "outlive",
-    the testbed may outlive the process. If it is "wait", the process waits for a minute before it
-    ends. With any other text, the process ends at once."""
+    the process ends and leaves the testbed up. If it is "wait", the process waits for a minute
+    before it ends. With any other text, the process ends at once."""
     source = f"""
 import os, signal, sys, time
 sys.path.insert(0, {str(Path(__file__).parents[1])!r})
@@ -124,9 +124,9 @@ def test_a_killed_owner_leaves_a_stale_testbed_that_is_cleaned(tmp_path):
 
 
 def test_a_process_that_only_its_log_file_identifies_is_ended():
-    """A process of a testbed whose environment is not visible yet is ended, because it writes to a
-    log file of the testbed. The environment of a process is not visible while the process begins to
-    execute its program. A process that only reads the log file is not ended."""
+    """While a process begins to execute its program, its environment is not visible. A testbed's
+    process in this state is recognised by the testbed's log file, to which it writes, and is ended.
+    A process that only reads the log file is not ended."""
     testbed = Testbed.up({})
     quiet = {name: value for name, value in os.environ.items() if name != MARK}
     sleep = [sys.executable, "-c", "import time; time.sleep(600)"]
@@ -230,8 +230,8 @@ def test_a_strange_folder_among_the_testbeds_is_left_alone():
 
 @pytest.fixture
 def few_ports(monkeypatch):
-    """Restricts the search for free ports to three ports, in this order, at an address that no
-    other process has."""
+    """Restricts the search for free ports to three given ports, which are tried in ascending order.
+    No other process has the address."""
     numbers = [PORT, PORT + 1, PORT + 2]
     monkeypatch.setattr(ports, "_window", lambda: numbers)
     return numbers
@@ -287,15 +287,16 @@ def test_healing_is_awaited_by_the_clock_that_is_given(monkeypatch):
 
 @pytest.fixture(params=STOPPING)
 def stopping(request):
-    """A signal that raises KeyboardInterrupt, as it does in a command of dfslab."""
+    """Sets a signal to raise KeyboardInterrupt, as in a command of dfslab. Yields the signal's
+    number."""
     before = signal.signal(request.param, signal.default_int_handler)
     yield request.param
     signal.signal(request.param, before)
 
 
 def test_an_interruption_waits_for_the_take_down(monkeypatch, stopping):
-    """Two signals that arrive while `down` removes the testbed take effect only after everything is
-    removed: `down` then raises KeyboardInterrupt."""
+    """Two signals arrive while `down` removes the testbed. They take effect only after everything
+    is removed: `down` then raises KeyboardInterrupt."""
     testbed = Testbed.up({})
     dismantle = registry.dismantle
 

@@ -1,5 +1,5 @@
-"""Tests of the panels in which the page plots rates: configurations that differ in more than the
-horizontal axis have separate panels."""
+"""Tests of the panels in which the page plots rates. Configurations that differ not only in the
+value on the horizontal axis have separate panels."""
 
 from __future__ import annotations
 

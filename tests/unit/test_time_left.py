@@ -80,7 +80,7 @@ def test_the_first_report_of_a_sweep_has_the_expected_time(tmp_path: Path, job_s
     sweep(planted, [Instrument(clock)], opened, report, job_s=job_s, clock=clock)
     jobs = 2 * len(planted.points())
     assert reported[0] == (() if job_s is None else (5.0 * jobs,))
-    # The second report already uses the duration of the first measurement, 2 s.
+    # The second report uses the measured duration of the first measurement, 2 s.
     assert reported[1] == (2.0 * (jobs - 1),)
 
 

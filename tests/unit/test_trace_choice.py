@@ -1,5 +1,5 @@
 """Tests of the options by which a user selects calls, names and the format when reading a trace.
-What is left out because of these options is reported."""
+The report counts what the options exclude."""
 
 from __future__ import annotations
 

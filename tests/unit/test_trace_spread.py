@@ -1,5 +1,5 @@
-"""Tests that the workers of a Dask cluster read a trace with the same result, byte for byte, as a
-single reader, in any order of the files."""
+"""Tests that the workers of a Dask cluster read a trace with the same result as a single reader,
+byte for byte. The order of the files does not change the result."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_the_bytes_are_those_of_a_serial_merge(scheduler, files):
 
 
 def test_files_that_share_traces_are_read_together(scheduler, files, tmp_path):
-    # The same call tree is in both files, under the same trace id.
+    # Both files contain the same call tree under the same trace id.
     halves = [tmp_path / "left.json", tmp_path / "right.json"]
     ids = {"traceId": "1" * 32, "startTimeUnixNano": "5"}
     for half, own in zip(

@@ -157,7 +157,7 @@ def test_it_goes_on_until_the_receiver_has_ended(tmp_path, capsys):
 
 
 def test_in_a_terminal_it_draws_until_it_is_interrupted(tmp_path):
-    """In a terminal of 80 columns, the live view is drawn until the interrupt that Ctrl-C sends."""
+    """In a terminal of 80 columns, the live view is drawn until Ctrl-C interrupts it."""
     written(tmp_path, int(time.time()), times=3)
     control, terminal = pty.openpty()
     words = [DFSLAB, "trace", "top", str(tmp_path), "--interval", "50 ms"]

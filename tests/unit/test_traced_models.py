@@ -37,8 +37,8 @@ DXT = """
 
 
 def hybrid(path: Path, clients: int = 2, count: int = 60, seed: int = 7) -> Path:
-    """Writes a trace file of the paper's hybrid workload (sequential reads, random reads and
-    writes) and returns its path."""
+    """Writes a trace file of the hybrid workload of Nguyen and Apon 2012 (sequential reads, random
+    reads and writes) and returns its path."""
     chance, rows = random.Random(seed), []
     for client in range(clients):
         reported: list[tuple[str, int, int]] = [("open", 0, 0)]
@@ -61,7 +61,7 @@ def hybrid(path: Path, clients: int = 2, count: int = 60, seed: int = 7) -> Path
 
 
 def scenario(trace: Path, methods=("petri",), system="local", nodes=None, **workload) -> Scenario:
-    """Returns a scenario that replays a trace on a file system. By default each role is on its own
+    """Returns a scenario that replays a trace on a file system. By default each role has a separate
     node."""
     roles = discover.file_system(system).roles
     nodes = nodes or [
@@ -188,8 +188,8 @@ def document_kinds(situation: Situation) -> list[str]:
 
 
 def test_jumps_cost_a_disk_more_than_runs(tmp_path):
-    """Random reads of many transfer units on GlusterFS take longer than sequential reads, because
-    each random read is a separate request."""
+    """Random reads of many transfer units on GlusterFS take longer than sequential reads. Each
+    random read is a separate request."""
     given = scenario(hybrid(tmp_path / "trace"), system="glusterfs", cache="cold")
     trace = Situation(given).trace
     assert trace is not None
@@ -221,8 +221,8 @@ def test_at_a_traces_times_nothing_begins_early(tmp_path):
     path.write_text(DXT)
     at_times = {"form": "dxt", "clients": 1, "rate_factor": 2.0}
     found = predicted(scenario(path, **at_times))
-    # The trace has five operations, two of which are opens. The last operation is scheduled at 0.45
-    # s, and the trace is replayed at twice its speed.
+    # The last operation of the trace is scheduled at 0.45 s. The trace is replayed at twice its
+    # speed, so the replay takes 0.225 s. Two of its five operations are opens.
     count = len(stream_spec(scenario(path, **at_times)).given)
     assert count / found.value("rate_per_s") == pytest.approx(0.225, rel=0.02)
     closed = predicted(scenario(path, form="dxt", clients=1))

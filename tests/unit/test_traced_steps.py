@@ -36,13 +36,13 @@ def test_each_step_is_reported_for_one_operation():
         step("write", 0.3),
     ]
     rows = {(row.step, str(row.traced or "")): row for row in compared(ROOTS, modelled, NAMED)}
-    # The call "create" occurs twice in the trace, at the client and as its handler at the server.
-    # It is counted once.
+    # The call "create" is counted once, although it occurs twice in the trace: at the client, and
+    # as its handler at the server.
     assert rows["create", "create"].count == 4
     assert rows["create", "create"].traced_s == pytest.approx(0.1)
     assert rows["create", "create"].error == pytest.approx(1.0)
-    # This row compares the sum of the times of two steps of the description with the sum of the
-    # times of both occurrences of a traced call.
+    # This row compares two sums: the times of two steps of the description, and the times of both
+    # occurrences of a traced call.
     both = rows["close/ask + close/wait", "finish/rpc_ask"]
     assert both.traced_s == pytest.approx(0.2)
     assert both.modelled_s == pytest.approx(0.16)

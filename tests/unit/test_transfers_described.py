@@ -50,5 +50,6 @@ def test_a_mount_that_was_measured_as_a_directory_is_refused_with_what_to_do(
     monkeypatch.setattr(measured_place, "existing", lambda place: mounted)
     with pytest.raises(InputError, match=f"it is on MooseFS: `dfslab init {tmp_path}`"):
         check_is_described(run)
-    # A scenario file is checked only if its path is the folder of a run, so no error is raised.
+    # Only a run folder is checked. For the path of a scenario file, nothing is checked, so there is
+    # no error.
     check_is_described(run / "scenario.toml")

@@ -98,7 +98,7 @@ class Planted:
 
     @contextmanager
     def opening(self, notify):
-        """Opens the measuring function for a `with` block. `is_open` counts the open blocks."""
+        """Counts in `is_open` the `with` blocks that use the measuring function at the moment."""
         self.is_open += 1
         try:
             yield self
@@ -303,8 +303,9 @@ def test_an_altered_prediction_is_found_and_a_torn_line_is_skipped(source, tmp_p
 
 
 def test_a_prediction_of_a_version_that_had_fewer_fields_is_read(source, tmp_path):
-    """A record has a digest of all fields that it had when it was written. A record of an earlier
-    version, which lacks fields of today, therefore agrees with its digest and can be read."""
+    """A record stores a digest of all fields that it had when it was written. A record of an
+    earlier version lacks newer fields. The digest does not cover these fields, so the record is
+    accepted."""
     verified(source, Planted(links), tmp_path, 1)
     path = tmp_path / "records.jsonl"
     first, *rest = path.read_text().splitlines()
@@ -320,8 +321,8 @@ def test_a_prediction_of_a_version_that_had_fewer_fields_is_read(source, tmp_pat
 @pytest.mark.parametrize("torn", [b'{"event":"pre', b'{"text":"\xe2\x80', b'{"gain":{"gain":1.0}'])
 def test_a_torn_line_is_skipped_wherever_it_is_cut(source, tmp_path, torn):
     """A crash may cut the last line of the records at any byte: between two fields, within a
-    character, or after a nested object. The cut line is skipped, at the end of the file and before
-    a later record, which begins on a new line."""
+    character, or after a nested object. The cut line is skipped, both at the end of the file and if
+    a later record follows on a new line."""
     verified(source, Planted(links), tmp_path, 1)
     path = tmp_path / "records.jsonl"
     whole = path.read_bytes()
@@ -357,7 +358,7 @@ def test_wrong_options_are_one_line(source, words, named):
 
 @pytest.fixture
 def mine(tmp_path):
-    """Provides the file of a scenario in a directory of the user, and the directory."""
+    """Provides (scenario file, directory of the user that the scenario measures)."""
     place = tmp_path / "place"
     place.mkdir()
     (tmp_path / "mine.toml").write_text(f"""

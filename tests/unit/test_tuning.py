@@ -1,6 +1,6 @@
 """Tests of the search for the best settings in few runs. The runs are replaced by a function whose
-true rates are planted. The search finds the best setting, never keeps a worse one than the start,
-and keeps its limits of runs and time."""
+true rates are planted. The search finds the best setting, never ends with a worse setting than the
+start, and stays within its limits of runs and time."""
 
 from __future__ import annotations
 
@@ -62,8 +62,9 @@ def quiet(*_):
 
 
 def effects(seed, sd=0.3):
-    """Returns a planted law. The logarithm of the gain of each value of a setting is random with
-    standard deviation `sd`, and the logarithms of several settings add up."""
+    """Returns a planted law, in which each value of a setting has a gain. The logarithm of the gain
+    is random with standard deviation `sd`. The logarithms of the gains of several settings add
+    up."""
 
     def law(scenario):
         own = {**scenario.file_system.parameters, "size": scenario.workload.parameters}
@@ -173,9 +174,9 @@ def test_the_best_setting_of_the_grid_is_reached_in_three_runs(plan):
 
 
 def test_a_wrong_description_is_corrected_by_measurements(plan):
-    """A setting is measured to halve the rate, contrary to its prediction. Then no combination with
-    this setting has a higher predicted gain than before, and the search chooses another combination
-    next."""
+    """A measurement shows that a setting halves the rate, contrary to its prediction. Then no
+    combination with this setting has a higher predicted gain than before, and the search chooses
+    another combination next."""
     planned = plan(runs=4)
     known = predicted_law(planned)
     first, _ = tuned(plan(runs=1), Planted(law_of(known)))
@@ -195,8 +196,9 @@ def test_a_wrong_description_is_corrected_by_measurements(plan):
 
 
 def test_no_planted_truth_ends_worse_than_the_start(plan):
-    """For 25 random planted laws and noise of 5 %, the true rate of the kept settings is at least
-    97 % of the rate of the start settings. For at least six of the laws it is more than 5 % higher.
+    """For each of 25 random planted laws with noise of 5 %, the kept settings have at least 97 % of
+    the true rate of the start settings. For at least six laws, their rate is more than 5 % higher
+    than that of the start settings.
     """
     planned = plan()
     gains = []
@@ -303,7 +305,7 @@ def test_more_copies_need_permission_and_are_no_risk(source):
 
 @pytest.mark.parametrize("is_recognised_by", ["key", "stored_copies"])
 def test_copies_are_guarded_without_a_declared_purpose(source, monkeypatch, is_recognised_by):
-    """A file system of another author may declare no purpose for its parameter of copies. The
+    """A file system of another author may declare no purpose for its number of copies. This
     parameter is still treated as one that protects data, because of its key or of `stored_copies`.
     """
     system = discover.file_system("glusterfs")

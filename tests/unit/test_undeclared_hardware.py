@@ -34,8 +34,7 @@ name = "sequential_write"
 [run]
 methods = ["sequence"]
 """
-# The declared values equal the assumed defaults. They must not be listed as undeclared: only the
-# declaration counts, not the value.
+# The declared values equal the assumed defaults. They must still count as declared.
 ALL = 'cores = 2\nfrequency = "2.5 GHz"\nmemory = "8 GiB"'
 
 

@@ -108,8 +108,8 @@ def test_control_c_leaves_nothing(tmp_path):
 def test_a_client_answers_after_an_interrupt_before_or_after_a_command(tmp_path, monkeypatch, sent):
     """After Ctrl-C a client process still answers later commands.
 
-    If Ctrl-C came before a command was sent, no answer to this command is expected. If it came
-    afterwards, the answer is skipped.
+    If Ctrl-C came before a command was sent, no answer to this command is expected. If Ctrl-C came
+    after the command was sent, the answer is skipped.
     """
     client, left = Observer(HERE), str(tmp_path / "left")
     try:
@@ -128,7 +128,7 @@ def test_a_client_answers_after_an_interrupt_before_or_after_a_command(tmp_path,
 
 def _interrupt(called, sent, *reported):
     if not sent:
-        # The interrupt comes when the command already has its number but is not yet written.
+        # The interrupt comes after the command has got its number, but before it is written.
         called.__self__.turn += 1
     raise KeyboardInterrupt
 

@@ -68,9 +68,9 @@ def test_a_measurement_at_the_nodes_of_a_local_cluster(monkeypatch, tmp_path):
 
 
 def test_the_page_shows_speed_up():
-    """The page shows, for each number of clients, the speed-up divided by the number of clients, in
-    per cent. In the planted results, threads do not scale (100, 50 and 25 %), and processes scale
-    perfectly (100 %)."""
+    """For each number of clients, the page shows 100 % × speed-up / number of clients. In the
+    planted results, threads do not scale (100, 50 and 25 %), and processes scale perfectly (100
+    %)."""
     results = []
     for count in (1, 2, 4):
         threads = scenario(sizes=["4 KiB"], clients=(count,), hold_out=()).points()[0]

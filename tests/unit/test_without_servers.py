@@ -1,5 +1,5 @@
-"""Tests that advice and fitted functions for a local file system do not mention a network, because
-no operation uses one."""
+"""Tests that advice and fitted functions for a local file system mention no network, because its
+operations use none."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dfslab.studies.runs import store
 
 
 def actions_of(name: str) -> str:
-    """Returns the candidate actions of a ready scenario as one text."""
+    """Returns the candidate actions of a scenario that comes with dfslab, as one text."""
     found = candidates(read(ready.files()[name]).points()[0].scenario)
     assert found
     return "; ".join(one.text for one in found)

@@ -1,5 +1,5 @@
-"""Tests that the operation stream of every workload is, operation by operation, the one that its
-paper or tool defines."""
+"""Tests that the operation stream of every workload equals, operation by operation, the stream that
+its paper or tool defines."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ def test_simple_write_and_read_take_every_file_once():
     read = operations("dfsperf_simple_read", files_per_client=5, file_size="300 kB")
     assert [(one[0], one[1], one[2]) for one in read] == [("read", n, 300_000) for n in range(5)]
     drawn = operations("dfsperf_simple_read", files_per_client=400, read_mode="random")
-    # 400 draws with replacement leave out about 1/e of 400 files, which are 147 files with a
-    # standard deviation below 10. So 253 different files are drawn on average.
+    # 400 draws with replacement from 400 files leave out about 400 / e = 147 files, with a standard
+    # deviation below 10. So 253 different files are drawn on average.
     assert 200 < len({one[1] for one in drawn}) < 306
 
 
@@ -459,7 +459,7 @@ def test_it_runs_on_the_local_file_system_as_its_stream_says(name, tmp_path):
 def test_who_is_done_keeps_its_files_while_others_read_them(name, tmp_path):
     """A client that has finished does not remove its files while other clients read them.
 
-    The clients are in separate processes, which wait for each other only in the last phase of the
+    The clients are separate processes, which wait for each other only in the last phase of the
     stream.
     """
     spec = spec_of(name, **SMALL[name])

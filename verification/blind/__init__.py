@@ -1,2 +1,3 @@
-"""The blind campaign: configurations are drawn by a seed, their rates are predicted and frozen, and
-then measured on testbeds."""
+"""The blind campaign, in which predictions are made before measurements. Configurations are drawn
+at random from a seed, their predicted rates are stored and no longer changed, and then their rates
+are measured on testbeds."""

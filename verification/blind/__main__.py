@@ -1,5 +1,6 @@
-"""Runs `make blind`: freezes the predictions of a seed, measures its points, and prints the report.
-With `--again`, predicts spent seeds with the present models, which is no blind result.
+"""Runs `make blind`: stores the predictions for the points of a seed, measures these points, and
+prints the report. With `--again`, predicts the points of earlier campaigns with the present models,
+which is no blind result.
 
 The exit code is 0, whatever the errors are: `make verify` judges them.
 """
@@ -44,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _again(seeds: Sequence[int], folder: Path) -> int:
-    """Prints the report on spent seeds and returns the exit code."""
+    """Prints the report on the seeds of earlier campaigns and returns the exit code."""
     campaigns = [CampaignFiles(f"{PREFIX}{seed}", folder) for seed in seeds]
     try:
         for seed, files in zip(seeds, campaigns, strict=True):

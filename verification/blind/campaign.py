@@ -30,8 +30,8 @@ from verification.blind.priority import high_priority
 from verification.blind.record import About, CampaignFiles, MeasuredPoint, Provenance
 from verification.blind.space import LOCAL
 
-# Seconds that the start of a testbed (START_S) and the measurement of a point (POINT_S) usually
-# take at most. Each is begun only if this time remains.
+# The start of a testbed usually takes at most START_S seconds, and the measurement of a point at
+# most POINT_S seconds. A start or a measurement begins only if this time remains.
 START_S, POINT_S = 60.0, 15.0
 # Seconds after which the campaign releases the lock and takes it again, so that a program that
 # waits for the lock can run in between.
@@ -41,7 +41,7 @@ ROOT = Path(__file__).parents[2]
 
 @dataclass(frozen=True)
 class Deadline:
-    """The moment at which a campaign ends, on a monotonic clock."""
+    """The moment at which a campaign has to end, on a monotonic clock."""
 
     end_s: float
     clock: Clock
@@ -63,8 +63,9 @@ def freeze(
     campaign. If the campaign already has predictions, nothing is drawn, and the existing
     description is returned.
 
-    `known` is the profile of the machine, if it was measured before. If it is None, the machine is
-    measured while the file `lock` is locked."""
+    `known` is the profile of the machine from an earlier measurement. If it is None, the machine is
+    measured while the file `lock` is locked.
+    """
     if files.about.exists():
         return about_of(files)
     profile = known
@@ -97,8 +98,9 @@ def about_of(files: CampaignFiles) -> About:
 
 def measure(files: CampaignFiles, minutes: float, lock: Path | None, clock: Clock = REAL) -> int:
     """Measures the points that have no measurement yet, for at most `minutes`, and returns the
-    number of points whose measurement was attempted. `lock` is a file that is locked while a
-    testbed runs, if several programs share the machine; None for no lock."""
+    number of points whose measurement was attempted. The file `lock` is locked while a testbed
+    runs, so that programs that share the machine run in turn. If `lock` is None, nothing is
+    locked."""
     about = about_of(files)
     deadline = Deadline(clock.monotonic_s() + 60 * minutes, clock)
     known = {one.name for one in record.read(files.measured)}
@@ -208,8 +210,8 @@ def _line(one: FrozenPrediction, row: MeasuredPoint) -> str:
 
 @contextmanager
 def _locked(path: Path | None) -> Iterator[IO[str] | None]:
-    """Returns a context in which a file is locked. Its value is the open file; None if `path` is
-    None, and nothing is locked then."""
+    """Returns a context in which the file `path` is locked. The value of the context is the open
+    file. If `path` is None, nothing is locked, and the value is None."""
     if path is None:
         yield None
         return

@@ -28,8 +28,9 @@ MODEL = "sequence"
 # A testbed measures the rates of its links and disks. This is the largest accepted difference from
 # a declared rate, as a share of the declared rate.
 TOLERANCE = 0.15
-# TARGET_S: predicted seconds of a run. LONGEST_S: a point is left out if even the fewest operations
-# that a run needs are predicted to take more seconds. LIMIT_S: seconds after which a run is ended.
+# TARGET_S: wanted seconds of a run, by prediction. LONGEST_S: a point is left out if the smallest
+# number of operations of a run is predicted to take more seconds. LIMIT_S: seconds after which a
+# run is ended.
 TARGET_S, LONGEST_S, LIMIT_S = 3.0, 10.0, 20.0
 # Limits of all files of a run: their bytes, the seconds in which the links and disks can write
 # these bytes, and the predicted seconds in which the files can be created.
@@ -55,9 +56,9 @@ class BlindPoint:
 
 
 def scenario_of(point: BlindPoint, machine: MachineProfile) -> Scenario:
-    """Returns the scenario of a point. It has the hardware of the point's testbed; what the testbed
-    does not limit, such as processors, is taken from the profile of the machine. Raises InputError
-    if the point is illegal."""
+    """Returns the scenario of a point. It has the hardware of the point's testbed. Hardware that
+    the testbed does not limit, such as processors, is taken from the profile of the machine. Raises
+    InputError if the point is illegal."""
     layout = LAYOUTS[point.system]
     scenario = _on_testbed(layout, point.hardware, machine) if layout.scenario else _local(machine)
     work = point.work
@@ -114,8 +115,8 @@ def _on_testbed(layout: Layout, hardware: Hardware, machine: MachineProfile) -> 
 
 
 def _dirty(key: str, memory_bytes: float, machine: MachineProfile) -> Mapping[str, LevelValue]:
-    """Returns the thresholds of dirty pages of a group of hosts, as shares of the memory of the
-    group (`memory_bytes`). In bytes, they are the machine's thresholds, because the kernel counts
+    """Returns the dirty-page thresholds of a group of hosts, as shares of the group's memory
+    (`memory_bytes`). In bytes, the thresholds equal those of the machine, because the kernel counts
     the dirty pages of all hosts of the machine together."""
     own = machine.node
     shares = {"dirty_background": own.dirty_background, "dirty_limit": own.dirty_limit}
@@ -139,7 +140,7 @@ def _local(machine: MachineProfile) -> Scenario:
 
 
 def hardware_refusal(point: BlindPoint, machine: MachineProfile) -> str:
-    """Returns the reason why a testbed cannot emulate the hardware of a point; "" if it can."""
+    """Returns the reason why a testbed cannot emulate the hardware of a point, or "" if it can."""
     hardware = point.hardware
     if not LAYOUTS[point.system].scenario:
         return ""
@@ -155,8 +156,8 @@ def hardware_refusal(point: BlindPoint, machine: MachineProfile) -> str:
 
 
 def sized(point: BlindPoint, machine: MachineProfile) -> tuple[BlindPoint, str]:
-    """Returns (point with a number of operations that is predicted to take TARGET_S, reason why the
-    point is left out). The reason is "" if the point can be measured."""
+    """Returns (point with its number of operations, reason why the point is left out). The point's
+    run is predicted to take TARGET_S seconds. The reason is "" if the point can be measured."""
     try:
         scenario = scenario_of(point, machine).with_methods(["measure", MODEL])
         check(scenario)
@@ -178,8 +179,8 @@ def sized(point: BlindPoint, machine: MachineProfile) -> tuple[BlindPoint, str]:
 
 
 def _bypasses_caches(scenario: Scenario) -> bool:
-    """Returns whether clients can call the file system with direct I/O. Only clients of a mounted
-    file system can."""
+    """Returns whether clients can call the file system with direct I/O. This is possible only for
+    clients of a mounted file system."""
     system = discover.file_system(scenario.file_system.name)
     reached = Endpoint(uri="dfslab://host", directory="/", server="host", export="/")
     return isinstance(system.target(reached, parameters(scenario, system)), PosixTarget)

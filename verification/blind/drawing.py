@@ -9,8 +9,8 @@ from verification.blind.configuration import BlindPoint, hardware_refusal, sized
 from verification.blind.machine import MachineProfile
 from verification.blind.space import LAYOUTS, LOCAL, hardware, source, work
 
-# Number of testbeds of each file system. MOST_DRAWS is the number of draws after which the search
-# for a further testbed, or for a further point of a testbed, ends.
+# TESTBEDS is the number of testbeds of each file system. MOST_DRAWS is the number of draws after
+# which the search for one more testbed, or for one more point of a testbed, ends.
 TESTBEDS = 3
 MOST_DRAWS = 1000
 
@@ -26,10 +26,12 @@ class Drawn:
 
 def drawn(seed: int, points: int, machine: MachineProfile) -> Drawn:
     """Draws at least `points` points, the same number for each testbed. Every file system has
-    TESTBEDS testbeds. A directory of this machine counts as a file system, with TESTBEDS draws of
-    points instead of testbeds. Fewer points are drawn only if MOST_DRAWS is reached. The order
-    alternates between file systems, so that a campaign that ends early has points of all of
-    them."""
+    TESTBEDS testbeds. A directory of this machine counts as a file system, and each of its TESTBEDS
+    draws counts as a testbed. Fewer points are drawn only if MOST_DRAWS is reached.
+
+    The order alternates between file systems, so that a campaign that ends early has points of all
+    file systems.
+    """
     each = -(-points // (len(LAYOUTS) * TESTBEDS))
     found = Drawn()
     for number in range(1, TESTBEDS + 1):

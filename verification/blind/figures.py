@@ -22,7 +22,8 @@ WHOLE = 240
 # Names of two parts of a recording: the points during which the contention was at most
 # MOST_CONTENTION, and all other points.
 QUIET, CONTENDED = "quiet", "contended"
-# Number of values of the shape v / (u + v) of Amdahl's law that the baseline `serial` tries.
+# Amdahl's law is clients / rate = u + v clients. The baseline `serial` tries this number of values
+# of v / (u + v).
 SHAPES = 101
 
 
@@ -51,7 +52,8 @@ class Judged:
 
     @property
     def per_byte(self) -> float:
-        """The measured rate in bytes per second; in operations per second if no bytes move."""
+        """The measured rate in bytes per second, or in operations per second if the operation
+        transfers no data."""
         return self.rate_per_s * max(1, self.predicted.size_bytes)
 
 
@@ -75,8 +77,9 @@ def judged(files: CampaignFiles) -> list[Judged]:
 
 def figures(recording: str) -> list[Figure]:
     """Returns the figures of a campaign. Errors and coverage are computed for all points, for those
-    within the bound of contention, and for those beyond the bound. For all points, there are also
-    the coverage of each system and each regime, and the error relative to that of each baseline."""
+    within the bound of contention, and for those beyond the bound. Further figures of all points
+    are the coverage for each file system and each regime, and the ratio of the error to the error
+    of each baseline."""
     every = judged(CampaignFiles(recording))
     quiet = [one for one in every if not one.measured.is_contended]
     contended = [one for one in every if one.measured.is_contended]
@@ -92,7 +95,8 @@ def figures(recording: str) -> list[Figure]:
 
 
 def _parts(found: Sequence[Judged]) -> Iterator[tuple[str, list[Judged]]]:
-    """Yields each system and each regime with its points."""
+    """Yields (name, points) for each file system and for each regime. A regime is the kind of
+    resource that limits a point."""
     for group in (_system, _regime):
         for name in sorted(set(map(group, found))):
             yield name, [one for one in found if group(one) == name]
@@ -107,18 +111,18 @@ def _regime(one: Judged) -> str:
 
 
 def median_error(found: Sequence[Judged]) -> float | None:
-    """Returns the median of |error|; None without points."""
+    """Returns the median of |error|, or None if there are no points."""
     return median(abs(one.error) for one in found) if found else None
 
 
 def p90_error(found: Sequence[Judged]) -> float | None:
-    """Returns the 90 % quantile of |error|; None without points."""
+    """Returns the 90 % quantile of |error|, or None if there are no points."""
     return p90([abs(one.error) for one in found]) if found else None
 
 
 def coverage(found: Sequence[Judged]) -> float | None:
-    """Returns the share of points whose measured rate is inside the predicted interval; None
-    without points."""
+    """Returns the share of points whose measured rate is inside the predicted interval, or None if
+    there are no points."""
     return fmean(one.is_inside for one in found) if found else None
 
 
@@ -130,15 +134,16 @@ VALUES: dict[str, Callable[[Sequence[Judged]], float | None]] = {
 
 
 def roofline(one: Judged, others: Sequence[Judged]) -> float | None:
-    """Returns the rate that the busiest disk or link allows, frozen with the predictions; None if
-    no disk or link is used."""
+    """Returns the rate that the busiest disk or link allows, as frozen with the predictions.
+    Returns None if no disk or link is used."""
     return one.predicted.roofline_per_s
 
 
 def mean(one: Judged, others: Sequence[Judged]) -> float | None:
     """Returns the geometric mean of the measured rates in operations per second, over the points of
     `others` with the same operation on other testbeds. If the operation moves bytes, the mean is
-    that of bytes per second, divided by the size of the file. Returns None without such points."""
+    computed from bytes per second and then divided by the file size of `one`. Returns None if there
+    are no such points."""
     logs = [math.log(other.per_byte) for other in _alike(one, others)]
     return math.exp(fmean(logs)) / max(1, one.predicted.size_bytes) if logs else None
 
@@ -148,9 +153,9 @@ def serial(one: Judged, others: Sequence[Judged]) -> float | None:
     The law is fitted to the points of `others` with the same operation on other testbeds. If the
     operation moves bytes, the law is fitted to bytes per second. Returns None without such points.
 
-    The shape v / (u + v) is the one of a grid that minimises the squared errors of the logarithm of
-    the rate. The scale is the mean of these logarithmic errors. Logarithms are used because rates
-    span decades: squared errors of rates would count the fastest points only.
+    The value of v / (u + v) is chosen from a grid of SHAPES values, so that the squared errors of
+    ln(rate) are smallest. Then u + v follows from the mean of these errors. Logarithms are used
+    because rates span decades: squared errors of rates would count the fastest points only.
     """
     known = _alike(one, others)
     if not known:
@@ -167,8 +172,8 @@ def serial(one: Judged, others: Sequence[Judged]) -> float | None:
 
 
 def _alike(one: Judged, others: Sequence[Judged]) -> list[Judged]:
-    """Returns the points of other testbeds with the same operation. A baseline that uses the rates
-    of these points uses measurements of file systems, whereas the predictions use none."""
+    """Returns the points of other testbeds with the same operation. A baseline uses the measured
+    rates of these points, but the predictions use no measured rate."""
     return [
         other
         for other in others
@@ -187,7 +192,8 @@ BASELINES: dict[str, Callable[[Judged, Sequence[Judged]], float | None]] = {
 def baseline_errors(
     found: Sequence[Judged], predict: Callable[[Judged, Sequence[Judged]], float | None]
 ) -> list[tuple[Judged, float]]:
-    """Returns the points for which a baseline has a prediction, each with its |error|."""
+    """Returns (point, |error| of the baseline) for each point for which the baseline has a
+    prediction."""
     rates = [(one, predict(one, found)) for one in found]
     return [(one, abs(rate / one.rate_per_s - 1)) for one, rate in rates if rate is not None]
 
@@ -195,8 +201,8 @@ def baseline_errors(
 def _relative(
     found: Sequence[Judged], predict: Callable[[Judged, Sequence[Judged]], float | None]
 ) -> tuple[float | None, int]:
-    """Returns the median |error| of the predictions over that of a baseline on the same points, and
-    the number of these points."""
+    """Returns (a / b, n). a is the median |error| of the predictions, and b is the median |error|
+    of a baseline on the same n points."""
     errors = baseline_errors(found, predict)
     if not errors:
         return None, 0

@@ -1,4 +1,4 @@
-"""Predictions of drawn points, which are written to a file before anything is measured. The SHA-256
+"""Predictions of drawn points. They are written to a file before anything is measured. The SHA-256
 digest of the file shows that no prediction was altered afterwards."""
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from verification.blind.machine import MachineProfile
 from verification.blind.space import Hardware, Work
 
 RATE = "rate_per_s"
-# Pairs of a word and a regime. A limit whose name contains the word belongs to the regime. The
-# first matching pair decides.
+# Pairs (word, regime). The regime of a limit is that of the first pair whose word is contained in
+# the limit's name.
 REGIMES = (
     ("disk", "disk"),
     ("nic", "link"),
@@ -35,9 +35,9 @@ OTHER_REGIME = "waiting"
 @dataclass(frozen=True)
 class FrozenPrediction:
     """A point and its predicted rate in operations per second, with the limits of the 90 %
-    interval. `limit` is the factor with the largest share in the predicted time, and `regime` is
-    its kind. `roofline_per_s` is the rate that the busiest disk or link allows; None if no disk or
-    link is used."""
+    interval. `limit` names what takes the largest share of the predicted time, and `regime` is its
+    kind (disk, link, …). `roofline_per_s` is the rate that the busiest disk or link allows, or None
+    if no disk or link is used."""
 
     name: str
     system: str

@@ -1,5 +1,5 @@
-"""The profile of the machine on which a blind campaign runs, as dfslab measures it. The profile and
-the description of a file system are all that predictions know."""
+"""The profile of the machine on which a blind campaign runs, as dfslab measures it. Predictions use
+only this profile and the description of a file system."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class MachineProfile(BaseModel):
 
     @property
     def node(self) -> NodeGroup:
-        """The only node of the profile."""
+        """The node of the profile, which has only one."""
         return self.deployment.node[0]
 
 

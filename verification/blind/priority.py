@@ -1,4 +1,4 @@
-"""Gives the processes of a campaign a larger share of the processors than other programs."""
+"""Gives the processes of a campaign more processor time than other programs."""
 
 from __future__ import annotations
 

@@ -20,8 +20,8 @@ MOST_CONTENTION = 0.25
 
 @dataclass(frozen=True)
 class CampaignFiles:
-    """The three files of a campaign with the name `recording`: `frozen` has the predictions,
-    `measured` a row for each measurement, and `about` says how the campaign was made."""
+    """The three files of a campaign with the name `recording`. `frozen` has the predictions.
+    `measured` has a row for each measurement. `about` describes how the campaign was made."""
 
     recording: str
     folder: Path = DATA
@@ -103,7 +103,7 @@ def append(path: Path, row: MeasuredPoint) -> None:
 
 
 def read(path: Path) -> list[MeasuredPoint]:
-    """Returns every measurement of a file; an empty list if there is no file."""
+    """Returns every measurement in a file, or an empty list if the file does not exist."""
     if not path.exists():
         return []
     with path.open(encoding="utf-8", newline="") as file:

@@ -23,7 +23,8 @@ from verification.blind.record import MOST_CONTENTION, CampaignFiles, read
 from verification.blind.space import LOCAL, MIB
 
 WORST = 15
-# The columns by which points are grouped, with the function that returns the group of a point.
+# The columns by which points are grouped. The key is the name of a column, and the value is the
+# function that returns the group of a point.
 GROUPINGS: dict[str, Callable[[Judged], str]] = {
     "system": lambda one: one.predicted.system,
     "regime": lambda one: one.predicted.regime,

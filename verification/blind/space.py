@@ -36,9 +36,9 @@ LOCAL = "local"
 
 @dataclass(frozen=True)
 class Layout:
-    """A file system with a layout of its data. `scenario` is the ready scenario whose deployment is
-    changed; "" for a directory of this machine. `servers` is the number of hosts that store data,
-    and `values` has the keys of the scenario that define the layout."""
+    """A file system with a layout of its data. `scenario` is the name of the scenario whose
+    deployment is changed, or "" for a directory of this machine. `servers` is the number of hosts
+    that store data, and `values` has the keys of the scenario that define the layout."""
 
     scenario: str
     servers: int
@@ -76,8 +76,8 @@ class Hardware:
 @dataclass(frozen=True)
 class Work:
     """The workload of a point. `kind` is one of WORKLOADS and `operation` one of its members.
-    `size_bytes` and `transfer_bytes` are those of a file and of a call; metadata operations use
-    empty files. `fsync`: written files are forced to disk before they are closed."""
+    `size_bytes` is the size of a file (0 for metadata operations), and `transfer_bytes` that of a
+    call. If `fsync` is true, written files are forced to disk before they are closed."""
 
     kind: str
     operation: str
@@ -100,7 +100,7 @@ def hardware(chance: random.Random) -> Hardware:
 
 
 def work(chance: random.Random) -> Work:
-    """Draws a workload. Each kind of WORKLOADS is equally likely."""
+    """Draws a workload. Each kind in WORKLOADS has the same probability."""
     kind = chance.choice(list(WORKLOADS))
     operation = chance.choice(WORKLOADS[kind])
     size = 2 ** chance.randint(*SIZE_EXPONENTS)

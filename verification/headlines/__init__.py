@@ -1,2 +1,3 @@
-"""Headline figures of experiments that show how much depends on a varied constant. Each module
-computes the headline figures of one subject; table.py has the table of all experiments."""
+"""Headline figures: the few figures of each experiment that are computed again while a constant is
+varied, to show how much they depend on it. Each module computes the headline figures of one
+subject; table.py has the table of all experiments."""

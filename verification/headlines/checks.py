@@ -1,5 +1,5 @@
-"""Headline figures of the rules of `dfslab check`, which name faults, and of the limits that a
-simulated net names."""
+"""Headline figures of two kinds of answers: the faults that the rules of `dfslab check` name, and
+the bottlenecks that a simulated Petri net names."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from verification.reproductions import wu
 
 
 def museum_of_lies() -> Headlines:
-    """Returns four numbers: faulty results that the rule for their fault detects, findings of other
-    rules on faulty results, sets of honest runs with an alarm, and all alarms on honest runs."""
+    """Returns four headline figures of the museum of lies, a collection of faulty and honest
+    results. They are the faulty results that the rule for their fault detects, the findings of
+    other rules on faulty results, the sets of honest runs with an alarm, and all alarms on honest
+    runs."""
     named = other = 0
     for exhibit in museum.exhibits():
         rules = [one.rule for one in museum.findings(exhibit)]
@@ -28,14 +30,14 @@ def museum_of_lies() -> Headlines:
 
 
 def _honest() -> list[str]:
-    """Returns the sets of honest runs of the museum, and the first recordings of reads and of
-    writes of HDFS, which have repetitions."""
+    """Returns the sets of honest runs: those of the museum of lies, and the first recordings of
+    reads and of writes of HDFS, which have repetitions."""
     repeated = {one for name in wu.SCENARIOS for one in recordings.of_scenario(name)[:2]}
     own = set(museum.honest()) - recordings.every_file()
     return sorted(own | repeated)
 
 
 def bottleneck() -> Headlines:
-    """Returns the limits that the net of PVFS names for reads from memory and for writes to slow
-    disks, in words."""
+    """Returns the names of the bottlenecks that the net of PVFS finds for reads from memory and for
+    writes to slow disks."""
     return {"limits that the net names": nguyen_probes.bottleneck().text}

@@ -32,17 +32,18 @@ from verification.reproductions import wu
 from verification.trials import changes, interventions, tuning
 
 GOAL: Goal = "rate"
-# File systems of verification/trials/interventions.toml whose descriptions are advised on.
+# The file systems of verification/trials/interventions.toml for which advice is computed from a
+# description.
 DESCRIBED = ("nfs", "glusterfs", "hdfs")
-# The scenario whose recording, with a calibration, is advised on.
+# The scenario for whose recording advice is computed. The recording includes a calibration.
 MEASURED = "net-reality"
 # Largest number of settings that the search may choose, one after the other.
 CHOSEN = 8
 
 
 def recommended() -> Headlines:
-    """Returns the headline figures of the advice on three descriptions and on one recording, whose
-    measurements decide which gains are withheld."""
+    """Returns the headline figures of advice. Three pieces of advice are computed from
+    descriptions, and one from a recording, whose measurements decide which gains are withheld."""
     (subject, *_) = recordings.of_scenario(MEASURED)
     scenario = recordings.scenario(MEASURED)
     measured = evidence_in(
@@ -81,8 +82,9 @@ def _first(one: Recommended) -> str:
 
 
 def learnt_errors() -> Headlines:
-    """Returns the mean error of predicted changes for each basis of a prediction. The error is
-    learnt from pairs of configurations of one recording."""
+    """Returns the mean error of predicted changes for each basis of a prediction (such as a
+    calibrated or an uncalibrated model). The error is learnt from pairs of configurations of one
+    recording."""
     (subject, *_) = recordings.of_scenario(MEASURED)
     found = learnt(list(changes.pairs_of(MEASURED, subject)))
     by_basis: dict[str, list[float]] = {}
@@ -95,10 +97,10 @@ def learnt_errors() -> Headlines:
 
 
 def tuned_settings() -> Headlines:
-    """Returns the headline figures of the search for settings in the cases of
-    verification/trials/tuning.toml with the first workload. Each measured gain is assumed to be the
-    predicted one. The figures are the number of settings that are chosen, and the geometric mean
-    over the cases of the largest gain."""
+    """Returns two headline figures of the search for settings: the number of chosen settings, and
+    the geometric mean of the largest gain of each case. The cases are those of
+    verification/trials/tuning.toml with the first workload. Each measurement is assumed to confirm
+    the predicted gain."""
     chosen = 0
     gains = []
     for name in tuning.file_systems():
@@ -122,9 +124,10 @@ def tuned_settings() -> Headlines:
 
 
 def compared_recordings() -> Headlines:
-    """Returns the headline figures of the comparison of each recording of reads and writes with the
-    next one that follows the same plan: how many comparisons of metrics find a difference, and the
-    smallest change that would be found."""
+    """Returns three headline figures of comparisons: the share of compared metrics that differ, the
+    median smallest change that would be found, and the median half-width of the interval of a
+    change. Each recording of reads and writes is compared with the next recording of the same
+    plan."""
     found = [
         compare_runs(recordings.runs(name, before), recordings.runs(name, after), (before, after))
         for name in wu.SCENARIOS

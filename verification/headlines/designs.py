@@ -15,7 +15,8 @@ from verification import recordings
 from verification.headlines.headline import Headlines
 from verification.reproductions import kumar
 
-# The split that holds out the runs with many clients. Its model is fitted only once.
+# The name of the split that holds out the runs with many clients. Only one model is fitted for this
+# split.
 EXTRAPOLATED = "more clients"
 # Number of runs from which the importance of factors is computed. With more runs, the computation
 # takes more than a few seconds.
@@ -33,8 +34,9 @@ def _quiet(done: float, total: float, text: str, *remaining_s: float) -> None:
 
 
 def calibrated() -> Headlines:
-    """Returns the median error and the coverage of the grey-box model on runs with the larger half
-    of the numbers of clients. The model's description is calibrated on some of the other runs."""
+    """Returns the median error and the coverage of the grey-box model. The model is judged on runs
+    with many clients (the larger half of the numbers of clients). Its description is calibrated on
+    some of the other runs."""
     found = crossval.validate(
         _results(), ("greybox",), recordings.scenario(kumar.STUDY).run.seed, _quiet, (EXTRAPOLATED,)
     )
@@ -55,8 +57,9 @@ def _part(count: int) -> TrainingRows:
 
 
 def measured_importance() -> Headlines:
-    """Returns, for each measure of importance that uses the measured runs alone, the factor that is
-    ranked first, its index, and the mean width of the intervals of all indices."""
+    """Returns headline figures for each measure of importance that needs no model, only the
+    measured runs. They are the factor that is ranked first, its index, and the mean width of the
+    intervals of all indices."""
     scenario = recordings.scenario(kumar.STUDY)
     found = importance.of_data(_part(RANKED_RUNS), scenario.run.seed)
     headlines: Headlines = {}

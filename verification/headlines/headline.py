@@ -1,5 +1,5 @@
-"""The names and values of headline figures, and how they are computed from the figures of a
-recording."""
+"""The names and values of headline figures (the few figures that show how much an experiment
+depends on a constant), and their computation from the figures of a recording."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from statistics import median
 
 from verification.figures import Bar, Figure, bars, shown
 
-# A number, a name such as that of a law, or None if the figure has no value.
+# A headline figure is a number, a name (such as the name of a law), or None if it has no value.
 Headline = float | str | None
 Headlines = dict[str, Headline]
-# Separates the id of a bar from the part of a recording in the name of a headline figure.
+# Separator in the name of a headline figure, between the id of its bar and the part of the
+# recording.
 PART = ": "
 # Bars that have a single headline figure, the median over all parts of a recording. Their parts can
 # be combined for one of three reasons: they are the same quantity for several steps or workloads;
@@ -31,8 +32,8 @@ COMBINED = {
 
 def of_figures(figures: Sequence[Figure]) -> Headlines:
     """Returns a dictionary from the name of each headline figure to its value. A headline figure is
-    the median, over all recordings, of the figures of one bar and one part. If COMBINED has the
-    bar, it is the median over all parts too. Figures without a value are left out."""
+    the median, over all recordings, of the figures of one bar and one part. For a bar in COMBINED,
+    the median is over all parts, too. Figures without a value are left out."""
     found: dict[str, list[float]] = {}
     for one in figures:
         if one.value is not None:
@@ -42,7 +43,7 @@ def of_figures(figures: Sequence[Figure]) -> Headlines:
 
 
 def bar_of(headline: str) -> Bar | None:
-    """Returns the bar that judges the figures of a headline figure; None if no bar does."""
+    """Returns the bar that judges the figures of a headline figure, or None if no bar does."""
     return bars().get(headline.partition(PART)[0])
 
 

@@ -1,6 +1,6 @@
-"""Headline figures of `dfslab expect` on computed rates: the rates that the deployments of
-verification/trials/planted_testbeds.py would have with slow hardware, and the expected rates of a
-mount of whose hardware little is known."""
+"""Headline figures of `dfslab expect` on computed instead of measured rates. Some rates are those
+of the deployments of verification/trials/planted_testbeds.py with slow hardware. Others are the
+expected rates of a mount of whose hardware little is known."""
 
 from __future__ import annotations
 
@@ -35,24 +35,23 @@ from verification.trials.planted_testbeds import LATE_S, NAMED_BY, TIME_S, decla
 
 FILE_SYSTEMS = ("cephfs", "moosefs")
 PROBED = Probed(copy_bytes_per_s=2e9, call_s=1e-6)
-# Standard deviation of the natural logarithm of a computed rate, which stands for the noise of a
-# measurement. Number of series of rates, with different noise, for each fault.
+# NOISE_SD is the standard deviation of ln(computed rate), which stands for the noise of a
+# measurement. SERIES is the number of series of rates, with different noise, for each fault.
 NOISE_SD, SERIES = 0.05, 10
-# Pieces of hardware, each with the factor by which it is slower than its declaration. NO_FAULT
-# stands for hardware as declared.
+# Pieces of hardware, each with the factor by which it is slower than declared. NO_FAULT stands for
+# hardware as declared.
 SLOWER = {"client link": 2.0, "server disk": 3.0}
 NO_FAULT = "none"
 # Round trips to a metadata server, as multiples of the expected round trip.
 TRIPS = (1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0)
-# Probed values of a busy machine on which a thread gets this share of a processor. Nothing is known
-# of the hardware.
+# Probed values of a busy machine: a thread gets 80 % of a processor, and the hardware is unknown.
 BUSY = Probed(processor_share=0.8)
 
 
 @dataclass(frozen=True)
 class ExpectedPlace:
-    """A file system whose rates are expected (a place): the operations that are compared, the facts
-    about its hardware, and the expected rates."""
+    """A file system whose rates are expected (a place). It has the operations that are compared,
+    the facts about the hardware, and the expected rates."""
 
     operations: Sequence[GridOperation]
     facts: Sequence[HardwareFact]
@@ -136,8 +135,10 @@ def _named(place: ExpectedPlace, fault: str, factor: float) -> tuple[int, int]:
     """Computes SERIES series of rates, each with different noise, on hardware that is `factor`
     times as slow as declared in the fact `fault`. Returns (number of series in which the fault is
     found, number of operations whose gap the fault named first explains, summed over these series).
+
     The fault is found in a series if it is named first. If `fault` is NO_FAULT, the hardware is as
-    declared, and a series counts if any fault is named."""
+    declared, and a series counts if any fault is named.
+    """
     suspected = suspects(place.operations, place.facts)
     deployment = place.deployment
     for fact in place.facts:
@@ -161,8 +162,8 @@ def _rates_per_s(operations: Sequence[GridOperation], deployment: Deployment) ->
 
 
 def _late(place: ExpectedPlace, factor: float) -> SuspectedFault | None:
-    """Returns the fault that is named when the round trip to the metadata server takes `factor`
-    times as long as expected; None if no fault is named."""
+    """Returns the fault that is named if the round trip to the metadata server takes `factor` times
+    as long as expected, or None if no fault is named."""
     return _by_round_trip(place, factor * place.round_trip_s)
 
 
@@ -198,8 +199,8 @@ def _without_delay() -> ExpectedPlace:
 
 
 def _little_known() -> Headlines:
-    """Returns the headline figures of two mounts of NFS: one of whose hardware nothing is known,
-    and one whose disk is declared by its kind alone."""
+    """Returns the headline figures of two NFS mounts. For one, no hardware is known. For the other,
+    only the kind of the disk is declared."""
     mount = DiscoveredPlace(text="nfs", system="nfs", directory="/mnt/x")
     unknown, kind = (
         _expected(mount, probed, DeclaredHardware(server_disk=disk))

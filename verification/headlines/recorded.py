@@ -1,4 +1,4 @@
-"""Headline figures of recordings: the figures that bars judge, and what else a recording shows."""
+"""Headline figures of recordings: some are judged by bars (pass criteria), and others are not."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from verification.sampling import sampled
 from verification.trials import interventions
 from verification.truth import aiio, pagecache
 
-# The seed that selects one recording of each experiment that has many.
+# The seed by which one recording of an experiment with many recordings is selected. The same seed
+# always selects the same recording.
 SEED = "constants"
 
 
@@ -47,8 +48,8 @@ def expected() -> Headlines:
 
 
 def metadata_server() -> Headlines:
-    """Returns the headline figures of all recordings of the metadata server, and the name of the
-    law that is selected for each curve of response times."""
+    """Returns the headline figures of all recordings of the metadata server. For each curve of
+    response times, they include the name of the selected law."""
     subjects = wu_namenode.subjects()
     laws: Headlines = {}
     for subject in subjects:
@@ -62,14 +63,15 @@ def metadata_server() -> Headlines:
 
 
 def program() -> Headlines:
-    """Returns the headline figures of the recordings of a program to which no model was fitted."""
+    """Returns the headline figures of recordings of a program. No model was fitted to this
+    program."""
     return of_figures(
         [one for each in recordings.of_scenario(kumar.PROGRAM) for one in kumar.figures(each)]
     )
 
 
 def slowed_parts() -> Headlines:
-    """Returns the headline figures of all rounds in which a part of HDFS was slowed down."""
+    """Returns the headline figures of all experiments in which a part of HDFS was slowed down."""
     return of_figures([one for each in liu.subjects() for one in liu.figures(each)])
 
 
@@ -79,10 +81,10 @@ def simulated() -> Headlines:
 
 
 def application_logs() -> Headlines:
-    """Returns the headline figures of advice from Darshan logs. They are the figures of the pairs
-    of logs, the changes that are recommended for all logs, and the largest error of a predicted
-    saving: the largest predicted / measured or measured / predicted saving among the pairs whose
-    change was named."""
+    """Returns the headline figures of advice from Darshan logs. They are the figures of pairs of
+    logs (before and after a change), the changes that are recommended for all logs, and the largest
+    error of a predicted saving. The error is the ratio, at least 1, of the predicted to the
+    measured saving. It is computed for the pairs whose change was named."""
     ratios = [one.ratio for one in aiio.pairs() if one.is_named]
     every = [advise(one) for one in aiio.logs()]
     return of_figures(aiio.figures(aiio.SUBJECT)) | {
@@ -101,6 +103,6 @@ def carried_out() -> Headlines:
 
 
 def cached_programs() -> Headlines:
-    """Returns the headline figures of the published programs of tasks, whose files are in page
-    caches."""
+    """Returns the headline figures of published programs, which consist of tasks and whose files
+    are in page caches."""
     return of_figures([one for each in pagecache.subjects() for one in pagecache.figures(each)])

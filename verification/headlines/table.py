@@ -1,7 +1,7 @@
 """The table of experiments whose headline figures show how much depends on a varied constant.
 
-The module of an experiment is imported when its figures are computed, so that a process imports
-only what it needs, and only after a constant was varied.
+The module of an experiment is imported only when its figures are computed. So a constant can be
+varied before any module reads it, and a process imports only what it needs.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ def function_of(experiment: str) -> Callable[[], Headlines]:
 
 
 def headlines(experiment: str, is_varied: bool) -> Headlines:
-    """Returns the headline figures of an experiment with the constants of this process, rounded to
-    four digits. If `is_varied` is true, a constant was varied, and the dictionary is empty if the
-    figures cannot be computed with it."""
+    """Returns the headline figures of an experiment, rounded to four digits. They are computed with
+    the constants of this process. If `is_varied` is true, a constant was varied; then the
+    dictionary is empty if the figures cannot be computed."""
     try:
         return _rounded(function_of(experiment)())
     except _impossible():
@@ -59,8 +59,8 @@ def headlines(experiment: str, is_varied: bool) -> Headlines:
 
 
 def _impossible() -> tuple[type[Exception], ...]:
-    """Returns the exceptions by which a computation reports that a varied constant makes it
-    impossible. Any other exception is a defect."""
+    """Returns the exception types by which a computation reports that it is impossible with a
+    varied constant. Any other exception is a defect."""
     from dfslab.method import RunFailed
     from dfslab.spec.input_error import InputError
     from numpy.linalg import LinAlgError

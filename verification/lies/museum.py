@@ -23,7 +23,8 @@ from verification import recordings
 
 HERE = Path(__file__).parent
 EXHIBITS, HONEST = HERE / "exhibits", HERE / "honest"
-# The rule that repeats what a run states: its content was not compared.
+# The name of the rule that reports a result whose content was not compared, as the result itself
+# states.
 STATED = "content_not_compared"
 # Suffix of a file of results without faults. Such a file is one compressed JSON list.
 SUFFIX = ".json.xz"
@@ -50,7 +51,7 @@ def exhibits() -> tuple[Exhibit, ...]:
 
 
 def findings(exhibit: Exhibit) -> list[Finding]:
-    """Returns what the rules of `dfslab check` find in a faulty result."""
+    """Returns the findings of `dfslab check` for a faulty result."""
     return judged(_evidence(exhibit))
 
 
@@ -65,8 +66,9 @@ def _evidence(exhibit: Exhibit) -> list[Evidence]:
 @cache
 def honest() -> tuple[str, ...]:
     """Returns the names of all sets of results without faults. They are the recordings of the
-    papers' experiments and the runs in the folder HONEST. Tables of published figures, which belong
-    to no scenario, and tables of function calls, which have no rates, are left out."""
+    papers' experiments and the runs in the folder HONEST. Two kinds of tables are left out:
+    published figures, because they belong to no scenario, and function calls, because they have no
+    rates."""
     paths = sorted(recordings.DATA.glob("*.csv"))
     tables = [path.stem for path in paths if recordings.scenario_of(path.stem) and _has_rates(path)]
     own = sorted(path.name.removesuffix(SUFFIX) for path in HONEST.glob(f"*{SUFFIX}"))
@@ -106,6 +108,7 @@ def _lean(result: Result) -> Result:
 
 
 def alarms(name: str) -> list[Finding]:
-    """Returns what the rules find in a set of runs without faults. Each finding is a false alarm.
-    A finding that repeats what a run states (`run.verify = "none"`) is true, and left out."""
+    """Returns the false alarms: the findings of the rules for a set of runs without faults. The
+    finding that a run's content was not compared (`run.verify = "none"`) is true, and therefore
+    left out."""
     return [one for one in judged(of_results(runs(name))) if one.rule != STATED]

@@ -1,1 +1,2 @@
-"""Judges predictions of local file systems against measurements on emulated disks."""
+"""Compares predicted rates of local file systems with rates that were measured on emulated
+disks."""

@@ -31,7 +31,7 @@ class EmulatedDisk:
 
     @property
     def limits(self) -> dict[str, float]:
-        """The limits by the names that control groups have for them."""
+        """The limits, as a dictionary with the names that control groups use for them."""
         return {
             "read_bytes_per_s": self.read_rate,
             "write_bytes_per_s": self.write_rate,

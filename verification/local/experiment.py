@@ -81,8 +81,8 @@ def predictions(subject: str) -> list[frozen.FrozenPrediction]:
 
 
 def today(subject: str, before: frozen.FrozenPrediction) -> float:
-    """Returns the operations per second that the present description predicts for a condition, with
-    the number of operations that was measured."""
+    """Returns the operations per second that the present description predicts for a condition. The
+    number of operations is that of the measurement."""
     condition = next(one for one in conditions() if one.name == before.condition)
     row = next(
         row
@@ -99,8 +99,8 @@ def today(subject: str, before: frozen.FrozenPrediction) -> float:
 
 @dataclass(frozen=True)
 class Recording:
-    """What the JSON file of a recording states: the half of the grid, the machine's profile in
-    TOML, and the hash of the frozen predictions."""
+    """What the JSON file of a recording states: the recorded half of the grid of conditions, the
+    machine's profile in TOML, and the hash of the frozen predictions."""
 
     half: str
     profile: str

@@ -1,5 +1,5 @@
 """Predicts the conditions of the grid from the description of local file systems and the measured
-profile of a machine alone, and freezes the predictions with a hash.
+profile of a machine alone. A hash shows that the predictions were not changed afterwards.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from dfslab.spec.scenario import Point, Scenario
 
 from verification.local.grid import MIB, Condition
 
-# Each measurement should take WANTED_S seconds, and ends after LIMIT_S seconds.
+# Each measurement should take WANTED_S seconds, and ends after LIMIT_S seconds. All clients
+# together make at most MOST_OPERATIONS operations, which use at most MOST_BYTES bytes.
 WANTED_S, LIMIT_S = 0.6, 2.0
 MOST_BYTES, MOST_OPERATIONS = 256 * MIB, 20_000
 

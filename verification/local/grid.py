@@ -1,7 +1,7 @@
 """The grid of conditions under which local file systems are measured, and its two halves.
 
-The development half may be used to find the causes of errors. The judged half is measured after the
-description and the calibration were changed, and gives the reported errors.
+The measurements of the development half may be used to find the causes of errors. The judged half
+is measured after the description and the calibration were changed, and gives the reported errors.
 """
 
 from __future__ import annotations

@@ -64,15 +64,15 @@ def main(words: Sequence[str]) -> int:
     reader.add_argument("--requests", type=float, default=6000, help="per second")
     reader.add_argument("--output", type=Path, default=DATA)
     given = reader.parse_args(words)
-    # A recording is never replaced. So an error is raised if one of the files exists, before
-    # anything is measured.
+    # A recording is never replaced. If one of the files exists, an error is raised before anything
+    # is measured.
     paths = [new_file("NAME", given.output / f"{given.name}.{end}") for end in ("json", "csv")]
     disk = EmulatedDisk(
         given.file_system, given.read * MIB, given.write * MIB, given.requests, given.medium
     )
-    # A termination becomes an exception, so that the disk is removed.
+    # SIGTERM raises an exception, so that the emulated disk is removed.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    # Other work on the machine waits for the load generator, which inherits this priority.
+    # The load generator inherits this priority, so other work on the machine waits for it.
     os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(PRIORITY))
     place = nullcontext(given.directory) if given.directory else mounted(disk)
     with place as directory:
@@ -90,8 +90,8 @@ def recorded(
     rates_file: Path,
 ) -> None:
     """Measures the profile, freezes the predictions, measures all conditions, and writes both new
-    files: what was measured (JSON) and the rates (CSV). `made` says what was made: the half of the
-    grid, the file system and its limits. Raises InputError if a file exists."""
+    files: the description (JSON) and the rates (CSV). `made` is part of the description: the half
+    of the grid, the file system and its limits. Raises InputError if a file exists."""
     started = datetime.now(UTC).isoformat(timespec="seconds")
     profile = calibrate.toml(calibrate.measure(directory, PROFILE_REPEATS))
     planned = [

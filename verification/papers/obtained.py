@@ -1,5 +1,6 @@
-"""The result that dfslab obtains for a statement of a paper, as a text and a verdict. It comes from
-the committed figures of the recordings, or from a function (a probe) that computes it."""
+"""The result that dfslab obtains for a statement of a paper, as a text and a verdict. The result
+comes from the committed figures of the recordings, or from a function (a probe) that computes
+it."""
 
 from __future__ import annotations
 
@@ -34,8 +35,8 @@ class Obtained:
 
 
 def judged(holds: bool, text: str) -> Obtained:
-    """Returns a result with this text and a verdict: "hit" if the paper's statement holds, else
-    "miss"."""
+    """Returns a result with this text and a verdict: "hit" if the paper's statement holds
+    (`holds`), otherwise "miss"."""
     return Obtained(text, "hit" if holds else "miss")
 
 
@@ -46,9 +47,10 @@ def not_judged(text: str) -> Obtained:
 
 
 def verdict_of(confirmed: int, contradicted: int, undecided: int) -> Verdict:
-    """Returns the verdict on a statement with several parts, from the number of parts that the data
-    confirm, contradict, and leave undecided: "miss" if a part is contradicted, "hit" if none is and
-    at least half of the parts are confirmed, else "not judged"."""
+    """Returns the verdict on a statement with several parts. The arguments are the numbers of parts
+    that the data confirm, contradict, and leave undecided. The verdict is "miss" if a part is
+    contradicted. Otherwise it is "hit" if at least half of the parts are confirmed, else "not
+    judged"."""
     if contradicted:
         return "miss"
     return "hit" if confirmed and confirmed >= undecided else "not judged"
@@ -59,9 +61,11 @@ Probe = Callable[[], Obtained]
 
 def obtained(row: Row) -> Obtained:
     """Returns the result for a row, which is one statement of a paper. If the row names a function
-    `probe`, the result is that of `probe`; else it is that of the figures that the row names. If
-    all bars of the row still await a recording, the result is that of the row's function `earlier`,
-    which judges an earlier recording; without `earlier`, the row is not judged."""
+    `probe`, its result is returned. Otherwise the result is that of the figures that the row names.
+
+    If all bars of the row still await a recording, the row's function `earlier` judges an earlier
+    recording. Without `earlier`, the row is not judged.
+    """
     if row.probe:
         return probe_of(row)()
     waiting = _awaited(row)
@@ -73,7 +77,7 @@ def obtained(row: Row) -> Obtained:
 
 def _awaited(row: Row) -> Obtained | None:
     """Returns the result of a row whose bars (pass criteria) were set for scenarios that have not
-    been recorded yet; None for every other row."""
+    been recorded yet. Returns None for every other row."""
     named = [bars().get(name.partition(SEPARATOR)[0]) for name in row.figures]
     waiting = [bar for bar in named if bar is not None and bar.awaits]
     if len(waiting) < len(named):
@@ -134,7 +138,8 @@ def _bars_of(figures: Sequence[Figure]) -> list[str]:
 
 def _of_bar(name: str, figures: Sequence[Figure]) -> str:
     """Returns a text with the figures of one bar (pass criterion), the limits of the bar, and the
-    number of figures that meet it. The text says "too few data points" if no figure has enough."""
+    number of figures that meet it. If no figure has enough data points, the text is "too few data
+    points"."""
     bar = bars()[name]
     with_points = [one for one in figures if one.verdict != "few"]
     values = [one.value for one in with_points if one.value is not None]

@@ -1,7 +1,7 @@
 """Recomputes two kinds of statements of the DFS-Perf report. The first kind compares two rates that
-may differ little: those of clients as processes and as threads, those of reads of a client's own
-files and of any client's files, or those of memory and of the file system below the memory. The
-second kind is about the growth of throughput with the number of nodes."""
+may differ little: of processes and of threads, of reads of a client's own files and of any client's
+files, or of memory and of the file system below the memory. The second kind is about the growth of
+throughput with the number of nodes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from verification.figures import Figure
 
 SCENARIO, NODES = "dfs-perf-pairs", "dfs-perf-nodes"
 METADATA, ITERATE = "dfsperf_metadata", "dfsperf_iterate"
-# The file systems on which each statement is judged.
+# The file systems on which the statements are judged, one tuple for each kind of statement.
 OF_METADATA = ("local", "hdfs", "glusterfs", "alluxio")
 OF_LOCALITY = ("hdfs", "glusterfs", "alluxio")
 OF_PROCESSES = ("glusterfs", "alluxio")
@@ -25,7 +25,7 @@ OF_NODES = ("glusterfs", "hdfs")
 
 
 def subjects() -> list[str]:
-    """Returns the names of all recordings of the two scenarios."""
+    """Returns the names of all recordings of the scenarios SCENARIO and NODES."""
     return [one for name in (SCENARIO, NODES) for one in recordings.of_scenario(name)]
 
 
@@ -58,8 +58,8 @@ def of_runs(subject: str, runs: Sequence[Result]) -> list[Figure]:
 
 
 def of_nodes(subject: str, runs: Sequence[Result]) -> list[Figure]:
-    """Returns, by system, the throughput of the largest number of client nodes over that of the
-    smallest. `subject` names the recording."""
+    """Returns, for each system, the throughput with the largest number of client nodes divided by
+    the throughput with the smallest number. `subject` names the recording."""
     made = []
     for system in OF_NODES:
         nodes = {int(str(one.labels["workload.nodes"])): one for one in _on(runs, system)}
@@ -81,7 +81,8 @@ def _throughput(run: Result) -> float:
 def _figure(
     subject: str, bar: str, part: str, larger: Sequence[float], smaller: Sequence[float]
 ) -> Figure:
-    """Returns the figure of a statement: the ratio of the geometric means of two lists of rates."""
+    """Returns the figure of a statement: geometric mean of `larger` / geometric mean of
+    `smaller`."""
     value = geometric_mean(larger).value / geometric_mean(smaller).value
     points = len(larger) + len(smaller)
     return Figure("dfsperf", subject, f"dfsperf.{bar}", part, value, points)
@@ -108,8 +109,9 @@ def _rates_per_s(runs: Sequence[Result]) -> list[float]:
 def _reads_per_s(
     runs: Sequence[Result], system: str, *, shuffle: bool = False, apart: bool = False
 ) -> list[float]:
-    """Returns how many files one client reads per second while it reads, for each run with or
-    without `shuffle` whose clients were processes (`apart`) or threads."""
+    """Returns the files per second that one client reads while it reads, for each run that fits.
+    `shuffle` selects runs with or without shuffling, and `apart` selects runs with processes or
+    threads."""
     return [
         1 / one.value(key(LATENCY, MEAN, "read"))
         for one in _of(runs, system, ITERATE)

@@ -73,7 +73,7 @@ def _of_runs(subject: str, results: Sequence[Result]) -> list[Figure]:
 def _of_layouts(subject: str, results: Sequence[Result]) -> list[Figure]:
     """Returns two figures: the median error of the grey-box model on held-out layouts, and the
     coverage of its intervals. The grey-box model adds a learnt correction to the rates of the
-    sequence model, which is not calibrated here."""
+    sequence model. The sequence model is not calibrated here."""
     rows = rows_of(results)
     count = len(rows.points)
     off, held = np.zeros(count), np.zeros(count)

@@ -17,8 +17,8 @@ from dfslab.studies.designs.lessons import Regime, Slope, direction
 
 @dataclass(frozen=True)
 class Sign:
-    """The direction of an effect that Kumar 2018 reports for a factor, and the slope that we
-    measured: the change of log2 rate for each doubling of the factor."""
+    """The direction of an effect that Kumar 2018 reports for a factor, and the measured slope: the
+    change of log2 rate for each doubling of the factor."""
 
     claim: str
     operation: str
@@ -29,7 +29,8 @@ class Sign:
 
 @dataclass(frozen=True)
 class Rank:
-    """A rank that Kumar 2018 reports for a factor (Table 7), and our ranking of all factors."""
+    """A rank that Kumar 2018 reports for a factor (Table 7), and the measured ranking of all
+    factors."""
 
     claim: str
     regime: str
@@ -40,8 +41,8 @@ class Rank:
 
 
 # Directions of effects that Kumar 2018 claims. Each is (claim, factor, expected sign, operations
-# that the claim concerns, number added to the slope). The added -1 turns the slope of the total
-# rate into that of the rate of each client.
+# that the claim concerns, number added to the slope). The number -1 turns the slope of the total
+# rate into the slope of the rate of each client.
 CLAIMS = (
     ("more network, faster", "network", "+", ("read", "write"), 0.0),
     ("more copies, slower writes", "copies", "-", ("write",), 0.0),
@@ -56,7 +57,7 @@ CLAIMS = (
 
 
 def signs(slopes: Sequence[Slope]) -> list[Sign]:
-    """Returns the directions that Kumar 2018 claims, each with the slope that we measured for every
+    """Returns the directions that Kumar 2018 claims, each with the measured slope for every
     operation."""
     found = []
     for operation in dict.fromkeys(one.operation for one in slopes):
@@ -74,8 +75,9 @@ def signs(slopes: Sequence[Slope]) -> list[Sign]:
 
 
 def _agrees(expected: str, shown: str) -> str:
-    """Returns the verdict on a claim. The claim "0" says that a factor has no effect, and needs the
-    equivalence test: an interval that merely includes 0 does not show that there is no effect."""
+    """Returns the verdict on a claim. The claim "0" states that a factor has no effect. It needs
+    the equivalence test, because an interval that includes 0 does not show that there is no
+    effect."""
     if shown == "inconclusive":
         return "inconclusive"
     as_claimed = shown == ("no effect" if expected == "0" else expected)
@@ -111,8 +113,8 @@ PLACES = (
 
 
 def ranks(regimes: Sequence[Regime]) -> list[Rank]:
-    """Returns the ranks of factors that Kumar 2018 claims, each with the ranking that we measured
-    in the same regime."""
+    """Returns the ranks of factors that Kumar 2018 claims, each with the measured ranking in the
+    same regime."""
     found = []
     for claim, regime, factor, place in PLACES:
         own = next((one for one in regimes if one.name == regime), None)
@@ -136,9 +138,10 @@ def ranks(regimes: Sequence[Regime]) -> list[Rank]:
 
 
 def _placed(expected: str, observed: str, totals: Mapping[str, Metric]) -> str:
-    """Returns the verdict on a rank at which the paper expects the factor `expected` and we observe
-    `observed`. The verdict is "as in the paper" if these are the same factor, "inconclusive" if the
-    intervals of their indices overlap, and else "otherwise than in the paper"."""
+    """Returns the verdict on a rank. Kumar 2018 has the factor `expected` at this rank, and the
+    measurements have the factor `observed`. The verdict is "as in the paper" if both are the same
+    factor, "inconclusive" if the intervals of their indices overlap, and else "otherwise than in
+    the paper"."""
     if expected == observed:
         return "as in the paper"
     mine, theirs = totals[expected], totals[observed]

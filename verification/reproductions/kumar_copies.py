@@ -1,5 +1,5 @@
-"""Recomputes two statements of Kumar 2018 from a recording in which nothing but copies, clients and
-the operation varies: more copies slow reads down, and more clients lower the speed."""
+"""Recomputes two statements of Kumar 2018: more copies slow reads down, and more clients lower the
+speed. In the recording, only copies, clients and the operation vary."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WRITES = ("sequential_write", "random_write")
 
 
 def subjects() -> list[str]:
-    """Returns the names of all recordings of this scenario."""
+    """Returns the names of all recordings of the scenario of copies and clients."""
     return list(recordings.of_scenario(SCENARIO))
 
 
@@ -28,9 +28,9 @@ def figures(subject: str) -> list[Figure]:
 
 
 def of_runs(subject: str, results: Sequence[Result]) -> list[Figure]:
-    """Returns, for each operation, the rate with four copies over that with one copy (of reads),
-    and the rate of four clients together over that of one client. `subject` names the
-    recording."""
+    """Returns two kinds of figures. For each operation that reads, the rate with four copies is
+    divided by that with one copy. For each operation, the rate of four clients together is divided
+    by that of one client. `subject` names the recording."""
     made = []
     for operation in (*READS, *WRITES):
         own = [one for one in results if one.labels[OPERATION] == operation]
@@ -43,8 +43,9 @@ def of_runs(subject: str, results: Sequence[Result]) -> list[Figure]:
 
 
 def ratio(results: Sequence[Result], factor: str) -> float:
-    """Returns the rate at the largest value of a factor over the rate at its smallest value. Each
-    rate is the geometric mean over the repetitions and over the values of the other factors."""
+    """Returns the rate at the largest value of a factor divided by the rate at its smallest value.
+    Each rate is the geometric mean over the repetitions and over the values of the other
+    factors."""
     values = sorted({int(str(one.labels[factor])) for one in results})
     high, low = (
         geometric_mean([one.value() for one in results if one.labels[factor] == value]).value

@@ -33,14 +33,14 @@ def subjects() -> list[str]:
 
 def rounds(subject: str) -> list[dict[str, Any]]:
     """Returns one dictionary for each recorded round. It has the part that was slowed down, the
-    part that the call profiles rank first, and the predicted and the measured saving when the part
-    ran at full speed again."""
+    part that the call profiles rank first, and the predicted and the measured saving of running the
+    slowed part at full speed again."""
     found = []
     with lzma.open(recordings.DATA / f"{subject}{recordings.PROFILES}", "rt") as stream:
         for one in json.load(stream):
             files = [callprofile.File.model_validate(file) for file in one["files"]]
-            # A profile states the start of its process, but its sums begin with the round.
-            # Therefore the start is set to that of the round.
+            # A profile states when its process started, but its sums begin with the round.
+            # Therefore the start time is set to the beginning of the round.
             files = [
                 file.model_copy(
                     update={"started_unix_ns": file.written_unix_ns - round(one["slow_s"] * 1e9)}

@@ -3,8 +3,8 @@ jobs, files of several sizes, and several frequencies of requests.
 
 A recording is a CSV table with a row for each function of HDFS and each configuration: the number
 of calls in all processes, the sum, mean and 0.99 quantile of their durations in seconds, and the
-duration of the whole program. What the testbed did before and after the program is not in the
-table. `python -m verification.reproductions.liu_record` writes it from run folders.
+duration of the whole program. The table does not include what the testbed did before and after the
+program. `python -m verification.reproductions.liu_record` writes the table from run folders.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ SEND_BLOCK, SEND_PACKET = "BlockSender#sendBlock", "BlockSender#sendPacket"
 LOCATIONS = "FSNamesystem#getBlockLocations"
 TO_DISK = ("write to disk", "flush to disk")
 REQUEST = "request (open, read)"
-# Functions that the paper names. No call of one of them is made within a call of another one, so
-# their times can be added.
+# Functions that Liu 2018 names. Their times can be added, because no function in NAMED calls
+# another one.
 NAMED = (CREATE, CLOSE, SEND_BLOCK, LOCATIONS, *TO_DISK)
-# The paper's Table 1: mean delay in seconds of each function at the six request frequencies.
+# Table 1 of Liu 2018: mean delay in seconds of each function at the six request frequencies.
 TABLE_1 = {
     CREATE: (0.1567, 0.1842, 0.1827, 0.2060, 0.1887, 0.1992),
     SEND_BLOCK: (0.0054, 0.0026, 0.0020, 0.0012, 0.0009, 0.0015),
     SEND_PACKET: (0.0005, 0.0004, 0.0002, 0.0001, 0.0001, 0.0002),
     LOCATIONS: (0.0088, 0.0006, 0.0005, 0.0003, 0.0007, 0.0014),
 }
-# READING_JOB is the job in which, in the paper, another function takes longest than in the other
-# six jobs. SIZED_JOB is the job whose input sizes the paper varied.
+# In Liu 2018, the function that takes longest is the same in six of the seven jobs and another in
+# READING_JOB. SIZED_JOB is the job whose input sizes Liu 2018 varied.
 READING_JOB, SIZED_JOB = "bayes", "wordcount"
 TINY = "tiny"
 
@@ -46,7 +46,7 @@ TINY = "tiny"
 @dataclass(frozen=True)
 class Call:
     """The calls of one function in one configuration: their number, and the sum, mean and 0.99
-    quantile of their durations in seconds. `p99_s` is None for a function that consists of several
+    quantile of their durations in seconds. `p99_s` is None if the function consists of several
     calls, such as an open and a read. `took_s` is the duration of the whole program."""
 
     function: str
@@ -117,23 +117,22 @@ def _sum_s(found: dict[str, Call], functions: Sequence[str]) -> float:
 
 
 def lead(found: dict[str, Call], function: str, without: Sequence[str] = ()) -> float:
-    """Returns the sum of one function's durations divided by that of the longest other function:
-    the largest sum of any function in NAMED, except `function` itself and the functions
-    `without`."""
+    """Returns a / b. a is the sum of the durations of `function`. b is the largest such sum of the
+    other functions in NAMED, without the functions `without`."""
     others = [one for one in NAMED if one != function and one not in without]
     return found[function].sum_s / max(_sum_s(found, [one]) for one in others)
 
 
 def share(found: dict[str, Call], function: str) -> float:
-    """Returns the sum of one function's durations over that of all functions that the paper
-    names."""
+    """Returns the sum of one function's durations divided by the sum over all functions that Liu
+    2018 names."""
     return found[function].sum_s / _sum_s(found, NAMED)
 
 
 def _of_jobs(subject: str) -> list[Figure]:
-    """Returns two kinds of figures. For each job with tiny input, they are ratios of times that
-    show which functions of HDFS take longest. For SIZED_JOB, they are the shares of
-    createFileSystem with larger inputs, each divided by the share with tiny input."""
+    """Returns two kinds of figures. For each job with tiny input, they are ratios of total times of
+    HDFS functions. For SIZED_JOB, they are the shares (see `share`) of createFileSystem with larger
+    inputs, each divided by its share with tiny input."""
     made = []
     for (size, job), found in calls(subject).items():
         if size != TINY:
@@ -156,14 +155,15 @@ def _of_jobs(subject: str) -> list[Figure]:
 
 
 def _of_sizes(subject: str) -> list[Figure]:
-    """Returns the share of createFileSystem for the largest file relative to the smallest one."""
+    """Returns the share (see `share`) of createFileSystem for the largest file, divided by the
+    share for the smallest file."""
     smallest, *_, largest = calls(subject).values()
     ratio = share(largest, CREATE) / share(smallest, CREATE)
     return [_figure(subject, "size-read", "", ratio, smallest[CREATE].calls)]
 
 
 def _of_frequencies(subject: str) -> list[Figure]:
-    """Returns the rank correlation of all mean delays with the paper's Table 1, and the ratio of
+    """Returns the rank correlation of all mean delays with Table 1 of Liu 2018, and the ratio of
     the longest to the shortest mean delay of createFileSystem over the frequencies."""
     every = list(calls(subject).values())
     pairs = [

@@ -101,7 +101,8 @@ def _rows(folder: Path, result: Result, names: Sequence[str]) -> Iterator[Row]:
             continue
         ends = system.functions[one.name]
         # A function that consists of several calls, such as an open and a read, has several ends
-        # and no quantile: it is not recorded which calls belong to one use of the function.
+        # and no quantile. The recording does not show which calls belong to one use of the
+        # function.
         p99_s = quantile_s(top, ends[0], QUANTILE) if len(ends) == 1 else None
         numbers = [one.total_s, one.mean_s, p99_s, result.program.took_s]
         yield [*labels, one.name, one.count, *map(_digits, numbers)]
@@ -113,7 +114,7 @@ def _digits(number: float | None) -> float | str:
 
 def quantile_s(top: MergedStep, end: str, q: float) -> float:
     """Returns the quantile `q` (from 0 to 1) of the durations in seconds of all calls whose path
-    ends with `end`. If one of these calls is made within another one, only the outer call
+    ends with `end`. If a call is made within another one of these calls, only the outer call
     counts."""
     merged = MergedStep(durations=defaultdict(int))
     outermost: CallPath | None = None

@@ -114,8 +114,9 @@ def _of_sequence(
     operation: str,
     figure: Make,
 ) -> list[Figure]:
-    """Returns the median errors of the sequence model for held-out rates and response times, the
-    coverage of its intervals for both, and the bias of the rates of files of 1 MiB and more."""
+    """Returns three kinds of figures of the sequence model: the median errors of held-out rates and
+    response times, the coverage of the intervals of both, and the bias of the rates of files of at
+    least 1 MiB."""
     rates: dict[str, list[float]] = {}
     sizes = {}
     for result in results:
@@ -172,8 +173,8 @@ def pairs() -> list[str]:
 
 def repetition(subject: str) -> list[Figure]:
     """Returns the median and the largest difference between the two recordings of a pair. The
-    difference of one configuration is the absolute logarithm of the ratio of its two mean
-    latencies."""
+    difference of a configuration is |ln(a / b)| for its mean latencies a and b in the two
+    recordings."""
     means = []
     name = _scenario(subject)
     latency = f"latency_s_mean.{name.removeprefix('wu-')}"

@@ -1,5 +1,6 @@
 """Recomputes the law of a metadata server's response to getBlockLocations (Wu 2013, section 4.2)
-from recordings of scenarios/wu-locations.toml, and compares it with that of stat."""
+from recordings of scenarios/wu-locations.toml. The law is compared with the law of responses to
+stat."""
 
 from __future__ import annotations
 
@@ -25,9 +26,9 @@ def subjects() -> list[str]:
 
 @cache
 def curves(subject: str) -> dict[tuple[str, float], ResponseCurve]:
-    """Returns the response curve of each operation at each share of a core, by (operation, share of
-    a core). The operation is "open", which is a getBlockLocations, or "stat". Only runs with the
-    same number of files for each client are used."""
+    """Returns the response curve of each operation at each share of a core. The keys are
+    (operation, share of a core). The operation is "open", which requests the locations of blocks,
+    or "stat". Only runs with the same number of files for each client are used."""
     found = server_law(recordings.runs(SCENARIO, subject))
     assert found is not None, f"{subject} has no curve of four points"
     return {(one.operation, one.share): one for one in found.curves if one.files == "each"}
@@ -35,16 +36,16 @@ def curves(subject: str) -> dict[tuple[str, float], ResponseCurve]:
 
 @dataclass(frozen=True)
 class PaperLaw:
-    """The paper's law k x ln x of a response curve: the coefficient k in seconds, and R²."""
+    """Wu's law k x ln x of a response curve: the coefficient k in seconds, and R²."""
 
     k_s: float
     r2: float
 
 
 def paper_law(curve: ResponseCurve) -> PaperLaw:
-    """Returns the paper's law with the least squared relative errors over the numbers of clients of
-    a response curve. One client is left out, because the law gives 0 s for it. Laws are not
-    compared by AICc, because three numbers of clients are too few for this criterion."""
+    """Returns Wu's law with the least squared relative errors over the numbers of clients of a
+    response curve. One client is left out, because the law gives 0 s for it. Laws are not compared
+    by AICc, because three numbers of clients are too few for this criterion."""
     points = [
         (clients * math.log(clients), response.value)
         for clients, response in zip(curve.clients, curve.response, strict=True)
@@ -58,8 +59,9 @@ def paper_law(curve: ResponseCurve) -> PaperLaw:
 
 
 def figures(subject: str) -> list[Figure]:
-    """Returns all figures that are computed from one recording: how well the paper's law fits
-    getBlockLocations, and the ratio of its coefficient to that of stat."""
+    """Returns all figures that are computed from one recording: how well Wu's law fits
+    getBlockLocations, and the law's coefficient for getBlockLocations divided by its coefficient
+    for stat."""
     made = []
     for (operation, share), curve in curves(subject).items():
         if operation != LOCATIONS:

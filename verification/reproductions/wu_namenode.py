@@ -1,5 +1,6 @@
-"""Recomputes the experiments of Wu 2013, section 4.2, on a metadata server from recordings: the law
-of its response time, its processor scores, and bursts of requests."""
+"""Recomputes the experiments of Wu 2013, section 4.2, on a metadata server from recordings. The
+experiments are about the law of the server's response time, the server's processor scores, and
+bursts of requests."""
 
 from __future__ import annotations
 
@@ -56,11 +57,13 @@ def _of_curve(subject: str, curve: ResponseCurve) -> list[Figure]:
 
 
 def _of_ratio(subject: str, reference: Ratio, one: Ratio) -> list[Figure]:
-    """Returns one or three relative errors for a processor that is limited to a share of a core.
-    The first is the error of the capacity that follows from the processor's benchmark score. The
-    others are errors of ratios to the processor `reference`: of the ratio of scores, compared with
-    the ratio of shares, and of the ratio of the law's coefficients k, compared with the ratio of
-    scores. They are missing if `one` is the reference."""
+    """Returns relative errors for a processor that is limited to a share of a core. The first is
+    the error of the capacity that follows from the processor's benchmark score.
+
+    Two more errors follow if `one` is not the processor `reference`. They are errors of ratios of
+    the two processors: the ratio of scores, compared with the ratio of shares, and the ratio of the
+    law's coefficients k, compared with the ratio of scores.
+    """
     part = f"{one.share:g} of a core"
     capacity = abs(one.q_from_score_per_s / one.q_measured_per_s - 1)
     made = [_figure(subject, "score-capacity", part, capacity, 1)]
@@ -75,9 +78,8 @@ def _of_ratio(subject: str, reference: Ratio, one: Ratio) -> list[Figure]:
 
 
 def _of_rates(subject: str, curves: list[ResponseCurve]) -> list[Figure]:
-    """Returns a relative error for each pair of successive shares of a core. It is the error of the
-    ratio of the rates at the two shares, compared with the ratio of the processor scores. The
-    number of files is constant."""
+    """Returns a relative error for each pair of successive shares of a core: of the ratio of the
+    two rates, compared with the ratio of the processor scores. The number of files is constant."""
     made = []
     for less, more in pairwise(sorted(curves, key=lambda curve: curve.share)):
         assert less.score is not None
@@ -90,9 +92,9 @@ def _of_rates(subject: str, curves: list[ResponseCurve]) -> list[Figure]:
 
 
 def _of_burst(subject: str, one: Burst) -> list[Figure]:
-    """Returns three figures of a burst of requests above the capacity: the time to drain the queue,
-    and the mean and the 0.9 quantile of the response time. Each is the measured value divided by
-    the value predicted from the processor's score."""
+    """Returns three figures of a burst of requests above the capacity, each as measured / predicted
+    value. They are the time to drain the queue, and the mean and the 0.9 quantile of the response
+    time. The predictions use the processor's score."""
     part = f"{one.share:g} of a core, {one.rate_per_s:g}/s for {one.length_s:g} s"
     assert one.measured_p90 is not None
     drain = one.measured_drain_s / one.predicted_drain_s

@@ -1,9 +1,9 @@
-"""Writes a recording from a run folder, as `python -m
-verification.reproductions.wu_record RECORDING RUN`.
+"""Writes a recording from a run folder, as `python -m verification.reproductions.wu_record
+RECORDING RUN`.
 
-The table of runs is that of `dfslab export`. The JSON description has, in addition to that of
-`dfslab export`, the entry "contention": how much of the machine other programs used during the
-runs. Only configurations and repetitions of the scenario are recorded.
+The table of runs is that of `dfslab export`. The JSON description has one more entry than `dfslab
+export` writes: "contention", how much of the machine other programs used during the runs. Only
+configurations and repetitions of the scenario are recorded.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Recomputes two statements of Wu 2013, section 4.1, from recordings at scales where they can show:
-Phase II at the paper's file sizes, and DataNodes that differ in nothing but their memory."""
+"""Recomputes two statements of Wu 2013, section 4.1. The recordings have the scale that a statement
+needs: the paper's file sizes for Phase II, and DataNodes that differ only in their memory."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from verification.figures import Figure
 
 PHASE_2, MEMORY = "wu-phase-2", "wu-memory"
 OPERATIONS = {"sequential_read": "read", "sequential_write": "write"}
-# The steps of each operation that move the bytes of blocks. A step with "-" is a call of the
-# NameNode within them, whose time is subtracted. The paper calls the results readBlock and
-# writeRequest.
+# The steps of each operation that move the bytes of blocks. The time of a step with "-" is
+# subtracted: it is a call of the NameNode within another step. Wu 2013 calls the results readBlock
+# and writeRequest.
 BLOCKS = {"read": ("read",), "write": ("write", "-write/addBlock", "close", "-close/complete")}
 MEMORY_KEY = "deployment.node.server.memory"
 
@@ -52,8 +52,8 @@ def totals_s(results: Sequence[Result], operation: str) -> dict[float, float]:
 
 
 def _of_phase_2(subject: str, results: Sequence[Result]) -> list[Figure]:
-    """Returns the ratio of the largest to the smallest total time over the file sizes, for reads
-    and for writes."""
+    """Returns, for reads and for writes, the largest total time of any file size divided by the
+    smallest."""
     made = []
     for operation in BLOCKS:
         totals = list(totals_s(results, operation).values())
@@ -64,8 +64,8 @@ def _of_phase_2(subject: str, results: Sequence[Result]) -> list[Figure]:
 
 
 def _of_memory(subject: str, results: Sequence[Result]) -> list[Figure]:
-    """Returns, for each file size, the mean time of an operation with the smallest memory over that
-    with the largest memory: writes, cold reads, and second reads."""
+    """Returns a figure for each file size, for writes, cold reads and second reads. The figure is
+    the mean time with the smallest memory divided by the mean time with the largest memory."""
     times: dict[tuple[str, str], dict[float, list[float]]] = {}
     for result in results:
         labels = result.labels

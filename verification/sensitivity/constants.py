@@ -1,8 +1,8 @@
-"""Reads the table of all numeric constants of models and studies, and of those of the Rust core
-that act on figures. The table states the origin of each constant, and how the verification varies
-it.
+"""Reads the table of all numeric constants of models and studies, and of those constants of the
+Rust core that affect figures. The table states the origin of each constant, and how the
+verification varies it.
 
-The table is constants.toml. It has no values of constants: they are read from the modules.
+The table is constants.toml. It contains no values, because they are read from the modules.
 """
 
 from __future__ import annotations
@@ -31,11 +31,12 @@ PACKAGE = "dfslab"
 SOURCES = HERE.parent / "python" / PACKAGE
 ROOMS = ("models", "studies")
 CORE = HERE.parent / "core"
-# The folder of the core that is a model: all of its numeric constants need a row in the table.
-# Elsewhere in the core, only floating-point constants do.
+# The folder of the core that is a model. All numeric constants in this folder need a row in the
+# table. Elsewhere in the core, only floating-point constants need a row.
 CORE_MODEL = "trace/src/replay"
 RUST_CONSTANT = re.compile(r"^\s*(?:pub(?:\([a-z]+\))? )?const ([A-Z0-9_]+): ([a-z0-9]+) =", re.M)
-# How Rust declares a module of tests that is another file (TEST_MODULE) or is part of the file.
+# Two forms of test modules in Rust: a module in another file (TEST_MODULE), and a module within the
+# same file (OWN_TESTS).
 TEST_MODULE = re.compile(r"#\[cfg\(test\)\]\nmod (\w+);")
 OWN_TESTS = "#[cfg(test)]\nmod tests {"
 RUST_NUMBER = re.compile(r"(?<![\w.])\d[\d_]*\.\d+(?:e-?\d+)?")
@@ -57,9 +58,8 @@ class Constant:
     of the package without the package's name, or a source file of the core.
 
     `kind` states the origin of the values: `derived` from a formula, `cited` from a source,
-    `estimated` from data, or a `choice`. Two kinds are no statistical constants: a `bound` of work
-    or output, and a `definition`. `reaches` names the experiments whose headline figures change if
-    the choice changes.
+    `estimated` from data, or a `choice`. Two further kinds are a `bound` of work or output, and a
+    `definition`. `reaches` names the experiments whose headline figures depend on the choice.
 
     A choice is varied by halving and doubling its distance from `about`, which is 1 for a ratio
     that has no effect at 1. The varied value never exceeds `most`.
@@ -74,9 +74,9 @@ class Constant:
     most: float | None = None
 
     def varied(self, value: Value, factor: float) -> Value:
-        """Returns the varied `value` of a constant. The distance of a float from `about` is
+        """Returns the varied `value` of a constant. For a float, the distance from `about` is
         multiplied by `factor`, and the result is at most `most`. An integer is multiplied by
-        `factor` and rounded, to at least 1; a `Fraction` is multiplied by `factor`. Each element of
+        `factor` and rounded, to at least 1. A `Fraction` is multiplied by `factor`. Each element of
         a tuple is varied in the same way."""
         if isinstance(value, tuple):
             return tuple(self.varied(one, factor) for one in value)
@@ -153,8 +153,8 @@ def _is_number(node: ast.AST) -> bool:
 
 def unnamed_in(text: str) -> Iterator[tuple[int, float]]:
     """Yields (line, value) of each floating-point number that a function of a Python module
-    contains although it should be a named constant: any that is not in PLAIN, and is no power of
-    ten up to SMALL or from LARGE."""
+    contains although it should be a named constant. Numbers in PLAIN, and powers of ten up to SMALL
+    or from LARGE, need no name."""
     for function in ast.walk(ast.parse(text)):
         if not isinstance(function, ast.FunctionDef):
             continue
@@ -171,8 +171,8 @@ def _is_odd(value: float) -> bool:
 
 
 def core_sources(root: Path = CORE) -> dict[str, str]:
-    """Returns the text of each source file of the core, by "core/CRATE/src/…". Comments, and code
-    that is compiled only for tests, are left out."""
+    """Returns the text of each source file of the core. The keys are paths such as
+    "core/CRATE/src/…". Comments, and code that is compiled only for tests, are left out."""
     texts = {one: one.read_text(encoding="utf-8") for one in sorted(root.glob("*/src/**/*.rs"))}
     tests = {
         folder / name
@@ -229,7 +229,7 @@ class _VariedFinder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Returns the specification of the module with the varied constant; None for any other
+        """Returns the specification of the module with the varied constant, or None for any other
         module."""
         if fullname != self._module:
             return None

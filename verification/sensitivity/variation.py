@@ -30,8 +30,8 @@ class Variation:
     """One headline figure of one experiment, computed with a constant unchanged, halved and
     doubled.
 
-    A value is None if the figure cannot be computed with the varied constant. It is a text if the
-    figure is a name, such as that of a law.
+    A value is None if the figure cannot be computed with the varied constant. A value is a text if
+    the figure is a name, such as the name of a law.
     """
 
     constant: str
@@ -49,9 +49,9 @@ class Variation:
 
     @property
     def change(self) -> float:
-        """Returns the larger of the two changes of the headline figure, by halving and by doubling
-        the constant. It is relative to the unchanged value, and infinite if a name changes or no
-        figure remains.
+        """Returns the larger of the two relative changes of the headline figure, by halving and by
+        doubling the constant. The change is infinite if the figure is a name that changes, or if
+        the figure has no value any more.
 
         Changes below the rounding differences of libraries count as 0.
         """
@@ -59,7 +59,8 @@ class Variation:
 
     @property
     def matters(self) -> bool:
-        """Returns whether the headline figure changes by more than the share MATTERS."""
+        """Returns whether the headline figure changes by more than the fraction MATTERS of its
+        value."""
         return self.change > MATTERS
 
     def agrees(self, other: Variation) -> bool:
@@ -159,8 +160,8 @@ def save(rows: Sequence[Variation]) -> None:
 
 
 def differences(found: Sequence[Variation], before: Sequence[Variation]) -> list[str]:
-    """Returns one line of text for each variation of `found` that differs from the committed
-    variations `before` or is not one of them."""
+    """Returns one line of text for each variation of `found` that is not among the committed
+    variations `before`, or that differs from the committed one."""
     known = {one.key: one for one in before}
     wrong = []
     for one in found:

@@ -1,9 +1,9 @@
 """Computes the headline figures of one experiment, with all constants unchanged or with one of them
 varied, and prints them as JSON.
 
-`python -m verification.sensitivity.varied EXPERIMENT [CONSTANT FACTOR]` runs in a separate
-process, because a constant must be varied before its module is imported. So this module imports
-nothing of the package until the constant is varied.
+`python -m verification.sensitivity.varied EXPERIMENT [CONSTANT FACTOR]` runs in a separate process,
+because a constant must be varied before its module is imported. For the same reason, this module
+imports nothing of the package until the constant is varied.
 """
 
 from __future__ import annotations

@@ -1,2 +1,2 @@
-"""Carries out changes, tunings and planted faults on testbeds, records what they gained, and
-computes the errors of the predictions."""
+"""Carries out changes, tunings and planted faults on testbeds, records the results, and computes
+the errors of the predictions."""

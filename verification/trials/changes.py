@@ -85,7 +85,7 @@ def learnt_from() -> list[tuple[str, str]]:
     first recording of each scenario.
 
     Designed studies are excluded, because their configurations differ in many factors at once.
-    Tables of public measurements are excluded too, because they belong to no scenario.
+    Tables of public measurements are excluded, because they belong to no scenario.
     """
     names = dict.fromkeys(
         recordings.scenario_of(path.stem) for path in sorted(recordings.DATA.glob("*.csv"))
@@ -98,7 +98,8 @@ def learnt_from() -> list[tuple[str, str]]:
 
 
 def every_pair() -> list[ErrorOfChange]:
-    """Returns the pairs of configurations of all recordings that `learnt_from` lists."""
+    """Returns the errors of predicted changes between pairs of configurations, from all recordings
+    that `learnt_from` lists."""
     return [pair for name, recording in learnt_from() for pair in pairs_of(name, recording)]
 
 

@@ -45,8 +45,9 @@ FEWEST_OF_PART = 5
 
 
 def figures(recording: str, interventions: Sequence[Intervention]) -> list[Figure]:
-    """Returns the figures of interventions that are judged by errors learnt on other file systems,
-    and the signed median errors by workload and by kind of change."""
+    """Returns two kinds of figures. The first judge the interventions of each file system by errors
+    that are learnt from other file systems. The second are the signed median errors by workload and
+    by kind of change."""
     found = judged(interventions)
     sure = [(one, predicted) for one, predicted in found if predicted.sureness != "cannot tell"]
     right = [has_direction(predicted, gain(one)) for one, predicted in sure]
@@ -78,7 +79,7 @@ def gain(one: Intervention) -> float:
 def has_direction(predicted: GainEstimate, measured: float) -> bool:
     """Returns whether the predicted direction is right. A predicted gain or loss is right if the
     measured gain has the same direction. A prediction of no gain is right if the measured gain is
-    within the factor 1 + SMALL of 1."""
+    between 1 / (1 + SMALL) and 1 + SMALL."""
     if predicted.is_none:
         return abs(math.log(measured)) < math.log1p(SMALL)
     return (predicted.gain > 1) == (measured > 1)
@@ -91,7 +92,7 @@ def errors_of(interventions: Sequence[Intervention]) -> list[CarriedOutError]:
 
 
 def _error_of(one: Intervention) -> CarriedOutError | None:
-    """Returns the error of one intervention; None if the intervention has no measured gain."""
+    """Returns the error of one intervention, or None if the intervention has no measured gain."""
     if one.measured is None or one.measured.gain is None:
         return None
     change = one.predicted.changes[0]
@@ -110,8 +111,8 @@ def _error_of(one: Intervention) -> CarriedOutError | None:
 
 
 def _trial(one: Intervention) -> str:
-    """Returns a text that is equal for interventions that were compared with the same runs of the
-    unchanged configuration: a digest of those runs."""
+    """Returns a digest of the runs of the unchanged configuration with which an intervention was
+    compared. It is equal for interventions that were compared with the same runs."""
     assert one.measured is not None
     starts = [f"{run.value}" for run in one.measured.runs if run.configuration == START]
     text = "\n".join([one.predicted.scenario, *starts])
@@ -119,8 +120,8 @@ def _trial(one: Intervention) -> str:
 
 
 def judged(interventions: Sequence[Intervention]) -> list[tuple[Intervention, GainEstimate]]:
-    """Returns each intervention with its predicted gain, whose interval and certainty are learnt
-    from the interventions on other file systems."""
+    """Returns (intervention, predicted gain) for each intervention. The interval and the certainty
+    of the gain are learnt from the interventions on other file systems."""
     known = [(one, error) for one in interventions if (error := _error_of(one)) is not None]
     found = []
     for system in dict.fromkeys(error.file_system for _, error in known):

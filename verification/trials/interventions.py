@@ -40,7 +40,8 @@ TABLE = Path(__file__).with_suffix(".toml")
 RECORDING = "interventions"
 FILE = DATA / f"{RECORDING}{INTERVENTIONS}"
 EXPERIMENT = "interventions"
-# Ready scenario of each file system, whose deployment is changed to the hardware of the table.
+# The scenario of each file system, which comes with dfslab. Its deployment is changed to the
+# hardware of the table.
 SYSTEMS = {
     "nfs": "nfs",
     "glusterfs": "glusterfs",
@@ -50,8 +51,8 @@ SYSTEMS = {
     "cephfs": "cephfs",
 }
 ROUNDS = 2
-# Largest number of changes of a group whose changes each need a separate testbed. Time limit in
-# seconds of the trial that measures a group.
+# GROUP is the largest number of changes in a group, if each of its changes needs a separate
+# testbed. LIMIT_S is the time limit in seconds of the trial that measures a group.
 GROUP, LIMIT_S = 3, 200.0
 # Smallest number of changes of a file system for which its coverage is computed separately.
 FEWEST = 5
@@ -71,8 +72,8 @@ def workloads() -> list[str]:
 
 
 def base_of(system: str, workload: str) -> Base:
-    """Returns the base of one file system and one workload of the table. The hardware of its hosts
-    is that of the table."""
+    """Returns the base of one file system and one workload. The table states the hardware of its
+    hosts."""
     table = _table()
     own = next(one for one in table["workload"] if one["name"] == workload)
     scenario = read(SCENARIOS / f"{SYSTEMS[system]}.toml").with_sweep([])
@@ -87,19 +88,19 @@ def base_of(system: str, workload: str) -> Base:
     if system == "hdfs":
         values["file_system.replication"] = hardware["servers"]
     found = scenario.replace(values)
-    # The keys of the ready scenario's workload are dropped, because another workload need not have
-    # them.
+    # The keys of the original scenario's workload are dropped, because the workload of this base
+    # may not have them.
     choice = {key.removeprefix("workload."): value for key, value in own["values"].items()}
     kind = type(found.workload)
     found = found.model_copy(update={"workload": kind.model_validate(choice), "judge": Judge()})
-    # The title is replaced, because that of the ready scenario states other hardware.
+    # The title is replaced, because the original title states other hardware.
     names = {"name": f"{system}-{workload}", "title": f"What do changes of {system} gain?"}
     return Base(found.model_copy(update=names).with_methods([MODEL]), own["changes"])
 
 
 def plan_of(base: Base) -> VerificationPlan:
-    """Plans the changes of a base. Changes that are illegal on the base, that a testbed cannot
-    make, or that change nothing are left out, and the reason is printed."""
+    """Plans the changes of a base. Some changes are left out, and the reason is printed: changes
+    that are illegal on the base, that a testbed cannot make, or that change nothing."""
     start = base.scenario
     point = Point(scenario=start, labels={})
     model = PairedModel(DecisionInput(TABLE, start, [point], "description"))
@@ -160,7 +161,8 @@ def measured() -> list[Intervention]:
 
 def figures(recording: str) -> list[Figure]:
     """Returns two sets of figures of all interventions. The first judges the predictions as they
-    were recorded. The second judges them with the errors that are learnt on other file systems."""
+    were recorded. The second judges predictions whose intervals are learnt from the errors on other
+    file systems."""
     return [*_as_predicted(recording), *intervention_errors.figures(recording, measured())]
 
 
@@ -195,7 +197,8 @@ def is_right(one: Intervention) -> bool:
 
 
 def is_inside(one: Intervention) -> bool:
-    """Returns whether the measured gain is inside the 90 % interval of the predicted gain."""
+    """Returns whether the measured gain is inside the recorded 90 % interval of the predicted
+    gain."""
     predicted = one.predicted.predicted
     return predicted.low <= gain(one) <= predicted.high
 

@@ -1,9 +1,10 @@
-"""Compares testbeds with the rates that `dfslab expect` expects of them. Some testbeds are healthy.
-The other testbeds have a planted fault, but declare the hardware of a healthy testbed.
+"""Compares the measured rates of testbeds with the rates that `dfslab expect` predicts. Some
+testbeds are healthy. The other testbeds have a planted fault, but declare the hardware of a healthy
+testbed.
 
 `python -m verification.trials.planted_testbeds FILE_SYSTEM FAULT` starts a testbed, compares it and
-appends the comparison to `data/expecting.jsonl`. The figures use every recorded
-comparison. It needs root.
+appends the comparison to `data/expecting.jsonl`. The figures use every recorded comparison. It
+needs root.
 """
 
 from __future__ import annotations
@@ -49,16 +50,15 @@ FAULTS: tuple[Fault, ...] = (
 RECORDING = EXPERIMENT = "expecting"
 FILE = DATA / f"{RECORDING}{INTERVENTIONS}"
 FILE_SYSTEMS = ("cephfs", "juicefs", "glusterfs", "moosefs", "hdfs")
-# Hardware that no ready scenario has: bytes per second of every link and every disk, one-way
-# latency between two hosts in seconds, and number of data servers.
+# Hardware that no scenario of the product declares: bytes per second of every link and every disk,
+# one-way latency between two hosts in seconds, and number of data servers.
 LINK, DISK, LATENCY_S, SERVERS = 45e6, 35e6, 4e-4, 3
 # The late metadata server receives each packet LATE_S seconds later. The other values are fractions
 # of declared rates: of the slow server's link, of the client's slow link, and of the slow disks of
 # all servers.
 LATE_S, SLOW, SLOW_CLIENT_LINK, SLOW_DISK = 0.02, 1 / 8, 1 / 2, 1 / 3
 TIME_S = 30.0
-# For each fault, the texts by which an answer may name it. An answer names the fault if it contains
-# one of them.
+# For each fault, the texts that name it. An answer names the fault if it contains one of the texts.
 NAMED_BY: dict[Fault, tuple[str, ...]] = {
     "none": (),
     "late metadata server": (
@@ -85,8 +85,8 @@ class RecordedComparison(BaseModel):
 
     @property
     def planted(self) -> Fault:
-        """The fault that the testbed had, or "none". It is "none" if a late metadata server was
-        requested of a file system without metadata servers, because nothing was delayed then."""
+        """The fault that the testbed had, or "none". A late metadata server cannot be planted in a
+        file system without metadata servers. If it was requested, the fault is "none"."""
         return self.fault if can_have(self.file_system, self.fault) else "none"
 
     @property
@@ -99,8 +99,8 @@ class RecordedComparison(BaseModel):
 
 
 def can_have(file_system: str, fault: Fault) -> bool:
-    """Returns whether a testbed of a file system can have a fault. A late metadata server needs a
-    metadata server."""
+    """Returns whether a fault can be planted in a testbed of a file system. Only the fault of a
+    late metadata server is limited: the file system must have metadata servers."""
     return fault != "late metadata server" or bool(_roles(file_system, "metadata"))
 
 
@@ -139,7 +139,8 @@ def testbed_with(file_system: str, fault: Fault) -> Iterator[BaseTestbed[Any]]:
 
 
 def _slow_down(cluster: Cluster, fault: Fault) -> None:
-    """Makes a link or the disks of running hosts slower, if the fault is one of these."""
+    """Makes a link or the disks of running hosts slower. Does nothing if the fault concerns neither
+    links nor disks."""
     nodes = cluster.deployment.nodes()
     servers = [(name, group) for name, group in nodes if group.name == "server"]
     if fault == "slow server":
@@ -155,7 +156,8 @@ def _slow_down(cluster: Cluster, fault: Fault) -> None:
 
 
 def compare(file_system: str, fault: Fault) -> RecordedComparison:
-    """Starts a testbed with a fault and compares it with what its declared hardware should give."""
+    """Starts a testbed with a fault, and compares the measured rates with the rates that its
+    declared hardware predicts."""
     with testbed_with(file_system, fault) as testbed:
         place = places.find(testbed.name)
         probed = places.probed(place)
@@ -185,8 +187,8 @@ def subjects() -> list[str]:
 
 
 def figures(recording: str) -> list[Figure]:
-    """Returns the share of measured rates inside the expected intervals of healthy testbeds, the
-    share of planted faults that are named, and the share of healthy testbeds for which a fault is
+    """Returns three shares: the measured rates of healthy testbeds that are inside the expected
+    intervals, the planted faults that are named, and the healthy testbeds for which a fault is
     named."""
     found = recorded()
     healthy = [one for one in found if one.planted == "none"]

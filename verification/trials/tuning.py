@@ -1,6 +1,6 @@
-"""Tunes file systems on testbeds in at most three runs of other settings than the start settings.
-Then measures all combinations of the same settings (the grid), and computes how close tuning comes
-to the best combination of the grid.
+"""Tunes file systems on testbeds. Tuning measures at most three combinations of settings besides
+the start settings. Then all combinations of the same settings (the grid) are measured, which shows
+how close tuning comes to the best combination.
 
 `python -m verification.trials.tuning FILE_SYSTEM WORKLOAD` records the next part of one case and
 appends it to `data/tuning.jsonl`: first the outcome of the tuning, then each round of the grid. It
@@ -48,7 +48,7 @@ LIMIT_S = 200.0
 
 
 class TunedCase(BaseModel):
-    """The outcome of tuning one case. `written`: UTC, ISO 8601."""
+    """The outcome of tuning one case. `written` is the time of recording (UTC, ISO 8601)."""
 
     event: Literal["tuned"] = "tuned"
     written: str
@@ -77,8 +77,9 @@ _LINE: TypeAdapter[TunedCase | GridRound] = TypeAdapter(Line)
 
 @dataclass(frozen=True)
 class Case:
-    """A file system with a workload. `singles`: the values of single settings that tuning may set.
-    `grid`: all combinations of these values with at least one change of the start settings."""
+    """A file system with a workload. `singles` has the values of single settings that tuning may
+    set. `grid` has all combinations of these values with at least one change of the start
+    settings."""
 
     file_system: str
     workload: str
@@ -88,17 +89,17 @@ class Case:
 
 
 def file_systems() -> list[str]:
-    """Returns the names of the file systems of the table."""
+    """Returns the names of the file systems in tuning.toml."""
     return list(tomllib.loads(TABLE.read_text(encoding="utf-8"))["settings"])
 
 
 def workloads() -> list[str]:
-    """Returns the names of the workloads of the table."""
+    """Returns the names of the workloads in tuning.toml."""
     return list(tomllib.loads(TABLE.read_text(encoding="utf-8"))["workload"])
 
 
 def case_of(file_system: str, workload: str) -> Case:
-    """Returns the case of a file system and a workload of the table."""
+    """Returns the case of a file system and a workload in tuning.toml."""
     table = tomllib.loads(TABLE.read_text(encoding="utf-8"))
     base = interventions.base_of(file_system, "write").scenario
     values = {**table["workload"][workload], "clients": CLIENTS}
@@ -154,8 +155,8 @@ def _tuned(case: Case) -> TunedCase:
 
 def _round(case: Case, turn: int) -> GridRound:
     """Measures the start settings and each combination of the grid once. In every second round, the
-    grid is measured in reverse order. Raises KeyboardInterrupt if not all of them were measured or
-    refused."""
+    grid is measured in reverse order. Raises KeyboardInterrupt if the round was interrupted or
+    reached its time limit."""
     grid = case.grid if turn % 2 == 0 else case.grid[::-1]
     configurations = [TrialConfiguration(START, measurable(case.start))]
     configurations += [
@@ -194,9 +195,12 @@ def subjects() -> list[str]:
 
 def figures(recording: str) -> list[Figure]:
     """Returns one figure for each case that was tuned and whose grid was measured: the gain of the
-    settings that tuning chose, divided by the largest gain of the grid. The last figure is the
-    share of cases that tuning left worse than the start settings. A case whose grid has fewer than
-    ROUNDS rounds has no value."""
+    settings that tuning chose, divided by the largest gain of the grid. A case whose grid has fewer
+    than ROUNDS rounds has no value.
+
+    The last figure is the share of cases in which the chosen settings are worse than the start
+    settings.
+    """
     gains = {key: gains_of(key) for key in dict.fromkeys(map(_key_of, lines()))}
     kept = {
         _key_of(one): one.outcome.kept
@@ -215,7 +219,8 @@ def figures(recording: str) -> list[Figure]:
 
 
 def _is_whole(key: tuple[str, str]) -> bool:
-    """Returns whether all rounds of the case's grid were measured."""
+    """Returns whether all rounds of the grid of the case `key` were measured. `key` is (file
+    system, workload)."""
     turns = {one.turn for one in lines() if isinstance(one, GridRound) and _key_of(one) == key}
     return turns >= set(range(ROUNDS))
 
@@ -226,8 +231,8 @@ def _key_of(line: TunedCase | GridRound) -> tuple[str, str]:
 
 def gains_of(key: tuple[str, str]) -> dict[str, float]:
     """Returns a dictionary from each combination of settings of a case's grid to its measured gain.
-    The gain is the geometric mean over the rounds of the value divided by that of the start
-    settings in the same round."""
+    The gain of a round is the value divided by the value of the start settings. The geometric mean
+    over the rounds is returned."""
     rounds = [one for one in lines() if isinstance(one, GridRound) and _key_of(one) == key]
     runs = [run for one in rounds for run in one.runs]
     names = [name for name in dict.fromkeys(run.configuration for run in runs) if name != START]
@@ -256,7 +261,8 @@ def _report(done: float, total: float, text: str, *remaining_s: float) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Records the next part of one case and returns the exit code: 130 if it was interrupted."""
+    """Records the next part of one case and returns the exit code. The exit code is 130 if the
+    measurement was interrupted."""
     parser = argparse.ArgumentParser(prog="python -m verification.trials.tuning")
     parser.add_argument("file_system", choices=file_systems())
     parser.add_argument("workload", choices=workloads())

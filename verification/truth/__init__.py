@@ -1,2 +1,3 @@
-"""Predictions and advice for public measurements by others: each module computes the figures of one
-table of verification/data, and those of a simple baseline where there is one."""
+"""Judges predictions and advice by measurements that others have published. Each module computes
+the figures of one table of verification/data. Some modules also compare them with a simple
+baseline."""

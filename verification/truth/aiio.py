@@ -34,15 +34,16 @@ CHANGED = {
     "D": "larger_transfers",
     "E": "aligned_requests",
 }
-# Largest ratio of predicted and measured saving, in either direction, that counts as near.
+# A predicted saving is near the measured one if the ratio of the two is at most this number. The
+# larger of them is divided by the smaller.
 NEAR = 1.5
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A pair of logs. first: the first change of the advice that is computed from the log before
-    the real change; None if the advice has no change. saved_s: I/O time in seconds that the real
-    change saved, in the slowest process."""
+    """A pair of logs. `first` is the first change of the advice that is computed from the log
+    before the real change, or None if the advice has no change. `saved_s` is the I/O time in
+    seconds that the real change saved, in the slowest process."""
 
     letter: str
     first: IoChange | None
@@ -63,8 +64,8 @@ class Pair:
 
     @property
     def is_held(self) -> bool:
-        """Whether the measured saving is within the interval of the saving that the first change of
-        the advice predicts."""
+        """Whether the measured saving is inside the interval of the predicted saving of `first`,
+        the first change of the advice."""
         one = self.first
         return one is not None and one.saved_s_low <= self.saved_s <= one.saved_s_high
 
@@ -85,8 +86,8 @@ def _rows() -> list[dict[str, str]]:
 
 
 def pairs() -> list[Pair]:
-    """Returns all pairs of logs. Each has the first change of the advice that is computed from the
-    log before the real change."""
+    """Returns all pairs of logs, each with the first change in the advice for the log before the
+    real change."""
     before: dict[str, IoCounters] = {}
     after: dict[str, IoCounters] = {}
     for row in _rows():
@@ -138,9 +139,10 @@ def _direction(row: Mapping[str, str], name: str) -> DirectionCounters:
 
 
 def figures(subject: str) -> list[Figure]:
-    """Returns three shares of all pairs. They count the pairs for which the advice has the real
-    change first; those for which the predicted saving is also near the measured one; and those
-    whose measured saving is within the interval that the first change of the advice predicts."""
+    """Returns three shares of all pairs. The first counts pairs whose real change is first in the
+    advice. The second counts those of them whose predicted saving is also near the measured one.
+    The third counts pairs whose measured saving is inside the interval of the first change in the
+    advice."""
     found = pairs()
 
     def figure(bar: str, hits: int) -> Figure:

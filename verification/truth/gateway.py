@@ -1,11 +1,12 @@
-"""Predicts the rates and response times of an object gateway of Ceph. Two concurrencies are given,
-and the others are predicted, as `dfslab predict TABLE` does.
+"""Predicts the rates and response times of an object gateway of Ceph, as `dfslab predict TABLE`
+does.
 
-The table has reads and writes of four object sizes by 1 to 512 workers. Two concurrencies of one
-object size are given, and the other concurrencies of this size are predicted. The two exponents of
-the model (the station's gain and the growth of the tail) are estimated from the other object sizes
-only. The baseline is the serial law for the rate X of each operation with N workers, N / X = u + v
-N, and a straight line for its response times, both through the same two points.
+The table has reads and writes of four object sizes by 1 to 512 workers. The measurements with two
+numbers of workers (concurrencies) of one object size are given, and those with the other numbers of
+workers are predicted. The two exponents of the model (the station's gain and the growth of the
+tail) are estimated from the other object sizes only. The baseline is the serial law, N / X = u + v
+N, for the rate X of each operation with N workers, and a straight line for its response times. Both
+go through the two given measurements.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ Curve: TypeAlias = Mapping[int, Mapping[str, OperationPoint]]
 
 @dataclass(frozen=True)
 class Case:
-    """A prediction of one measured value, with the value that the baseline predicts. `measure` is
-    "rate", or "mean" or "p99" of the response time; `operation` is "read" or "write"."""
+    """A prediction of one measured value, with the prediction of the baseline. `measure` is "rate",
+    or "mean" or "p99" of the response time; `operation` is "read" or "write"."""
 
     measure: Measure
     operation: str
@@ -64,9 +65,9 @@ class Case:
 
 
 def figures() -> list[Figure]:
-    """Returns the figures of each pair of given concurrencies: errors of the rates of all
-    operations, errors of the mean and of the 0.99 quantile of response times by operation, and the
-    coverage of the intervals."""
+    """Returns figures for each pair of given concurrencies: the errors of the rates of all
+    operations, the coverage of the intervals, and for each operation the errors of the mean and of
+    the 0.99 quantile of its response time."""
     made = []
     for pair in GIVEN:
         cases = [case for size in curves() for case in cases_of(size, pair)]
@@ -87,8 +88,8 @@ def figures() -> list[Figure]:
 
 @cache
 def curves() -> dict[int, Curve]:
-    """Returns the measurements by object size in bytes, number of workers and operation.
-    Measurements during which the mix of reads and writes drifted are left out."""
+    """Returns {object size in bytes: {number of workers: {operation: measurement}}}. Measurements
+    during which the mix of reads and writes drifted are left out."""
     found: dict[int, dict[int, dict[str, OperationPoint]]] = {}
     for row in rows(TABLE):
         if row["is_steady"] == "1":
@@ -105,7 +106,7 @@ def curves() -> dict[int, Curve]:
 
 def cases_of(size: int, pair: Pair) -> Iterator[Case]:
     """Yields the predictions for one object size. The measurements with the two numbers of workers
-    `pair` are given, and those with all other numbers of workers are predicted."""
+    in `pair` are given. The values with all other numbers of workers are predicted."""
     curve = curves()[size]
     others = tuple(one for one in curves() if one != size)
     given = {n: curve[n] for n in pair}
@@ -127,8 +128,9 @@ def cases_of(size: int, pair: Pair) -> Iterator[Case]:
 
 
 def _baseline(given: Curve, operation: str, clients: int) -> OperationPoint:
-    """Returns what the baseline predicts for a number of workers: the rate of the serial law, and
-    the response times on straight lines, through the two measurements in `given`."""
+    """Returns the prediction of the baseline for a number of workers: the rate of the serial law,
+    and response times on straight lines. The law and the lines go through the two measurements in
+    `given`."""
     (first, one), (second, other) = ((n, point[operation]) for n, point in given.items())
 
     def line(at_first: float, at_second: float) -> float:
@@ -145,9 +147,9 @@ def _baseline(given: Curve, operation: str, clients: int) -> OperationPoint:
 
 @cache
 def gain_of(sizes: Sequence[int]) -> float:
-    """Returns the gain of the station, among GAINS, with which the total rates of these object
-    sizes are predicted best: with the smallest median of the relative errors, without sign. The
-    rates are predicted from each pair of concurrencies in GIVEN."""
+    """Returns the value of GAINS with which the total rates of these object sizes are predicted
+    best. The best value has the smallest median of |relative error|. The rates are predicted from
+    each pair of concurrencies in GIVEN."""
 
     def error(gain: float) -> float:
         found = []

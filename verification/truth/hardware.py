@@ -2,9 +2,8 @@
 
 The institutions are divided into groups; the laws that predict a group are estimated from the
 institutions of all other groups. `python -m verification.truth.hardware` estimates the laws from
-all institutions, and writes them to the table that the product uses. The baseline is the median
-rate per client node, over the same institutions of other groups, multiplied by the number of client
-nodes.
+all institutions, and writes them to the table that the product uses. The baseline is the number of
+client nodes times the median rate per client node, over the institutions of the other groups.
 """
 
 from __future__ import annotations
@@ -37,8 +36,8 @@ ORIGIN = "IO500 submissions of 2018 to 2021 (verification/data/truth-io500.csv)"
 
 @dataclass(frozen=True)
 class Expected:
-    """What is expected of a phase before any data are used. `shares` has the expected factor of
-    each resource. The standard deviations are those of natural logarithms: of a factor, of the
+    """The expectations of a phase before any data are used. `shares` has the expected factor of
+    each resource. Three standard deviations of natural logarithms follow: of a factor, of the
     effect of a kind of file system, and of the effect of a single file system."""
 
     shares: dict[str, float]
@@ -48,17 +47,19 @@ class Expected:
 
     @property
     def is_metadata(self) -> bool:
-        """Returns whether the phase is one of metadata operations, which use metadata servers."""
+        """Returns whether the operations of the phase are metadata operations, which use metadata
+        servers."""
         return "metadata servers" in self.shares
 
 
 # The resources of a phase, in the order of the values below.
 DATA_RESOURCES = ("clients' links", "processes", "servers' links", "devices")
 METADATA_RESOURCES = ("processes", "clients", "metadata servers")
-# Expected rates of the phases. In an "easy" phase, half the rate of links and devices, and 1 GB/s
-# for each process. In a "hard" phase, with small writes to a shared file, a tenth of the rate of
-# links and devices, and 0.1 GB/s for each process. In a metadata phase, 2,000 operations per second
-# for each process, and 50,000 for each client node and each metadata server.
+# Expected rates of the phases. In an "easy" phase, they are half of the declared rates of links and
+# devices, and 1 GB/s for each process. In a "hard" phase, with small writes to a shared file, they
+# are a tenth of the declared rates of links and devices, and 0.1 GB/s for each process. In a
+# metadata phase, they are 2,000 operations per second for each process, and 50,000 for each client
+# node and each metadata server.
 EASY = Expected(dict(zip(DATA_RESOURCES, (0.5, 1e9, 0.5, 0.5), strict=True)), 0.8, 0.7, 0.5)
 HARD = Expected(dict(zip(DATA_RESOURCES, (0.1, 1e8, 0.1, 0.1), strict=True)), 1.5, 1.5, 1)
 METADATA = Expected(dict(zip(METADATA_RESOURCES, (2e3, 5e4, 5e4), strict=True)), 1.3, 1.2, 1)
@@ -80,9 +81,10 @@ class Submission:
 
 
 def figures() -> list[Figure]:
-    """Returns three kinds of figures: the median factor between predicted and measured rates, for
-    each phase, for all data phases and for all metadata phases; the ratio of its logarithm to that
-    of the baseline; and the coverage of the 90 % intervals for data and for metadata rates."""
+    """Returns three kinds of figures. The first is the median factor f between predicted and
+    measured rates, for each phase, for all data phases and for all metadata phases. The second is
+    ln f divided by the ln f of the baseline. The third is the coverage of the 90 % intervals for
+    data and for metadata rates."""
     made = []
     for bar, phases in (
         ("hardware-data", io_hardware.DATA_PHASES),
@@ -105,8 +107,8 @@ def figures() -> list[Figure]:
 
 @dataclass(frozen=True)
 class Compared:
-    """Rates per second of one submission and phase: predicted by the law, predicted by the
-    baseline, and measured. `group` is the number of the institution's group."""
+    """Three rates per second of one submission and phase: the prediction of the law, the prediction
+    of the baseline, and the measured rate. `group` is the number of the institution's group."""
 
     group: int
     predicted: float
@@ -115,7 +117,7 @@ class Compared:
 
     @property
     def error(self) -> float:
-        """Returns the absolute natural logarithm of predicted over measured."""
+        """Returns |ln(predicted / measured)|."""
         return abs(log(self.predicted / self.measured))
 
 
@@ -163,8 +165,8 @@ def group_of(institution: str) -> int:
 
 
 def estimated(some: Sequence[Submission], phase: str) -> PhaseLaw:
-    """Returns the law of a phase with the smallest residuals of ln(rate). The more submissions an
-    institution has, the less weight each of them has."""
+    """Returns the law of a phase that has the smallest residuals of ln(rate). A residual has the
+    weight n^(-1/4) for an institution with n submissions."""
     expected = EXPECTED[phase]
     whole = io_hardware.units([one.hardware for one in some])
     true = np.log([one.rates_per_s[phase] for one in some])
@@ -195,8 +197,8 @@ def estimated(some: Sequence[Submission], phase: str) -> PhaseLaw:
 
 
 def learnt() -> PhaseLaws:
-    """Returns the laws of all phases from all institutions. Their half-widths are the 0.9 quantiles
-    of the errors of predictions for institutions that were left out."""
+    """Returns the laws of all phases, estimated from all institutions. The half-width of a law's
+    interval is the 0.9 quantile of the prediction errors for institutions that were left out."""
     found = {}
     for phase in EXPECTED:
         some = [one for one in submissions() if phase in one.rates_per_s]
@@ -218,8 +220,8 @@ def _effects(some: Sequence[Submission]) -> list[str]:
 
 
 def _acts(some: Sequence[Submission], names: Sequence[str]) -> NDArray[np.float64]:
-    """Returns a matrix of ones and zeros. The element of a submission (row) and an effect (column
-    of `names`) is 1 if the file system of the submission has the effect."""
+    """Returns a matrix with a row for each submission and a column for each effect in `names`. An
+    element is 1 if the file system of the submission has the effect, and otherwise 0."""
     acting = [(one.hardware.file_system, KINDS.get(one.hardware.file_system)) for one in some]
     return np.array([[float(name in own) for name in names] for own in acting])
 

@@ -1,5 +1,5 @@
-"""Compares predicted times of a program of tasks with published times. Page caches hold the files
-of earlier tasks. The file system is a local disk, or an NFS server that writes through.
+"""Compares predicted with published times of a program that consists of tasks. Page caches hold the
+files of earlier tasks. The file system is a local disk, or an NFS server that writes through.
 
 The published programs repeat a read, a computation and a write three times. The caches are dropped
 before the program starts. Every input is hardware that the authors measured. A read or write call
@@ -45,7 +45,7 @@ def figures(subject: str) -> list[Figure]:
 
 @cache
 def table(subject: str) -> list[Row]:
-    """Returns the rows of a table of published times, as texts by column."""
+    """Returns the rows of a table of published times. A row is a dictionary from column to text."""
     with (DATA / f"{subject}.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
@@ -80,8 +80,8 @@ def _times_s(subject: str, instances: str, file_gb: str) -> dict[tuple[str, int]
 
 
 def _measured_constants(row: Row) -> dict[str, float]:
-    """Returns a dictionary from names of constants to values that follow from measured hardware:
-    the processor seconds for the copy of a byte."""
+    """Returns the constants that follow from measured hardware, as a dictionary from name to value.
+    They are the seconds of processor time for the copy of a byte."""
     byte_s = 1e-6 / float(row["memory_write_mb_s"])
     return dict.fromkeys(
         ("read_byte_cpu", "write_byte_cpu", "client_byte_cpu", "server_byte_cpu"), byte_s
@@ -89,8 +89,8 @@ def _measured_constants(row: Row) -> dict[str, float]:
 
 
 def scenario(subject: str, row: Row) -> dict[str, object]:
-    """Returns the scenario of one row's program, as a table. The client of NFS is on another node
-    than the server, with the same memory."""
+    """Returns the scenario of one row's program, as a table (dictionary). With NFS, client and
+    server are on different nodes with the same memory."""
     disk = {
         "read_rate": f"{row['disk_read_mb_s']} MB/s",
         "write_rate": f"{row['disk_write_mb_s']} MB/s",

@@ -1,10 +1,11 @@
-"""Predicts the rates of 100 object stores of Ceph from those of 30, as `dfslab predict TABLE` does.
+"""Predicts the rates of 100 object stores of Ceph from the rates of 30, as `dfslab predict TABLE`
+does.
 
 A rate is limited either by the object stores or by the links of the nodes. The limit is the
-resource that is used more with 30 stores, according to the rates of a single store and the stated
-rates of links. The busiest unit of this resource determines the prediction: the store, or the node,
-with the most placement groups. The number of placement groups is not stated; it is assumed to be
-Ceph's default. The baseline is a rate in proportion to the number of stores.
+resource that has the higher utilisation with 30 stores, according to the rates of a single store
+and the stated rates of links. The prediction follows from the busiest store or node, which has the
+most placement groups. The number of placement groups is not stated; it is assumed to be Ceph's
+default. The baseline is a rate in proportion to the number of stores.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ class Cell:
 
 
 def figures() -> list[Figure]:
-    """Returns the error of each kind of operation, its ratio to the baseline's error, and the share
-    of operations whose measured rate is inside the predicted interval."""
+    """Returns figures: for each kind of operation, the error and its ratio to the baseline's error;
+    and the share of operations whose measured rate is inside the predicted interval."""
     made, covered = [], []
     known = [_cell(row) for row in rows(TABLE)]
     for start in (one for one in known if one.servers == GIVEN):
@@ -67,18 +68,18 @@ def predicted(start: Cell, single: list[Cell]) -> hashed_placement.ScaledRate:
 
 
 def link_use(one: Cell) -> float:
-    """Returns the share of the rate of the nodes' links, in one direction, that an operation uses.
-    A write uses the links once for each copy, because the primary object store sends the other
-    copies on."""
+    """Returns the use of the nodes' links by an operation in one direction, as a share of their
+    rate. A write uses the links once for each copy, because the primary object store sends the
+    other copies on."""
     crossings = 1 if one.operation == "read" else one.copies
     bits = 8 * one.size_bytes * one.rate_per_s * crossings
     return bits / (one.nodes * one.node_link_bit_per_s)
 
 
 def store_use(one: Cell, single: list[Cell]) -> float:
-    """Returns the rate of each object store, with all copies of writes, divided by the rate of a
-    single store. If the operation was not measured on a single store, returns 1: the stores then
-    count as the limit, because such operations leave the links nearly idle."""
+    """Returns a / b. a is the rate of each object store, including all copies of writes. b is the
+    rate of a single store. If the operation was not measured on a single store, returns 1: the
+    stores then count as the limit, because such operations leave the links nearly idle."""
     alone = [each.rate_per_s for each in single if _kind(each) == _kind(one)]
     copies = one.copies if one.operation == "write" else 1
     return one.rate_per_s * copies / one.servers / median(alone) if alone else 1.0

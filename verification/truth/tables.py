@@ -22,12 +22,12 @@ def rows(table: str) -> list[Row]:
 
 
 def known(row: Row, column: str) -> float | None:
-    """Returns the number in a column of a row; None if the source does not give the number."""
+    """Returns the number in a column of a row, or None if the source does not give the number."""
     return float(row[column]) if row[column] else None
 
 
 def factor(predicted: float, measured: float) -> float:
-    """Returns the factor between two positive numbers, at least 1."""
+    """Returns max(predicted / measured, measured / predicted)."""
     return exp(abs(log(predicted / measured)))
 
 
@@ -39,8 +39,8 @@ def figure(table: str, bar: str, part: str, value: float, points: int) -> Figure
 def error_figures(
     table: str, bar: str, part: str, errors: Sequence[float], baseline: Sequence[float]
 ) -> list[Figure]:
-    """Returns two figures: the median absolute error of predictions, and its ratio to that of a
-    baseline on the same rows."""
+    """Returns two figures: the median absolute error of predictions, and this error divided by that
+    of a baseline on the same rows."""
     assert len(errors) == len(baseline), "the baseline predicts the same rows"
     own, other = (median(map(abs, some)) for some in (errors, baseline))
     return [
@@ -52,8 +52,8 @@ def error_figures(
 def factor_figures(
     table: str, bar: str, part: str, factors: Sequence[float], baseline: Sequence[float]
 ) -> list[Figure]:
-    """Returns two figures: the median factor between predicted and measured values, and the ratio
-    of its logarithm to that of a baseline on the same rows."""
+    """Returns two figures: the median factor f between predicted and measured values, and ln f
+    divided by the ln f of a baseline on the same rows."""
     assert len(factors) == len(baseline), "the baseline predicts the same rows"
     own, other = median(factors), median(baseline)
     return [

@@ -2,8 +2,8 @@
 
 The product's model has six constants (shares), which are the same for all systems. For each
 organisation, they are estimated from the results of all other organisations. The baseline is the
-lowest of the stated rates of links and drives. The rate of an accelerator that never waits for data
-is part of the benchmark's definition.
+lowest of the stated rates of links and drives. The benchmark defines the rate of an accelerator
+that never waits for data.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class Submission:
 
 
 def figures() -> list[Figure]:
-    """Returns three kinds of figures: the median factor between predicted and reported numbers of
-    accelerators, over all submissions and for each training model; the ratio of its logarithm to
-    that of the baseline; and the coverage of the 90 % intervals."""
+    """Returns three kinds of figures. The first is the median factor f between predicted and
+    reported numbers of accelerators, over all submissions and for each training model. The second
+    is ln f divided by the ln f of the baseline. The third is the coverage of the 90 % intervals."""
     found = [(one, predicted(one)) for one in submissions()]
     made = []
     for model in ("", *MODELS):
@@ -63,16 +63,17 @@ def figures() -> list[Figure]:
 
 
 def link_roofline(system: TrainingSystem, load: TrainingLoad) -> int:
-    """Returns the number of accelerators that the stated rates allow, at least 1. The least of the
-    stated rates of clients' links, servers' links and drives limits this number; no losses are
-    counted."""
+    """Returns the number of accelerators that the stated rates allow, at least 1. The smallest of
+    three rates limits this number: the clients' links, the servers' links, and the drives. No
+    losses are counted."""
     whole = Shares(1.0, 0.0, 1.0, 1.0, 0.0, 1e-30)
     rate = min(training.capacities(system, load.sample_bytes, whole).values())
     return max(1, floor(rate / load.needed_bytes_per_s))
 
 
 def predicted(one: Submission) -> training.Accelerators:
-    """Returns the prediction of a submission with shares from all other organisations."""
+    """Returns the prediction for a submission. The shares are estimated from all other
+    organisations."""
     return training.accelerators(one.system, one.load, shares_without(one.organisation))
 
 
@@ -85,14 +86,14 @@ def submissions() -> tuple[Submission, ...]:
 
 @cache
 def shares_without(organisation: str) -> Shares:
-    """Returns the shares that are estimated from the submissions of all other organisations. ""
-    leaves out no organisation: these are the product's default shares."""
+    """Returns the shares that are estimated from the submissions of all other organisations. If
+    `organisation` is "", all submissions are used: the result is the product's default shares."""
     return estimated([one for one in submissions() if one.organisation != organisation])
 
 
 def estimated(some: Sequence[Submission]) -> Shares:
-    """Returns the shares with the smallest residuals of ln(number of accelerators). The more
-    submissions an organisation has, the less weight each of them has."""
+    """Returns the shares that have the smallest residuals of ln(number of accelerators). A residual
+    has the weight n^(-1/4) for an organisation with n submissions."""
     counts: Mapping[str, int] = Counter(one.organisation for one in some)
     weights = np.array([counts[one.organisation] ** -0.25 for one in some])
     expected = _logs(EXPECTED)

@@ -1,1 +1,1 @@
-"""Predicts the recorded points of the blind campaigns again, with the present models."""
+"""Predicts the recorded points of earlier blind campaigns again, with the present models."""

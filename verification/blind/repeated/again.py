@@ -1,8 +1,9 @@
-"""Predicts the points of a spent seed again with the present models, and reports which groups of
-points contribute most to the error.
+"""Predicts the points of an earlier campaign again with the present models, and reports which
+groups of points contribute most to the error.
 
-A seed is spent when its points have been measured. Models may have learnt from the measurements of
-a spent seed. So the result is no blind result; only a new seed gives a blind result.
+The points were drawn from a seed. Once the points have been measured, models may learn from the
+measurements. So the present predictions are no blind result. Only a campaign with a new seed gives
+a blind result.
 """
 
 from __future__ import annotations
@@ -49,9 +50,10 @@ def group_of(point: FrozenPrediction) -> str:
 
 
 def text(campaigns: Sequence[CampaignFiles]) -> str:
-    """Returns the report on spent seeds: errors and coverage of the frozen and of the present
-    predictions by kind of point, the constants learnt from the points, and the groups of points
-    that contribute most to the error of the present predictions."""
+    """Returns the report on earlier campaigns. It compares the errors and the coverage of the
+    frozen and of the present predictions by kind of point. It lists the constants that are learnt
+    from the points, and the groups of points that contribute most to the error of the present
+    predictions."""
     machines = [about_of(files).machine for files in campaigns]
     each = [repeated(files) for files in campaigns]
     found = [one for own in each for one in own]
@@ -86,8 +88,8 @@ def text(campaigns: Sequence[CampaignFiles]) -> str:
 class Contribution:
     """How much a group of points contributes to the error of all points. `median_without` and
     `p90_without` are the median and the 90 % quantile of |error| of all points if the group had no
-    error. `bias` is the median of the group's signed errors, and `inside` the share of its measured
-    rates that are inside their intervals."""
+    error. `bias` is the median of the group's signed errors. `inside` is the share of the group's
+    points whose measured rate is inside the predicted interval."""
 
     group: str
     points: int

@@ -1,5 +1,6 @@
-"""Tables of the errors of spent seeds by kind of point: the frozen prediction, the present one, and
-the present one with the processor time that other programs left."""
+"""Tables of prediction errors of earlier campaigns, by kind of point. They compare three
+predictions: the frozen one, the present one, and the present one for the processor time that other
+programs left."""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ def contention(one: Repeated) -> str:
     return f"others used {word} {MOST_CONTENTION:.0%}"
 
 
-# For each kind of group, the function that returns the name of a point's group.
+# One function for each kind of group. The function returns the name of the group of a point.
 GROUPS: tuple[Callable[[Repeated], str], ...] = (
     lambda one: one.point.system,
     lambda one: one.point.operation,

@@ -1,5 +1,6 @@
-"""Predicts measured points with the processor time that other programs left to them. The comparison
-with the usual prediction separates the effect of other programs from the errors of the models.
+"""Predicts measured points with the processor time that other programs left to them. The difference
+from the usual prediction is the effect of other programs; the rest of the error is due to the
+models.
 
 The recordings have the processor time that other programs used, as a share of all processors. So
 these predictions use more than the description and the machine's profile: they are no blind result.
@@ -21,11 +22,13 @@ LEAST_SHARE = 0.1
 
 
 def left_share(one: Judged, cores: int) -> float:
-    """Returns the share of the time of its processors that a point got, between LEAST_SHARE and 1;
-    1 if the use of other programs is not known. `cores` is the number of the machine's cores.
+    """Returns the share of its processors' time that a point got, between LEAST_SHARE and 1.
+    Returns 1 if the use of other programs is not known. `cores` is the number of the machine's
+    cores.
 
-    A point with fewer clients than cores cannot use all cores at once. Other programs delay such a
-    point only by what they use beyond the cores that the point leaves idle."""
+    A point with fewer clients than cores leaves some cores idle. Other programs delay this point
+    only by the processor time that they use in addition to the idle cores.
+    """
     left_cores = cores * (1.0 - (one.measured.others_share or 0.0))
     return max(LEAST_SHARE, min(1.0, left_cores / min(cores, one.predicted.clients)))
 
@@ -41,7 +44,7 @@ def scenario_beside_others(one: Judged, machine: MachineProfile) -> Scenario:
 
 def beside_others(one: Judged, machine: MachineProfile) -> Judged:
     """Returns a point with the rate that is predicted for the processor time that other programs
-    left to it. The limits of the 90 % interval are multiplied by the same factor as the rate."""
+    left to the point. The limits of the 90 % interval change by the same factor as the rate."""
     alone, beside = (
         situation_of(scenario)
         for scenario in (

@@ -1,11 +1,11 @@
-"""Fits the constants of descriptions to the measurements of spent seeds (seeds whose points were
-measured), one file system after the other.
+"""Fits the constants of descriptions to the measurements of earlier campaigns, one file system
+after the other.
 
-The fit is the product's calibration, with the priors of the descriptions. The constants are those
-of an idle machine. So if processors limit a point of several clients, the share of processors that
-other programs used is subtracted. If processors limit a point of a single client, the point is left
-out, because its latency has waits for processors that other programs hold, and no counter separates
-these waits.
+The fit is the product's calibration, with the priors of the descriptions. The fitted constants are
+those of an idle machine, but other programs used processors during the measurements. If processors
+limit a point of several clients, the share of other programs is subtracted. If processors limit a
+point of a single client, the point is left out: its latency includes waits for processors, which no
+counter measures.
 """
 
 from __future__ import annotations
@@ -36,13 +36,14 @@ def observation(one: Judged, machine: MachineProfile) -> Observation:
 
 
 def is_fitted(one: Judged) -> bool:
-    """Returns whether a point is used in the fit: unless processors limit it and it has a single
-    client."""
+    """Returns whether a point is used in the fit. Points of a single client that processors limit
+    are not used."""
     return one.predicted.regime != PROCESSOR or one.predicted.clients > 1
 
 
 def refitted(observed: Sequence[Observation]) -> Mapping[str, Calibration]:
-    """Returns the fitted constants by file system, for each with at least FEWEST_POINTS points."""
+    """Returns a dictionary from file system to fitted constants. It has the file systems with at
+    least FEWEST_POINTS points."""
     groups: dict[str, list[Observation]] = {}
     for one in observed:
         groups.setdefault(one.situation.scenario.file_system.name, []).append(one)
@@ -50,9 +51,9 @@ def refitted(observed: Sequence[Observation]) -> Mapping[str, Calibration]:
 
 
 def text(observed: Sequence[Observation]) -> Iterator[str]:
-    """Yields a headline and then a line for each constant: the value of the description, the fitted
-    value, the standard error of its natural logarithm, and the share of the prior's variance that
-    the points remove."""
+    """Yields a headline and then a line for each constant. The line has the value in the
+    description, the fitted value, the standard error of its natural logarithm, and the share of the
+    prior's variance that the points remove."""
     yield "constants fitted to these points: description -> fit (ln error; learnt)"
     for name, found in refitted(observed).items():
         system = next(

@@ -1,6 +1,6 @@
-"""Learns from spent seeds how far measured rates are from predictions that use a description alone,
-separately for each size class (names without data, small files, large files). The results are the
-constants of `dfslab.models.fit.description_error`."""
+"""Learns from the points of earlier campaigns how far measured rates are from predictions that use
+a description alone. The result is a standard deviation for each size class (names without data,
+small files, large files), which `dfslab.models.fit.description_error` contains as a constant."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ class Residual:
 
 
 def residual(one: Judged, machine: MachineProfile) -> Residual:
-    """Returns the error of a point, and the variance that the priors contribute to the error."""
+    """Returns the error of a point, and the part of the error's variance that the priors of the
+    constants explain."""
     situation = situation_of(scenario_of(one.predicted.point, machine))
     return Residual(
         size_class(situation),
@@ -55,9 +56,10 @@ def residual(one: Judged, machine: MachineProfile) -> Residual:
 
 
 def learnt_sd(found: Sequence[Residual], confidence: float = CONFIDENCE) -> float:
-    """Returns the smallest standard deviation of the description's own error, among TRIED, with
-    which at least the share `confidence` of the measured rates are inside the 90 % intervals of
-    their predictions; the largest of TRIED if there is none."""
+    """Returns the smallest standard deviation in TRIED with which at least the share `confidence`
+    of the measured rates are inside the 90 % intervals of their predictions. It is the standard
+    deviation of the description's own error. Returns the largest value of TRIED if none
+    suffices."""
     return next(
         (sd for sd in TRIED if fmean(one.is_inside(sd) for one in found) >= confidence), TRIED[-1]
     )
@@ -72,9 +74,9 @@ def regularised_sd(own: Sequence[Residual], every: Sequence[Residual]) -> float:
 
 
 def held_out(found: Sequence[Residual]) -> Iterator[tuple[Residual, bool]]:
-    """Yields (point, whether its measured rate is inside the interval). The standard deviation of
-    the interval is `regularised_sd` of the points of other testbeds, for the size class of the
-    point. If other testbeds have no point of this size class, the point counts as outside."""
+    """Yields (point, whether its measured rate is inside the interval). The interval is made for
+    the point's size class, with `regularised_sd` of the points of other testbeds. If other testbeds
+    have no point of this size class, the point counts as outside."""
     for one in found:
         others = [other for other in found if other.testbed != one.testbed]
         own = [other for other in others if other.size_class == one.size_class]
@@ -82,7 +84,8 @@ def held_out(found: Sequence[Residual]) -> Iterator[tuple[Residual, bool]]:
 
 
 def text(found: Sequence[Residual]) -> Iterator[str]:
-    """Yields the lines that say what was learnt, and the coverage of held-out testbeds."""
+    """Yields lines with the learnt standard deviation of each size class, and with the coverage on
+    testbeds that were left out when learning."""
     yield "standard deviation of ln(predicted / measured) besides the priors of constants"
     for name in sorted({one.size_class for one in found}):
         own = [one for one in found if one.size_class == name]

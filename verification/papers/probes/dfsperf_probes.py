@@ -1,9 +1,10 @@
-"""Compares the DFS-Perf report with dfslab: its workloads, its modes, and its figures.
+"""Compares statements of the DFS-Perf report with dfslab. The statements are about the report's
+workloads, modes and figures.
 
 The figures are compared with a run of scenarios/dfs-perf-figures.toml, `dfsperf_quiet.csv`, which
-was recorded while no other program used the machine. An earlier run, `dfsperf_run.csv`, was made on
-a machine that other programs used at the same time, with one repetition. The verdicts on the
-earlier run are shown after those on the quiet run.
+was recorded while no other program used the machine. An earlier run, `dfsperf_run.csv`, has one
+repetition and was recorded while other programs used the machine. The verdicts on the earlier run
+are shown after those on the quiet run.
 """
 
 from __future__ import annotations
@@ -23,28 +24,28 @@ from verification import recordings
 from verification.papers.obtained import Obtained, judged, not_judged, verdict_of
 
 SCENARIO = "dfs-perf-figures"
-# Smallest ratio of two rates that counts as a difference, in the earlier run and in the quiet run.
-# During the earlier run, other programs used the machine; they are assumed to change a rate by less
-# than a factor of three. In the quiet run, each configuration was run twice, and a difference of at
-# least 5 % counts. Both limits were written down before the rates were read.
+# Smallest ratio of two rates that counts as a difference: APART_BUSY in the earlier run, APART in
+# the quiet run. Other programs used the machine during the earlier run; they are assumed to change
+# a rate by less than a factor of three. In the quiet run, each configuration was run twice, and a
+# difference of at least 5 % counts. Both limits were written down before the rates were read.
 APART_BUSY, APART = 3.0, 1.05
-# The recorded runs: file, name of the run in the text, and smallest ratio that counts as a
-# difference. The verdict is that of the first run.
+# The recorded runs, each as (file, name of the run in the text, smallest ratio that counts as a
+# difference). The first run gives the verdict.
 RUNS = (
     ("dfsperf_quiet.csv", "a run on a quiet machine", APART),
     ("dfsperf_run.csv", "an earlier run on a busy machine", APART_BUSY),
 )
-# The report states, without numbers, that two rates are similar or that one is a lot higher than
-# the other. Two rates are read as similar if their ratio is below this number, and as a lot apart
-# if it is at least this number.
+# The DFS-Perf report states, without numbers, that two rates are similar, or that one is a lot
+# higher than the other. Here two rates are similar if their ratio is below A_LOT, and otherwise one
+# is a lot higher.
 A_LOT = 1.5
-# Up to this number of ratios that are too close to count as a difference are listed one by one.
+# Largest number of ratios near 1 (too close to count as a difference) that are listed one by one.
 NEAR_LISTED_MAX = 8
 FILE_BYTES = 256 * 1024
 METADATA, MIXTURE, ITERATE = "dfsperf_metadata", "dfsperf_mixture", "dfsperf_iterate"
 DISTRIBUTED = ("hdfs", "glusterfs", "alluxio", "alluxio-through")
-# One comparison: what is compared, the rate that the report says is larger, and the rate that it
-# says is smaller. A rate that was not recorded is None.
+# One comparison: (what is compared, the rate that is larger by the DFS-Perf report, the rate that
+# is smaller by the DFS-Perf report). A rate that was not recorded is None.
 Pair = tuple[str, float | None, float | None]
 # Ways to run four clients, and the value of the label `processes` of their runs.
 MODES = {"threads": 0, "processes": 4}
@@ -89,8 +90,8 @@ def recorded_runs() -> tuple[RecordedRun, ...]:
 
 
 def of_recordings(judge: Callable[[RecordedRun], Obtained]) -> Callable[[], Obtained]:
-    """Returns a probe with the verdict on the first recorded run. The probe's text ends with the
-    verdicts on all other runs."""
+    """Returns a probe that calls `judge` for every recorded run. The first run gives the verdict.
+    The probe's text ends with the verdicts on all other runs."""
 
     @wraps(judge)
     def probe() -> Obtained:
@@ -104,7 +105,7 @@ def of_recordings(judge: Callable[[RecordedRun], Obtained]) -> Callable[[], Obta
 
 def rate(run: RecordedRun, system: str, workload: str, **labels: object) -> float | None:
     """Returns the recorded operations per second of a workload, as a geometric mean over the runs
-    that have the given `labels`; None if there is no such run."""
+    that have the given `labels`. Returns None if there is no such run."""
     found = [one.value() for one in run.selected(system, workload, labels)]
     return geometric_mean(found).value if found else None
 
@@ -113,7 +114,7 @@ def moved(
     run: RecordedRun, system: str, workload: str, operation: str, **labels: object
 ) -> float | None:
     """Returns the bytes per second of one client during an operation, as a geometric mean over the
-    runs that have the given `labels`; None if no run recorded the operation."""
+    runs that have the given `labels`. Returns None if no run recorded the operation."""
     key = f"latency_s_mean.{operation}"
     found = [
         FILE_BYTES / one.value(key)
@@ -185,8 +186,8 @@ def _systems() -> list[str]:
 
 @of_recordings
 def figure_1(run: RecordedRun) -> Obtained:
-    """Judges whether the recording has the rates of figure 1: those of metadata operations with
-    four threads and with four processes, on at least four systems."""
+    """Judges whether the recording has the rates that figure 1 of the DFS-Perf report shows: those
+    of metadata operations with four threads and with four processes, on at least four systems."""
     found = {
         mode: [(one, value) for one in _systems() if (value := _metadata(run, one, mode))]
         for mode in MODES
@@ -211,7 +212,7 @@ def _metadata_pairs(run: RecordedRun, larger: Sequence[str], smaller: Sequence[s
 @of_recordings
 def local_is_fastest(run: RecordedRun) -> Obtained:
     """Judges whether metadata operations are faster on the local file system than on each
-    distributed one, with threads and with processes."""
+    distributed file system, with threads and with processes."""
     return greater(_metadata_pairs(run, ["local"], DISTRIBUTED), run.apart)
 
 
@@ -271,8 +272,8 @@ def local_processes(run: RecordedRun) -> Obtained:
 
 
 def _ratio_of_writes(run: RecordedRun, operation: str) -> Obtained:
-    """Judges whether the throughput of `operation` falls from 20 to 50 to 80 % of writes, on every
-    system, with threads and with processes."""
+    """Judges whether the throughput of `operation` falls when the share of writes rises from 20 %
+    to 50 % and to 80 %, on every system, with threads and with processes."""
     return greater(
         [
             (
@@ -290,13 +291,15 @@ def _ratio_of_writes(run: RecordedRun, operation: str) -> Obtained:
 
 @of_recordings
 def figure_2_reads(run: RecordedRun) -> Obtained:
-    """Judges whether reads become slower when the share of writes in the mixture rises."""
+    """Judges whether reads become slower when the share of writes in the mixture rises (figure 2 of
+    the DFS-Perf report)."""
     return _ratio_of_writes(run, "read")
 
 
 @of_recordings
 def figure_2_writes(run: RecordedRun) -> Obtained:
-    """Judges whether writes become slower when the share of writes in the mixture rises."""
+    """Judges whether writes become slower when the share of writes in the mixture rises (figure 2
+    of the DFS-Perf report)."""
     return _ratio_of_writes(run, "write")
 
 
@@ -340,7 +343,7 @@ def processes_help_mixture(run: RecordedRun) -> Obtained:
 
 def _without_shuffling(run: RecordedRun, systems: Sequence[str], operation: str) -> Obtained:
     """Judges whether the throughput of `operation` is higher without shuffling than with it, with
-    threads and with processes."""
+    threads and with processes. With shuffling, a client reads the files of all clients."""
     return greater(
         [
             (
@@ -357,13 +360,15 @@ def _without_shuffling(run: RecordedRun, systems: Sequence[str], operation: str)
 
 @of_recordings
 def figure_3_shuffle(run: RecordedRun) -> Obtained:
-    """Judges whether distributed systems read faster without shuffling than with it."""
+    """Judges whether distributed systems read faster without shuffling than with it (figure 3 of
+    the DFS-Perf report)."""
     return _without_shuffling(run, DISTRIBUTED, "read")
 
 
 @of_recordings
 def figure_3_writes(run: RecordedRun) -> Obtained:
-    """Judges whether writes to Alluxio's memory are faster without shuffling than with it."""
+    """Judges whether writes to Alluxio's memory are faster without shuffling than with it (figure 3
+    of the DFS-Perf report)."""
     return _without_shuffling(run, ["alluxio"], "write")
 
 
@@ -387,8 +392,8 @@ def figure_3_memory(run: RecordedRun) -> Obtained:
 
 @of_recordings
 def figure_3_processes(run: RecordedRun) -> Obtained:
-    """Judges whether GlusterFS reads, and Alluxio in memory reads and writes, faster with four
-    processes than with four threads, with and without shuffling."""
+    """Judges whether four processes are faster than four threads in reads of GlusterFS, and in
+    reads and writes of Alluxio's memory. Rates with and without shuffling are compared."""
     return greater(
         [
             (
@@ -408,8 +413,8 @@ def figure_3_processes(run: RecordedRun) -> Obtained:
 
 
 def figure_4() -> Obtained:
-    """Returns the numbers of nodes and clients that the scenario varies, for the paper's figure 4.
-    They are listed and not judged."""
+    """Returns the numbers of nodes and clients that the scenario varies. Figure 4 of the DFS-Perf
+    report varies them too. The numbers are listed and not judged."""
     points = check(recordings.scenario("dfs-perf"))
     workloads = [point.scenario.workload for point in points]
     clients = sorted({one.clients for one in workloads if not one.nodes})

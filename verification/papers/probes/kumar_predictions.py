@@ -28,7 +28,7 @@ from verification.papers.obtained import Obtained, judged
 from verification.reproductions import kumar
 
 Values = Mapping[str, LevelValue]
-# Hardware that is the same for all configurations of the paper's second model, and a file that fits
+# Hardware that is the same for all configurations of Kumar's second model, and a file that fits
 # into memory.
 FIXED: Values = {
     "deployment.node.server.count": 4,
@@ -47,8 +47,8 @@ PARAMETERS: Mapping[str, Sequence[LevelValue]] = {
     "file_system.io_cache": [0, 1],
 }
 BLOCKS = "workload.transfer_size"
-# Table 8: minutes that a transfer takes on each cluster. A cluster is named by its processor, its
-# link and its number of servers.
+# Table 8 of Kumar 2018: minutes that a transfer takes on each cluster. A cluster is named by its
+# processor, its link and its number of servers.
 TABLE_8 = {
     "Atom, Gigabit, 4": 2311.0,
     "Gigabit, 4": 1916.0,
@@ -56,16 +56,16 @@ TABLE_8 = {
     "InfiniBand, 4": 282.0,
     "InfiniBand, 10": 144.0,
 }
-# Bytes that the paper's run of the ocean model writes and reads.
+# Bytes that Kumar's run of the ocean model writes and reads.
 OCEAN_BYTES = 500e9
-# Ratio of the bandwidth of InfiniBand to that of Gigabit Ethernet, as the paper measured it in
+# Ratio of the bandwidth of InfiniBand to that of Gigabit Ethernet, as Kumar 2018 measured it in
 # section 3.4.1.
 RATIO = 5.84
 # Two rates count as "about as fast" if their ratio is at most this factor. A curve counts as
 # "level" if its largest and smallest value differ by at most this factor.
 SIMILAR = 1.5
-# Limits of importances in the paper's Table 7. At least 0.9 counts as "about 1", and 0.78 is the
-# importance of the block size for reads.
+# Limits for the importances in Table 7 of Kumar 2018. An importance of at least 0.9 counts as
+# "about 1". The importance of the block size for reads is 0.78.
 ABOUT_ONE, READS = 0.9, 0.78
 
 
@@ -88,7 +88,7 @@ def _state(operation: str, is_direct: bool) -> Values:
 @cache
 def _importance(operation: str, is_direct: bool) -> dict[str, float]:
     """Returns the importance of each parameter of GlusterFS, by name. The importance is the
-    quantity VI of the paper's equation (7), computed over the full grid of all parameters."""
+    quantity VI of equation (7) of Kumar 2018, computed over the full grid of all parameters."""
     rows = list(itertools.product(*PARAMETERS.values()))
     state = _state(operation, is_direct)
     every = [{**state, **dict(zip(PARAMETERS, row, strict=True))} for row in rows]
@@ -105,15 +105,16 @@ def _listed(found: Mapping[str, float]) -> str:
 
 
 def table_7_direct() -> Obtained:
-    """Judges whether block size has an importance of about 1 for writes and reads with direct
-    I/O."""
+    """Judges whether block size has an importance of about 1 for writes and reads with direct I/O
+    (Table 7 of Kumar 2018)."""
     found = {name: _importance(name, True) for name in ("sequential_write", "sequential_read")}
     text = "; ".join(f"{name}: {_listed(one)}" for name, one in found.items())
     return judged(min(one[BLOCKS] for one in found.values()) >= ABOUT_ONE, text)
 
 
 def table_7_writes() -> Obtained:
-    """Judges whether block size has an importance of about 1 for random writes with caches."""
+    """Judges whether block size has an importance of about 1 for random writes with caches (Table 7
+    of Kumar 2018)."""
     found = _importance("random_write", False)
     return judged(found[BLOCKS] >= ABOUT_ONE, _listed(found))
 
@@ -175,10 +176,10 @@ def figure_3() -> Obtained:
 
 @cache
 def ocean_minutes() -> dict[str, float]:
-    """Returns the predicted minutes of a transfer of 500 GB for each cluster of Table 8, by name.
-    The minutes follow from the bytes per second that `dfslab run scenarios/kumar-ocean.toml`
-    prints. This rate counts the bytes of writes and reads. The time has deletions between the
-    iterations too, which move no bytes.
+    """Returns the predicted minutes of a transfer of 500 GB for each cluster of Table 8 of Kumar
+    2018, by name. The minutes follow from the bytes per second that `dfslab run
+    scenarios/kumar-ocean.toml` prints. This rate is the bytes of writes and reads divided by the
+    time. The time includes deletions of files between the iterations.
     """
     found = [SequenceModel().run(one) for one in recordings.scenario("kumar-ocean").points()]
     rates = [one.value("throughput_bytes_per_s") for one in found]
@@ -186,7 +187,7 @@ def ocean_minutes() -> dict[str, float]:
 
 
 def table_8() -> Obtained:
-    """Judges whether the predictions order the five clusters of Table 8 as the paper does."""
+    """Judges whether the predictions order the five clusters of Table 8 as Kumar 2018 does."""
     found = ocean_minutes()
     text = ", ".join(f"{name} {minutes:.1f} min" for name, minutes in found.items())
     order = sorted(found, key=lambda name: -found[name])
@@ -194,13 +195,14 @@ def table_8() -> Obtained:
 
 
 def fewer_servers_on_infiniband() -> Obtained:
-    """Judges whether two servers on InfiniBand are faster than four servers on Gigabit Ethernet."""
+    """Judges whether two servers on InfiniBand are faster than four servers on Gigabit Ethernet
+    (Table 8 of Kumar 2018)."""
     ratio = ocean_minutes()["Gigabit, 4"] / ocean_minutes()["InfiniBand, 2"]
     return judged(ratio > 1, f"2 servers on InfiniBand are {ratio:.1f} times as fast (paper: 4.0)")
 
 
 def more_servers_on_infiniband() -> Obtained:
-    """Judges whether throughput on InfiniBand rises from 2 to 4 to 10 servers."""
+    """Judges whether throughput on InfiniBand rises from 2 to 4 and to 10 servers."""
     two, four, ten = (ocean_minutes()[f"InfiniBand, {count}"] for count in (2, 4, 10))
     text = f"2 to 4 servers {two / four:.2f} (paper: 1.70), 4 to 10 {four / ten:.2f} (1.96)"
     return judged(two > four > ten, text)
@@ -221,9 +223,9 @@ def infiniband_ratio() -> Obtained:
 
 @cache
 def _processors() -> dict[tuple[str, str], str]:
-    """Returns the power of the processor that dfslab chooses, for each (bandwidth, block size).
-    dfslab chooses the processor of the lowest power among those whose predicted rate is within 5 %
-    of the highest predicted rate."""
+    """Returns, for each (bandwidth, block size), the processor that dfslab chooses. The processor
+    is named by its power. dfslab chooses the processor of the lowest power among those whose
+    predicted rate is within 5 % of the highest predicted rate."""
     scenario = recordings.scenario("kumar-processors")
     found = costs([SequenceModel().run(point) for point in scenario.points()])
     groups: dict[tuple[str, str], list[EnergyCost]] = {}
@@ -235,8 +237,8 @@ def _processors() -> dict[tuple[str, str], str]:
 
 def table_1() -> Obtained:
     """Judges whether dfslab chooses the processor of 45 W on Gigabit Ethernet for requests of 4
-    KiB. The chosen processor is the one of least power that is not the bottleneck. Small requests
-    are judged because they need the most processor time."""
+    KiB, as Table 1 of Kumar 2018. The chosen processor has the least power of all processors that
+    are not the bottleneck. Small requests are judged because they need the most processor time."""
     found = _processors()
     text = ", ".join(f"{link}, {block}: {power}" for (link, block), power in found.items())
     return judged(found["993 Mbit/s", "4 KiB"] == "45 W", text)
@@ -258,8 +260,8 @@ def _glusterfs() -> FileSystem:
 
 
 def figure_1() -> Obtained:
-    """Judges whether the description of GlusterFS has the roles of the paper's figure 1: client and
-    brick."""
+    """Judges whether the description of GlusterFS has the roles of figure 1 of Kumar 2018: client
+    and brick."""
     names = [role.name for role in _glusterfs().roles]
     return judged(set(names) == {"client", "brick"}, f"roles {', '.join(names)}")
 

@@ -20,12 +20,13 @@ from verification.papers.obtained import Obtained, judged, verdict_of
 from verification.papers.probes.kumar_equations import rows
 from verification.reproductions import kumar, kumar_claims
 
-# Table 5: the sign of each factor's coefficient, which is the same for every operation. Disk speeds
-# are left out, because their coefficients are about 0.
+# Table 5 of Kumar 2018: the sign of each factor's coefficient, which is the same for every
+# operation. Disk speeds are left out, because their coefficients are about 0.
 SIGNS = {"network": 1, "servers": 1, "clients": -1, "copies": -1}
 # A coefficient differs from 0 if its absolute value is at least this many standard errors.
 ERRORS = 2.0
-# Table 6: the smallest adjusted R², and the smallest R² on a held-out random quarter of the rows.
+# Table 6 of Kumar 2018: the smallest adjusted R², and the smallest R² on a held-out random quarter
+# of the rows.
 ADJUSTED_R2, VALIDATION_R2 = 0.735, 0.752
 HARDWARE = (
     "network",
@@ -37,7 +38,7 @@ HARDWARE = (
     "copies",
 )
 SWITCHES = ("write_behind", "read_ahead", "io_cache", "md_cache", "quick_read")
-# Options of iozone that the paper's example in section 3.3 uses on one machine.
+# Options of iozone that Kumar's example in section 3.3 uses on one machine.
 IOZONE = "-t 4 -r 64k -s 100m -i 0 -i 1 -i 2 -I"
 
 
@@ -50,8 +51,8 @@ def _levels(design: Design, name: str) -> list[object]:
 
 
 def table_2() -> Obtained:
-    """Judges whether the study varies every feature of hardware and layout in the paper's Table
-    2."""
+    """Judges whether the study varies every feature of hardware and layout in Table 2 of Kumar
+    2018."""
     names = {one.name for one in _scenario().design.factor}
     wanted = (*HARDWARE, "striping")
     lacking = [name for name in wanted if name not in names]
@@ -60,8 +61,8 @@ def table_2() -> Obtained:
 
 
 def table_3() -> Obtained:
-    """Judges whether the study has several values of each hardware factor in the paper's Table
-    3."""
+    """Judges whether the study has several values of each hardware factor in Table 3 of Kumar
+    2018."""
     design = _scenario().design
     shown = [
         f"{name} {len(_levels(design, name))}"
@@ -72,7 +73,7 @@ def table_3() -> Obtained:
 
 def table_4() -> Obtained:
     """Judges whether the study varies block sizes from 2 KiB to 8 MiB and has two levels of every
-    switch of GlusterFS, as in the paper's Table 4."""
+    switch of GlusterFS, as in Table 4 of Kumar 2018."""
     design = _scenario().design
     blocks, caches = (_levels(design, name) for name in ("block_size", "cache_size"))
     switched = all(len(_levels(design, name)) == 2 for name in SWITCHES)
@@ -87,7 +88,7 @@ def _tables() -> list[PaperTable]:
 
 def table_5() -> Obtained:
     """Judges whether the coefficients of the linear models of throughput in MB/s have the signs of
-    Table 5. A coefficient that does not differ from 0 is inconclusive."""
+    Table 5 of Kumar 2018. A coefficient that does not differ from 0 is inconclusive."""
     same = other = 0
     for table in _tables():
         for one in table.coefficients:
@@ -117,15 +118,15 @@ def _between(values: Sequence[float]) -> str:
 
 
 def table_6_adjusted() -> Obtained:
-    """Judges whether adjusted R² of each of the four linear models is at least the smallest one in
-    the paper's Table 6."""
+    """Judges whether the adjusted R² of each of the four linear models is at least the smallest
+    adjusted R² in Table 6 of Kumar 2018."""
     found = [table.adjusted_r_squared for table in _tables()]
     return judged(min(found) >= ADJUSTED_R2, _between(found))
 
 
 def table_6_validation() -> Obtained:
-    """Judges whether R² of each of the four linear models on a held-out random quarter of the rows
-    is at least the smallest one in the paper's Table 6."""
+    """Judges R² of each of the four linear models on a held-out random quarter of the rows. It must
+    be at least the smallest R² of this kind in Table 6 of Kumar 2018."""
     found = [table.validation for table in _tables()]
     return judged(min(found) >= VALIDATION_R2, _between(found))
 
@@ -146,7 +147,7 @@ def _linear_error() -> float:
 
 
 def linear_is_enough() -> Obtained:
-    """Judges whether the paper's split linear model has a median error of at most 25 % on held-out
+    """Judges whether Kumar's split linear model has a median error of at most 25 % on held-out
     layouts."""
     error = _linear_error()
     return judged(error <= 0.25, f"median error {percent_text(error)} on held-out layouts")
@@ -169,47 +170,48 @@ def _signs() -> list[kumar_claims.Sign]:
 
 
 def more_network() -> Obtained:
-    """Judges the claim that a faster network raises throughput."""
+    """Judges the claim of Kumar 2018 that a faster network raises throughput."""
     return _claim("more network, faster")
 
 
 def copies_of_writes() -> Obtained:
-    """Judges the claim that more replicas slow writes down."""
+    """Judges the claim of Kumar 2018 that more replicas slow writes down."""
     return _claim("more copies, slower writes")
 
 
 def copies_of_reads() -> Obtained:
-    """Judges the claim that more replicas slow reads down."""
+    """Judges the claim of Kumar 2018 that more replicas slow reads down."""
     return _claim("more copies, slower reads")
 
 
 def clients_together() -> Obtained:
-    """Judges the claim that more clients lower the throughput of all clients together."""
+    """Judges the claim of Kumar 2018 that more clients lower the throughput of all clients
+    together."""
     return _claim("more clients, slower (all together)")
 
 
 def clients_each() -> Obtained:
-    """Judges the claim that more clients lower the throughput of each client."""
+    """Judges the claim of Kumar 2018 that more clients lower the throughput of each client."""
     return _claim("more clients, slower (each of them)")
 
 
 def more_servers() -> Obtained:
-    """Judges the claim that more servers raise throughput."""
+    """Judges the claim of Kumar 2018 that more servers raise throughput."""
     return _claim("more servers, faster")
 
 
 def larger_blocks() -> Obtained:
-    """Judges the claim that larger blocks raise throughput."""
+    """Judges the claim of Kumar 2018 that larger blocks raise throughput."""
     return _claim("larger blocks, faster")
 
 
 def disks_to_read() -> Obtained:
-    """Judges the claim that faster disks have no effect on reads."""
+    """Judges the claim of Kumar 2018 that faster disks have no effect on reads."""
     return _claim("faster disks to read, no effect")
 
 
 def disks_to_write() -> Obtained:
-    """Judges the claim that faster disks have no effect on writes."""
+    """Judges the claim of Kumar 2018 that faster disks have no effect on writes."""
     return _claim("faster disks to write, no effect")
 
 
@@ -224,7 +226,8 @@ def iozone() -> Obtained:
 
 
 def days_of_measurement() -> Obtained:
-    """Judges whether 20 GB at 1.5 MB/s take the 8.3 hours that section 3.5 states."""
+    """Judges whether 20 GB at 1.5 MB/s take the hours that section 3.5 of Kumar 2018 states:
+    8.3."""
     hours = 20 * 1024 / 1.5 / 3600
     return judged(abs(hours / 8.3 - 1) < 0.05, f"{hours:.1f} hours by the paper's own figures")
 

@@ -25,14 +25,14 @@ from verification.reproductions.liu_calls import CREATE, LOCATIONS, SEND_BLOCK, 
 
 RECORDING = "liu-interventions"
 FREQUENCIES = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5)
-# How statements of the paper are read. "Little to do with" means a ratio of at most 1.5. "More than
-# 90 %" is the paper's own figure.
+# Limits for two statements of Liu 2018. "Little to do with" means a ratio of at most SIMILAR. "More
+# than 90 %" is Liu's own figure.
 SIMILAR, REMOVED = 1.5, 0.9
-# Bars that were set after the recordings. The client counts as the bottleneck if the functions of
+# Limits that were set after the recordings. The client counts as the bottleneck if the functions of
 # the servers take less than SERVERS_MOST of the requests' time. A faster medium counts as no great
 # gain if it can save at most MEDIUM_MOST of a job's time.
 SERVERS_MOST, MEDIUM_MOST = 0.5, 0.05
-# The paper ranks parts by the sum of their times. A ranking counts as right if it names the slowed
+# Liu 2018 ranks parts by the sum of their times. A ranking counts as right if it names the slowed
 # part in at least 90 % of the rounds.
 BY_SUM, NAMED = "by the sum of times", 0.9
 
@@ -61,14 +61,14 @@ def _profile() -> TraceProfile:
 
 
 def figure_1() -> Obtained:
-    """Judges whether dfslab has the parts of the paper's figure 1: recording, database, call trees,
+    """Judges whether dfslab has the parts of figure 1 of Liu 2018: recording, database, call trees,
     compression and pictures."""
     known = {one.name for group in PURPOSES.values() for one in group}
     return judged("trace" in known, "trace record, import, report, query, top; page of a run")
 
 
 def trees_removed() -> Obtained:
-    """Judges whether merging removes more than 90 % of the call trees."""
+    """Judges whether merging equal call trees leaves less than 10 % of the call trees."""
     found = _profile().reduction
     text = (
         f"{found.trees_before:,} trees become {found.trees_after}, {found.trees_removed:.1%} fewer"
@@ -77,7 +77,7 @@ def trees_removed() -> Obtained:
 
 
 def calls_removed() -> Obtained:
-    """Judges whether merging removes more than 90 % of the calls."""
+    """Judges whether merging equal call trees leaves less than 10 % of the calls."""
     found = _profile().reduction
     text = (
         f"{found.spans_before:,} calls become {found.spans_after}, {found.spans_removed:.1%} fewer"
@@ -114,7 +114,7 @@ def network_and_disk() -> Obtained:
 
 
 def between_datanodes() -> Obtained:
-    """Judges whether the profile has steps of one DataNode that another DataNode caused."""
+    """Judges whether the profile has steps of a DataNode that were caused by another DataNode."""
     found = [
         path
         for path, node in callprofile.walk(_top())
@@ -124,15 +124,17 @@ def between_datanodes() -> Obtained:
 
 
 def arguments() -> Obtained:
-    """Judges whether the profile records the bytes of calls, which are arguments of the calls."""
+    """Judges whether the profile records arguments of calls. The arguments that it records are the
+    bytes of the calls."""
     found = [node for _, node in callprofile.walk(_top()) if node.bytes]
     most = max(node.bytes for node in found) if found else 0
     return judged(bool(found), f"{len(found)} steps have bytes, up to {most / 2**20:.1f} MiB")
 
 
 def polymorphous() -> Obtained:
-    """Judges whether several instrumentation points, such as the signatures of one method, are
-    merged into one step, and every such point whose class was loaded was instrumented."""
+    """Judges whether several instrumentation points, such as the signatures of one method, become
+    one step of the profile. Also, every point whose class was loaded must have been
+    instrumented."""
     subjects = recordings.of_scenario(liu_calls.JOBS)
     if not subjects:
         return not_judged(f"no recording of scenarios/{liu_calls.JOBS}.toml yet")
@@ -147,8 +149,8 @@ def polymorphous() -> Obtained:
 
 
 def statistics() -> Obtained:
-    """Judges whether the minimum time of each merged step is at most its maximum time. Merged steps
-    also have the count, the sum and the quantiles of the times."""
+    """Judges whether the minimum time of each merged step is at most its maximum time. The text
+    also names the count, the sum and the quantiles of the times, which merged steps have."""
     steps = [node for _, node in callprofile.walk(_top()) if node.count > 1]
     ordered = all(node.min_ns is None or node.min_ns <= node.max_ns for node in steps)
     return judged(ordered, f"count, sum, extremes and quantiles of {len(steps)} merged steps")
@@ -172,13 +174,14 @@ def by_sum() -> Obtained:
 
 
 def u_shape() -> Obtained:
-    """Judges whether the delays in the paper's Table 1 first fall and then rise with the
-    frequency."""
+    """Judges whether the delays in Table 1 of Liu 2018 first fall and then rise with the frequency
+    of requests."""
     return _falls_and_rises(TABLE_1, "the paper's figures")
 
 
 def u_shape_measured() -> Obtained:
-    """Judges whether the recorded delays first fall and then rise with the frequency."""
+    """Judges whether the recorded delays first fall and then rise with the frequency of
+    requests."""
     subjects = recordings.of_scenario(liu_calls.FREQUENCIES)
     if not subjects:
         return not_judged(f"no recording of scenarios/{liu_calls.FREQUENCIES}.toml yet")
@@ -188,8 +191,9 @@ def u_shape_measured() -> Obtained:
 
 
 def _falls_and_rises(rows: Mapping[str, Sequence[float]], source: str) -> Obtained:
-    """Judges whether the delays of sendBlock, sendPacket and getBlockLocations have their minimum
-    at neither end of the frequencies. `rows` has the delays in seconds of each function."""
+    """Judges whether the delays of sendBlock, sendPacket and getBlockLocations are smallest at a
+    frequency of requests that is neither the lowest nor the highest. `rows` has the delays in
+    seconds of each function, in the order of the frequencies."""
     shown, holds = [], True
     for name in (SEND_BLOCK, SEND_PACKET, LOCATIONS):
         row = rows[name]
@@ -200,8 +204,8 @@ def _falls_and_rises(rows: Mapping[str, Sequence[float]], source: str) -> Obtain
 
 
 def create_file_system_level() -> Obtained:
-    """Judges whether createFileSystem takes about the same time at all frequencies of the paper's
-    Table 1."""
+    """Judges whether createFileSystem takes about the same time at all frequencies of requests in
+    Table 1 of Liu 2018."""
     row = TABLE_1[CREATE]
     ratio = max(row) / min(row)
     return judged(ratio <= SIMILAR, f"the paper's figures differ by a factor of {ratio:.2f}")
@@ -209,7 +213,7 @@ def create_file_system_level() -> Obtained:
 
 def send_block_share() -> Obtained:
     """Judges whether sendBlock takes more than half as long as createFileSystem at some frequency
-    of the paper's Table 1."""
+    of requests in Table 1 of Liu 2018."""
     worst = max(block / whole for block, whole in zip(*_block_and_whole(), strict=True))
     return judged(worst > 0.5, f"sendBlock is at most {worst:.0%} of createFileSystem's delay")
 

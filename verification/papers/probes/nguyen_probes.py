@@ -38,8 +38,8 @@ BLOCKS = (64 * KIB, 256 * KIB, MIB, 4 * MIB, 16 * MIB)
 FILE_BYTES = 64 * MIB
 # A curve counts as level if its largest value is less than 1.1 times its smallest.
 LEVEL = 1.1
-# Bars of the curves over block sizes: by which factor the rate must rise from 64 KiB to 1 MiB, and
-# which share of its highest value it must have at 16 MiB.
+# Limits for the curves over block sizes. The rate at 1 MiB must be more than RISES times that at 64
+# KiB, and the rate at 16 MiB more than STAYS times the highest rate.
 RISES, STAYS = 1.1, 0.9
 
 
@@ -56,7 +56,7 @@ def _of(rates: Sequence[float]) -> str:
 
 
 def table_1() -> Obtained:
-    """Judges whether the scenario has the machines of the paper's Table 1."""
+    """Judges whether the scenario has the machines of Table 1 of Nguyen and Apon 2012."""
     deployment = recordings.scenario("pvfs-figures").deployment
     (io,) = deployment.groups_of("server")
     text = f"{io.count} servers, {io.processors} processors of {io.frequency / 1e9:.2g} GHz, "
@@ -66,7 +66,8 @@ def table_1() -> Obtained:
 
 
 def figure_1() -> Obtained:
-    """Judges whether the manager works only for opens while files are read."""
+    """Judges whether PVFS' manager only serves opens, and no other requests, while files are
+    read."""
     found = simulate(Setup("read", 8, file_size=FILE_BYTES, grain="chunk"))
     busy_s = found.utilisation["manager.cpu"] * found.time_s
     opened_s = 8 * PaperHardware().manager_call_s
@@ -75,7 +76,7 @@ def figure_1() -> Obtained:
 
 
 def figure_2() -> Obtained:
-    """Judges whether the write rate rises with the file size, in blocks of 4 KiB, and is nearly
+    """Judges whether the write rate, in blocks of 4 KiB, rises with the file size and is nearly
     level from 2 MiB on."""
     sizes = [4 * KIB, 64 * KIB, 256 * KIB, 2 * MIB, 16 * MIB]
     rates = [rate("write", 1, min(size, 4 * KIB), size) for size in sizes]
@@ -91,8 +92,8 @@ def figure_3() -> Obtained:
 
 
 def stable_size() -> Obtained:
-    """Judges whether a file of half the standard size (256 MiB) has the same rates as one of 512
-    MiB."""
+    """Judges whether files of 256 MiB, half of the standard size, have the same rates as files of
+    512 MiB."""
     rates = [rate(kind, 1, MIB, size) for kind in ("read", "write") for size in HALF_AND_WHOLE]
     level = max(rates[1] / rates[0], rates[3] / rates[2]) < LEVEL
     return judged(level, f"{_of(rates)}: reads, then writes of 256 and 512 MiB")
@@ -129,13 +130,14 @@ def _has(net: Net, transitions: set[str]) -> Obtained:
 
 
 def figure_4() -> Obtained:
-    """Judges whether the net of reads has the transitions of the client in the paper's net."""
+    """Judges whether the net of reads has the transitions of the client in Nguyen and Apon's
+    net."""
     return _has(read_net(Setup("read", 8)), {"issue", "gather", "gather_last"})
 
 
 def figure_5() -> Obtained:
-    """Judges whether the net of reads has the sending network of the paper's net, with one station
-    for each server's adapter."""
+    """Judges whether the net of reads has the sending network of Nguyen and Apon's net, with one
+    station for each server's adapter."""
     net = read_net(Setup("read", 8))
     stations = {one.name: len(one.initial) for one in net.places}
     found = _has(net, {"back_send", "back_sent"})
@@ -144,25 +146,26 @@ def figure_5() -> Obtained:
 
 
 def figure_6() -> Obtained:
-    """Judges whether the net of reads has the receiving network of the paper's net, which routes
-    packets to their clients."""
+    """Judges whether the net of reads has the receiving network of Nguyen and Apon's net, which
+    routes packets to their clients."""
     return _has(read_net(Setup("read", 8)), {"back_receive", "back_deliver"})
 
 
 def figure_7() -> Obtained:
-    """Judges whether the net of reads has the server of the paper's net, which processes requests
-    in chunks of a stripe."""
+    """Judges whether the net of reads has the server of Nguyen and Apon's net, which processes
+    requests in chunks of a stripe."""
     return _has(read_net(Setup("read", 8)), {"accept", "read", "fetch", "fetched", "disk"})
 
 
 def figure_8() -> Obtained:
-    """Judges whether the net of writes has the transitions of the client in the paper's net."""
+    """Judges whether the net of writes has the transitions of the client in Nguyen and Apon's
+    net."""
     return _has(write_net(Setup("write", 8)), {"issue", "out_send", "answer", "last_answer"})
 
 
 def figure_9() -> Obtained:
-    """Judges whether the net of writes has the server of the paper's net, which reassembles data
-    and writes them back later."""
+    """Judges whether the net of writes has the server of Nguyen and Apon's net, which reassembles
+    data and writes them back later."""
     return _has(write_net(Setup("write", 8)), {"accept_data", "absorb", "clean", "cleaned", "sync"})
 
 
@@ -179,9 +182,9 @@ def round_robin() -> Obtained:
 
 
 def interleaved() -> Obtained:
-    """Judges whether the rate of each client falls from 1 to 4 to 8 clients if the clients read
-    from disks, because the disks then seek between more files. Without seeks, the rate of each of 8
-    clients must be more than 1.3 times as high as with seeks."""
+    """Judges whether the rate of each client falls from 1 to 4 and to 8 clients that read from
+    disks. The cause must be the disks' seeks between more files: without seeks, each of 8 clients
+    must be more than 1.3 times as fast."""
     one = Setup("read", file_size=FILE_BYTES, block_size=4 * MIB, cached=False, grain="chunk")
     each = [simulate(replace(one, clients=n)).throughput_bytes_per_s / n for n in (1, 4, 8)]
     still = replace(PaperHardware(), disk_seek_s=0.0, disk_rotation_s=0.0)
@@ -193,8 +196,8 @@ def interleaved() -> Obtained:
 @cache
 def predicted(operation: str, clients: int, block: int) -> float:
     """Returns the bytes per second of all clients together that `dfslab predict
-    scenarios/pvfs-figures.toml` prints for a block size in bytes. Files have the paper's 512 MiB,
-    and the network sends packets of 1,500 bytes at most."""
+    scenarios/pvfs-figures.toml` prints for a block size in bytes. Files have 512 MiB, as in Nguyen
+    and Apon 2012, and the network sends packets of 1,500 bytes at most."""
     values: dict[str, LevelValue] = {
         "workload.name": f"sequential_{operation}",
         "workload.transfer_size": block,
@@ -256,8 +259,8 @@ def figure_15() -> Obtained:
 
 
 def dequeue() -> Obtained:
-    """Judges whether a de-queue cost that grows with the receive buffer slows small blocks more
-    than large ones."""
+    """Judges whether small blocks are slowed more than large ones by a cost of taking data from the
+    receive buffer (de-queue) that grows with the buffer."""
     growing = replace(PaperHardware(), dequeue_s=2e-3)
     kept = []
     for block in (64 * KIB, 16 * MIB):
@@ -270,16 +273,16 @@ def dequeue() -> Obtained:
 
 
 def errors_by_clients() -> Obtained:
-    """Judges whether dfslab's intervals before any measurement have relative half-widths of 20 %,
-    25 % and more than 40 % at 1, 4 and 8 clients."""
+    """Judges whether dfslab's prediction intervals without any measurement have relative
+    half-widths of 20 %, 25 % and more than 40 % at 1, 4 and 8 clients."""
     found = [unfitted_error(count) for count in (1, 4, 8)]
     text = ", ".join(f"{one:.0%}" for one in found) + " at 1, 4, 8 clients"
     return judged(found[0] == 0.2 and found[1] == 0.25 and found[2] > 0.4, text)
 
 
 def larger_clusters() -> Obtained:
-    """Judges whether 16 clients and 8 servers have about twice (1.8 to 2.1 times) the rate of the
-    paper's 8 clients and 4 servers."""
+    """Judges whether 16 clients and 8 servers have about twice (1.8 to 2.1 times) the rate of
+    Nguyen and Apon's 8 clients and 4 servers."""
     pairs = ((8, 4), (16, 8))
     setups = [
         Setup("read", clients, servers, file_size=16 * MIB, block_size=4 * MIB, grain="chunk")
@@ -321,6 +324,6 @@ def one_setup() -> Obtained:
 
 
 def real_system() -> Obtained:
-    """Returns "not judged": the paper prints no numbers of a real PVFS, and no recording has a
-    PVFS."""
+    """Returns "not judged". Nguyen and Apon 2012 prints no numbers of its real PVFS, and no
+    recording of a real PVFS exists."""
     return not_judged("the paper prints no numbers; no PVFS is part of the recordings")

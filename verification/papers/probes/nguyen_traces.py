@@ -19,11 +19,12 @@ from dfslab.spec.streams.stream import stream_spec
 from verification import recordings
 from verification.papers.obtained import Obtained, judged
 
-# Table 2: the share in percent and the size in bytes of each class of requests.
+# Table 2 of Nguyen and Apon 2012: the share in percent and the size in bytes of each class of
+# requests.
 TABLE_2 = ((97.952, 4 << 20), (2.047, 64 << 10), (0.00028, 4 << 10))
 # Number of requests that are drawn to check the shares.
 DRAWN = 100_000
-# A drawn share may differ from the paper's by this number of standard errors.
+# A drawn share may differ from the share in Nguyen and Apon 2012 by this number of standard errors.
 MOST_ERRORS = 3
 
 
@@ -35,8 +36,8 @@ def _points() -> dict[int, Point]:
 
 
 def table_2() -> Obtained:
-    """Judges whether the requests of the workload `request_mix` have the shares of Table 2 within
-    three standard errors."""
+    """Judges whether the requests of the workload `request_mix` have the shares of Table 2 of
+    Nguyen and Apon 2012 within three standard errors."""
     workload = discover.workload("request_mix")
     own = workload.parameters.model_validate({"operations_per_client": DRAWN})
     sizes = [one.size_bytes for one in workload.stream_of(own, 1).given if one.size_bytes]
@@ -51,8 +52,8 @@ def table_2() -> Obtained:
 
 
 def figure_16() -> Obtained:
-    """Judges whether the traces of eight clients mix random requests with sequential ones: each
-    kind is at least a third of all requests."""
+    """Judges whether the traces of eight clients mix random and sequential requests. At least a
+    third of all requests must be random, and at least a third sequential."""
     sizes = [one.size_bytes for one in stream_spec(_points()[8].scenario).given if one.size_bytes]
     large = sizes.count(max(sizes)) / len(sizes)
     text = f"{len(sizes):,} requests of 8 clients: {large:.0%} sequential, {1 - large:.0%} random"
@@ -80,7 +81,7 @@ def _text(clients: int) -> str:
 
 def figure_17() -> Obtained:
     """Judges whether the hybrid trace of one client is at least 10 % slower than sequential
-    requests alone, as random requests make the disks seek."""
+    requests alone. The cause is that random requests make the disks seek."""
     scenario = _points()[1].scenario
     only = {**scenario.workload.parameters, "mixed_weight": 0.0}
     workload = scenario.workload.model_copy(update=only)
@@ -97,24 +98,20 @@ def _many(clients: int, kind: int) -> Obtained:
 
 
 def figure_18() -> Obtained:
-    """Judges whether four clients together read faster than one, but less than four times as
-    fast."""
+    """Judges whether r(1) < r(4) < 4 r(1), where r(n) is the read rate of n clients together."""
     return _many(4, 0)
 
 
 def figure_19() -> Obtained:
-    """Judges whether four clients together write faster than one, but less than four times as
-    fast."""
+    """Judges whether w(1) < w(4) < 4 w(1), where w(n) is the write rate of n clients together."""
     return _many(4, 1)
 
 
 def figure_20() -> Obtained:
-    """Judges whether eight clients together read faster than one, but less than eight times as
-    fast."""
+    """Judges whether r(1) < r(8) < 8 r(1), where r(n) is the read rate of n clients together."""
     return _many(8, 0)
 
 
 def figure_21() -> Obtained:
-    """Judges whether eight clients together write faster than one, but less than eight times as
-    fast."""
+    """Judges whether w(1) < w(8) < 8 w(1), where w(n) is the write rate of n clients together."""
     return _many(8, 1)

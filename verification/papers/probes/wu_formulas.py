@@ -37,15 +37,15 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def table_1() -> Obtained:
-    """Judges whether the description of HDFS has all parameters of the paper's Table 1."""
+    """Judges whether the description of HDFS has all parameters of Table 1 of Wu 2013."""
     found = {row.parameter.wu for row in parameter_rows(HDFS)} - {""}
     text = f"{len(found & TABLE_1)} of {len(TABLE_1)} found; besides: {_listed(found - TABLE_1)}"
     return judged(found >= TABLE_1, text)
 
 
 def figure_1() -> Obtained:
-    """Judges whether the structural model has the classes and the three nodes of the paper's figure
-    1."""
+    """Judges whether the structural model has the classes and the three nodes of figure 1 of Wu
+    2013."""
     drawn = uml(HDFS)
     classes = {one.name for one in drawn.classes}
     wanted = {"DataNode", "NameNode", "ClientNode", "File", "Block"}
@@ -65,7 +65,7 @@ def _operators(body: Iterable[Event]) -> Iterator[str]:
 
 def _drawn(operation: str, operators: set[str], calls: set[str]) -> Obtained:
     """Judges whether one sequence diagram has the given fragments (`operators`) and messages
-    (`calls`) of the paper's diagram."""
+    (`calls`) of Wu's diagram."""
     body = interaction(HDFS, operation).body
     found, sent = set(_operators(body)), {one.name for one in messages(body)}
     text = f"fragments {_listed(found)}; messages {_listed(sent)}"
@@ -73,14 +73,14 @@ def _drawn(operation: str, operators: set[str], calls: set[str]) -> Obtained:
 
 
 def figure_2() -> Obtained:
-    """Judges whether the sequence diagram of a read has the fragments alt, par and loop of the
-    paper's figure 2, and its messages getBlockLocations and readBlock."""
+    """Judges whether the sequence diagram of a read has the fragments alt, par and loop of figure 2
+    of Wu 2013, and its messages getBlockLocations and readBlock."""
     return _drawn("read", {"alt", "par", "loop"}, {"getBlockLocations", "readBlock"})
 
 
 def figure_3() -> Obtained:
-    """Judges whether the sequence diagram of a write has the loop and the messages of the paper's
-    figure 3, and whether data go from each DataNode to the next."""
+    """Judges whether the sequence diagram of a write has the loop and the messages of figure 3 of
+    Wu 2013, and whether data go from each DataNode to the next."""
     drawn = _drawn("write", {"loop"}, {"create", "addBlock", "complete"})
     sent = list(messages(interaction(HDFS, "write").body))
     data = [one for one in sent if one.sender.startswith("datanode")]
@@ -91,7 +91,7 @@ def figure_3() -> Obtained:
 
 def _terms(operation: str, wanted: set[str]) -> Obtained:
     """Judges whether an operation makes the invocations `wanted`, which are the terms of a sum in
-    the paper."""
+    Wu 2013."""
     found = _by_label(operation)
     terms = " + ".join(name if one.count == 1 else f"N {name}" for name, one in found.items())
     return judged(
@@ -100,65 +100,67 @@ def _terms(operation: str, wanted: set[str]) -> Obtained:
 
 
 def equation_1() -> Obtained:
-    """Judges whether the response time of a read has the terms of the paper's formula (1)."""
+    """Judges whether the response time of a read has the terms of formula (1) of Wu 2013."""
     return _terms("read", {"T_open_self", "T_getBlockLocations", "T_readBlock"})
 
 
 def equation_6() -> Obtained:
-    """Judges whether the response time of a write has the terms of the paper's formula (6)."""
+    """Judges whether the response time of a write has the terms of formula (6) of Wu 2013."""
     return _terms("write", {"T_create_self", "T_rpc_create", "T_writeRequest", "T_addBlock"})
 
 
 def _depends(operation: str, label: str, *, whole: bool, wanted: set[str]) -> Obtained:
-    """Judges whether the time of one invocation depends on exactly the parameters `wanted`, the
-    arguments of a function f_i in the paper."""
+    """Judges whether the time of one invocation depends on exactly the parameters `wanted`. In Wu
+    2013, they are the arguments of a function f_i."""
     found = dependences(HDFS, operation, _by_label(operation)[label], whole=whole)
     return judged(found == wanted, f"{label} = f({_listed(found)})")
 
 
 def equation_2() -> Obtained:
-    """Judges whether f1, the self time of open, depends on exactly the paper's parameters (2)."""
+    """Judges whether f1, the self time of open, depends on exactly the parameters in formula (2) of
+    Wu 2013."""
     return _depends("read", "T_open_self", whole=False, wanted=DATA | {"Dp8"})
 
 
 def equation_3() -> Obtained:
-    """Judges whether f2, the time of getBlockLocations, depends on exactly the paper's parameters
-    (3)."""
+    """Judges whether f2, the time of getBlockLocations, depends on exactly the parameters in
+    formula (3) of Wu 2013."""
     return _depends("read", "T_getBlockLocations", whole=True, wanted=DATA | NAMENODE)
 
 
 def equation_4() -> Obtained:
-    """Judges whether f3, the time of readBlock, depends on exactly the paper's parameters (4)."""
+    """Judges whether f3, the time of readBlock, depends on exactly the parameters in formula (4) of
+    Wu 2013."""
     return _depends("read", "T_readBlock", whole=True, wanted=DATA | {"Dp7", "Dp8", "Dp9"})
 
 
 def equation_7() -> Obtained:
-    """Judges whether f4, the time of create with its inner call, depends on exactly the paper's
-    parameters (7)."""
+    """Judges whether f4, the time of create with its inner call, depends on exactly the parameters
+    in formula (7) of Wu 2013."""
     return _depends("write", "T_create_self", whole=True, wanted=DATA | NAMENODE)
 
 
 def equation_8() -> Obtained:
-    """Judges whether f5, the time of the remote call create, depends on exactly the paper's
-    parameters (8)."""
+    """Judges whether f5, the time of the remote call create, depends on exactly the parameters in
+    formula (8) of Wu 2013."""
     return _depends("write", "T_rpc_create", whole=True, wanted=DATA | NAMENODE)
 
 
 def equation_9() -> Obtained:
-    """Judges whether f6, the time of append with its inner call, depends on exactly the paper's
-    parameters (9)."""
+    """Judges whether f6, the time of append with its inner call, depends on exactly the parameters
+    in formula (9) of Wu 2013."""
     return _depends("append", "T_append_self", whole=True, wanted=DATA | NAMENODE)
 
 
 def equation_10() -> Obtained:
-    """Judges whether f7, the time of writeRequest, depends on exactly the paper's parameters
-    (10)."""
+    """Judges whether f7, the time of writeRequest, depends on exactly the parameters in formula
+    (10) of Wu 2013."""
     return _depends("write", "T_writeRequest", whole=True, wanted=DATA | NAMENODE | {"Dp7"})
 
 
 def _counted(operation: str) -> Obtained:
-    """Judges whether 64 requests that arrive together at one server take 64 times the unloaded time
-    of one request."""
+    """Judges whether 64 requests that arrive together at one server take 64 times as long as a
+    single request without load."""
     unloaded_s, count = 0.02, 64
     serial = count / mean_value_analysis([unloaded_s], count).rate_per_s
     two = count / mean_value_analysis([unloaded_s], count, servers=[2]).rate_per_s
@@ -171,20 +173,20 @@ def _counted(operation: str) -> Obtained:
 
 
 def equation_5() -> Obtained:
-    """Judges whether several reads that arrive together take the time of the paper's formula (5):
-    their number times the time of one."""
+    """Judges whether n reads that arrive together take n times the time of one read, as in formula
+    (5) of Wu 2013."""
     return _counted("read")
 
 
 def equation_11() -> Obtained:
-    """Judges whether several writes that arrive together take the time of the paper's formula (11):
-    their number times the time of one."""
+    """Judges whether n writes that arrive together take n times the time of one write, as in
+    formula (11) of Wu 2013."""
     return _counted("write")
 
 
 def decomposed() -> Obtained:
     """Judges whether the time of writeRequest depends on the parameters of its inner operations,
-    which the paper leaves to future work."""
+    which Wu 2013 leaves to future work."""
     one = _by_label("write")["T_writeRequest"]
     found = {str(symbol) for symbol in one.own.free_symbols}
     named = {"packet_size", "replication", "datanode.disk_write_rate"}
@@ -195,7 +197,7 @@ def decomposed() -> Obtained:
 
 
 def other_systems() -> Obtained:
-    """Judges whether formulas of reads exist for the systems to which the paper says that its
+    """Judges whether formulas of reads exist for the systems to which Wu 2013 says that its
     approach applies."""
     texts, holds = [], True
     for name in ("moosefs", "gfs", "zfs"):

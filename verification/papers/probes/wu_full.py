@@ -15,7 +15,7 @@ from verification import recordings
 from verification.papers.obtained import Obtained, judged
 
 DEPLOYMENTS = ("wu-full-tansuo", "wu-full-inspur", "wu-full-ec2")
-# File size and number of clients in the first, a middle and the last test of the paper's Phase II.
+# File size and number of clients in the first, a middle and the last test of Wu's Phase II.
 PHASE_2 = (("128 KiB", 512), ("2 MiB", 32), ("32 MiB", 2))
 TESTS = (("1 KiB", 1024), *PHASE_2, ("4 GiB", 1))
 LEVEL = 2.0
@@ -67,8 +67,8 @@ def writes() -> Obtained:
 
 
 def phase_2() -> Obtained:
-    """Judges whether the predicted time of reads in Phase II is level at full scale, on the paper's
-    first deployment."""
+    """Judges whether the predicted time of reads in Phase II is level at full scale, on Wu's first
+    deployment."""
     times = [total_s(DEPLOYMENTS[0], "read", *test) for test in PHASE_2]
     listed = ", ".join(units.text(time_s, "s") for time_s in times)
     most = max(times) / min(times)

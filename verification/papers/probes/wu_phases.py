@@ -2,9 +2,10 @@
 recordings.
 
 The total time of a step is its mean times the number of files, as in the paper's Figures 4 and 5.
-Only recordings are used that began after the last choice in the models of HDFS. "Level" means
-within a factor of two, which is one unit of the paper's logarithmic axis. "Rises" and "falls" mean
-a rank correlation of file size and total time of at least 0.8, or at most -0.8.
+Only recordings are used that began after the models of HDFS were chosen, so no choice depends on
+them. "Level" means within a factor of two, which is one unit of the paper's logarithmic axis.
+"Rises" and "falls" mean a rank correlation of file size and total time of at least 0.8, or at most
+-0.8.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from verification.papers.obtained import Obtained, judged
 
 LEVEL = 2.0
 TREND = 0.8
-# The recorded deployments differ in network latency, by which they are identified. In the paper
-# they are the even cluster (Tansuo), the uneven one (Inspur) and the virtual one (EC2).
+# The recorded deployments differ in network latency, by which they are identified. In Wu 2013 they
+# are the even cluster (Tansuo), the uneven one (Inspur) and the virtual one (EC2).
 EVEN, UNEVEN, VIRTUAL = "50 us", "200 us", "1 ms"
 KIB, MIB = 2.0**10, 2.0**20
-# Smallest and largest file size in bytes of each of the paper's phases. All sizes are 1/64 of those
-# in the paper.
+# Smallest and largest file size in bytes of each of Wu's phases. All sizes are 1/64 of those in Wu
+# 2013.
 PHASE_1 = (16.0, KIB)
 PHASE_2 = (16 * KIB, 512 * KIB)
 PHASE_3 = (MIB, 64 * MIB)
@@ -42,14 +43,14 @@ def _runs(operation: str) -> list[Result]:
 def curve(
     operation: str, steps: Sequence[str], phase: tuple[float, float], latency: str = EVEN
 ) -> Curve:
-    """Returns the curve of one phase: for each file size, (file size in bytes, total seconds of the
-    steps). Runs with the same file size are combined by their geometric mean.
+    """Returns the curve of one phase: (file size in bytes, total seconds of the steps) for each
+    file size. Runs with the same file size are combined by their geometric mean.
 
     `steps` has the names of the steps whose times are added; the time of a step is subtracted if
     its name begins with "-". `phase` is the smallest and the largest file size in bytes, `latency`
-    the network latency of the deployment. Phases I and II use the tests with several clients, and
-    their seconds are totals over all files. Phase III uses the tests with one client, and its
-    seconds are those of one file.
+    the network latency of the deployment. The curves of Phases I and II use the tests with several
+    clients, and add the seconds of all files. The curve of Phase III uses the tests with one client
+    and one file.
     """
     times: dict[float, list[float]] = {}
     for result in _runs(operation):
@@ -77,8 +78,8 @@ def _total_s(result: Result, steps: Sequence[str], one_file: bool) -> float:
 
 
 def _of(*curves: Curve) -> str:
-    """Returns a text with two times of each curve in milliseconds: those at the smallest and at the
-    largest file size."""
+    """Returns a text with two times of each curve in milliseconds: the time at the smallest and the
+    time at the largest file size."""
     return ", ".join(f"{1e3 * one[0][1]:.3g} to {1e3 * one[-1][1]:.3g} ms" for one in curves)
 
 
@@ -126,44 +127,44 @@ NAMENODE_CALLS = ("create", "create/create", "write/addBlock")
 
 def read_phase_1_level() -> Obtained:
     """Judges whether the times of open and getBlockLocations are level over the smallest files
-    (Phase I of the paper)."""
+    (Phase I of Wu 2013)."""
     return _level(*(curve("read", [step], PHASE_1) for step in LOOKUPS))
 
 
 def read_phase_1_longest() -> Obtained:
-    """Judges whether open and getBlockLocations take longer with the smallest files (Phase I of the
-    paper) than in the later phases."""
+    """Judges whether open and getBlockLocations take longer with the smallest files (Phase I of Wu
+    2013) than in the later phases."""
     return _longest_in_phase_1("read", LOOKUPS)
 
 
 def read_phase_1_blocks() -> Obtained:
     """Judges whether the time of readBlock rises with the file size over the smallest files (Phase
-    I of the paper)."""
+    I of Wu 2013)."""
     return _rises(curve("read", ["read"], PHASE_1))
 
 
 def read_phase_2_level() -> Obtained:
-    """Judges whether the time of readBlock is level over files of medium size (Phase II of the
-    paper)."""
+    """Judges whether the time of readBlock is level over files of medium size (Phase II of Wu
+    2013)."""
     return _level(curve("read", ["read"], PHASE_2))
 
 
 def read_phase_2_lookups() -> Obtained:
     """Judges whether the times of open and getBlockLocations fall with the file size over files of
-    medium size (Phase II of the paper)."""
+    medium size (Phase II of Wu 2013)."""
     return _rises(*(curve("read", [step], PHASE_2) for step in LOOKUPS), sign=-1)
 
 
 def read_phase_3() -> Obtained:
     """Judges whether the times of readBlock and getBlockLocations rise with the file size over the
-    largest files (Phase III of the paper)."""
+    largest files (Phase III of Wu 2013)."""
     return _rises(*(curve("read", [step], PHASE_3) for step in ("read", "open/getBlockLocations")))
 
 
 def read_blocks_dominate() -> Obtained:
-    """Judges whether readBlock takes longer than open in every test with the largest files (Phase
-    III of the paper), and whether the ratio of the two times is larger for the largest file than
-    for the smallest one of this phase."""
+    """Judges two statements on the largest files (Phase III of Wu 2013). readBlock takes longer
+    than open in every test, and the ratio of the two times is larger for the largest file than for
+    the smallest file of this phase."""
     reads, opens = (dict(curve("read", [step], PHASE_3)) for step in ("read", "open"))
     ratios = [reads[size] / opens[size] for size in sorted(reads)]
     text = f"read over open {ratios[0]:.3g} to {ratios[-1]:.3g} over the sizes of Phase III"
@@ -198,37 +199,37 @@ def read_virtual() -> Obtained:
 
 def write_phase_1_level() -> Obtained:
     """Judges whether the times of create, its remote call and addBlock are level over the smallest
-    files (Phase I of the paper)."""
+    files (Phase I of Wu 2013)."""
     return _level(*(curve("write", [step], PHASE_1) for step in NAMENODE_CALLS))
 
 
 def write_phase_1_longest() -> Obtained:
     """Judges whether create, its remote call and addBlock take longer with the smallest files
-    (Phase I of the paper) than in the later phases."""
+    (Phase I of Wu 2013) than in the later phases."""
     return _longest_in_phase_1("write", NAMENODE_CALLS)
 
 
 def write_phase_1_request() -> Obtained:
     """Judges whether the time of writeRequest rises with the file size over the smallest files
-    (Phase I of the paper)."""
+    (Phase I of Wu 2013)."""
     return _rises(curve("write", WRITE_REQUEST, PHASE_1))
 
 
 def write_phase_2_level() -> Obtained:
-    """Judges whether the time of writeRequest is level over files of medium size (Phase II of the
-    paper)."""
+    """Judges whether the time of writeRequest is level over files of medium size (Phase II of Wu
+    2013)."""
     return _level(curve("write", WRITE_REQUEST, PHASE_2))
 
 
 def write_phase_2_calls() -> Obtained:
     """Judges whether the times of create, its remote call and addBlock fall with the file size over
-    files of medium size (Phase II of the paper)."""
+    files of medium size (Phase II of Wu 2013)."""
     return _rises(*(curve("write", [step], PHASE_2) for step in NAMENODE_CALLS), sign=-1)
 
 
 def write_phase_3() -> Obtained:
     """Judges whether the times of writeRequest and addBlock rise with the file size over the
-    largest files (Phase III of the paper)."""
+    largest files (Phase III of Wu 2013)."""
     return _rises(
         curve("write", WRITE_REQUEST, PHASE_3), curve("write", ["write/addBlock"], PHASE_3)
     )
@@ -247,7 +248,7 @@ def write_virtual() -> Obtained:
 
 
 def table_4() -> Obtained:
-    """Judges whether each deployment has the paper's 23 tests: seven, nine and seven in the three
+    """Judges whether each deployment has Wu's 23 tests: seven, nine and seven in the three
     phases."""
     found = {
         (str(labels["deployment.network.latency"]), str(labels["workload.file_size"]))

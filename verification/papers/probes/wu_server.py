@@ -1,5 +1,5 @@
 """Compares Wu 2013, section 4.2, with dfslab's model of the metadata server. The statements are
-about its memory, bursts of requests, its benchmark scores, and the law of its response time."""
+about the server's memory, benchmark scores and response times, and about bursts of requests."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from dfslab.studies.server_law import PAPER, ServerLaw, server_law
 from verification import recordings
 from verification.papers.obtained import Obtained, judged, not_judged
 
-# Table 5 of the paper has the benchmark score of each NameNode. Table 6 has 1 / k for each, where k
-# in milliseconds is the coefficient of the paper's law: response time = k x ln x for x clients.
+# Table 5 of Wu 2013 has the benchmark score of each NameNode. Table 6 has 1 / k for each, where k
+# in milliseconds is the coefficient of Wu's law: response time = k x ln x for x clients.
 SCORES = {"nn1": 7.7, "nn2": 27.0, "nn3": 48.0}
 PER_MS = {"nn1": 0.90490, "nn2": 3.17521, "nn3": 6.04705}
 COEFFICIENTS = {"nn1": 1.10509, "nn2": 0.31494, "nn3": 0.16537}
 
 
 def _scenario(memory: str = "16 GiB", file_size: str = "64 MiB") -> Scenario:
-    """Returns a scenario of HDFS with one NameNode. By default it has a memory of 16 GiB, as in the
-    paper's example."""
+    """Returns a scenario of HDFS with one NameNode. By default it has a memory of 16 GiB, as in
+    Wu's example."""
     nodes = [
         {"name": "master", "memory": memory, "roles": {"namenode": 1}},
         {"name": "server", "count": 3, "roles": {"datanode": 1}},
@@ -44,7 +44,7 @@ def _limits() -> ServerLimits:
 
 
 def memory() -> Obtained:
-    """Judges whether a NameNode of 16 GiB holds the paper's 86 million files."""
+    """Judges whether a NameNode of 16 GiB holds Wu's 86 million files."""
     by_source = {one.source.split(":")[0]: one.files / 1e6 for one in _limits().files}
     others = ", ".join(
         f"{name} {files:.3g} M" for name, files in by_source.items() if "Wu" not in name
@@ -54,8 +54,8 @@ def memory() -> Obtained:
 
 
 def memory_by_blocks() -> Obtained:
-    """Judges whether a NameNode of 16 GiB holds as many files of 200 blocks as files of one block,
-    if the file and each of its blocks take 200 B."""
+    """Judges whether a NameNode of 16 GiB holds as many files of 200 blocks as files of one block.
+    Each file and each block take 200 B."""
     sizes = {1: "64 MiB", 200: "12.5 GiB"}
     found = {blocks: limits(_scenario(file_size=size)).files[0] for blocks, size in sizes.items()}
     texts = [f"{one.files / 1e6:.3g} M of {blocks} blocks" for blocks, one in found.items()]
@@ -73,8 +73,8 @@ def several_servers() -> Obtained:
 
 
 def capacity() -> Obtained:
-    """Judges whether the description of HDFS gives the largest rate, in requests per second, of
-    reads, writes and metadata operations."""
+    """Judges whether the description of HDFS predicts the largest rates of reads, writes and
+    metadata operations, in requests per second."""
     found = {one.operation: one for one in _limits().capacity}
     texts = [
         f"{name} {found[name].rate_per_s:.3g}/s ({found[name].bottleneck})"
@@ -101,8 +101,8 @@ def no_queue_below_capacity() -> Obtained:
 
 
 def equation_12() -> Obtained:
-    """Judges whether the largest burst within a bound on the mean response time follows equation
-    (12)."""
+    """Judges whether dfslab's largest burst within a bound on the mean response time equals that of
+    equation (12) of Wu 2013."""
     q, length_s, bound_s, network_s = 10_000.0, 60.0, 1.0, 0.001
     printed = 2 * q * (bound_s - network_s) / length_s + q
     found = burst.largest_peak_per_s(q, bound_s, network_s, length_s)
@@ -113,8 +113,8 @@ def equation_12() -> Obtained:
 
 
 def table_5() -> Obtained:
-    """Returns the ratios of the paper's processor scores and of the scores that the testbed
-    measures. They are listed and not judged."""
+    """Returns the ratios of the NameNodes' benchmark scores in Wu 2013, and of the scores at
+    several processor shares that dfslab measured. The ratios are listed and not judged."""
     ratios = [SCORES[name] / SCORES["nn1"] for name in ("nn2", "nn3")]
     law = _law()
     own = ", ".join(f"{one.share:g} of a core {one.score_ratio:.3g}" for one in law.ratios)
@@ -129,7 +129,7 @@ def _law() -> ServerLaw:
 
 
 def table_6() -> Obtained:
-    """Judges whether Table 6 of the paper is consistent: the printed 1 / k must agree with the
+    """Judges whether Table 6 of Wu 2013 is consistent: the printed 1 / k must agree with the
     printed k. For each NameNode, the capacity that follows from the NameNode's score must be within
     10 % of the capacity that follows from the NameNode's law."""
     close = all(abs(1 / COEFFICIENTS[name] - PER_MS[name]) < 2e-4 for name in SCORES)
@@ -145,8 +145,8 @@ def table_6() -> Obtained:
 
 
 def printed_constant() -> Obtained:
-    """Judges whether the formula of the capacity q gives the right result with the divisor that the
-    paper prints."""
+    """Judges whether the divisor that Wu 2013 prints in the formula of the capacity q is right: for
+    the NameNode nn1, q must be within 10 % of the capacity that follows from the law of nn1."""
     true = laws.capacity_from_score(1, 99, 1, PER_MS["nn1"])
     printed = laws.capacity_from_score(SCORES["nn1"], 99, 17, PER_MS["nn1"])
     return judged(
@@ -156,8 +156,8 @@ def printed_constant() -> Obtained:
 
 
 def figure_6() -> Obtained:
-    """Judges whether the law x ln x fits the recorded response times with R² above 0.99. Also lists
-    the most likely law."""
+    """Judges whether the law x ln x fits the recorded response times with R² above 0.99. The text
+    also names the most likely law."""
     curves = [one for one in _law().curves if one.files == "each"]
     texts, holds = [], True
     for one in curves:
@@ -183,8 +183,8 @@ def throughput_falls() -> Obtained:
 
 def law_at_constant_files() -> Obtained:
     """Judges whether the rate changes by at most 10 % over the clients when the number of files is
-    constant. By the paper's law, the response time is proportional to l ln c for l clients and c
-    files, so that a constant c gives a constant rate."""
+    constant. By Wu's law, the response time is proportional to l ln c for l clients and c files, so
+    that a constant c gives a constant rate."""
     curves = [one for one in _law().curves if one.files == "in all"]
     growths = [one.rates[-1] / one.rates[0] for one in curves]
     text = ", ".join(
@@ -197,9 +197,9 @@ def law_at_constant_files() -> Obtained:
 
 
 def law_and_capacity() -> Obtained:
-    """Judges whether one law of the server's capacity is the best by two criteria: it has the
-    largest weight of evidence on the measurements that it was fitted to, and the smallest median
-    error on capacities that were left out of the fit."""
+    """Judges whether one law of the server's capacity is best by two criteria. The law must have
+    the largest weight of evidence on the measurements of the fit, and the smallest median error on
+    capacities that were left out of the fit."""
     law = _law()
     best = min(law.capacity, key=lambda one: one.median_abs_error)
     return judged(best.law == law.capacity[0].law, law.conclusion)

@@ -17,9 +17,9 @@ GIGABIT, MEGABIT = "1 Gbit/s", "100 Mbit/s"
 
 @dataclass(frozen=True)
 class Machines:
-    """Equal machines in a table of the paper: their number, the processors of each, the cores and
-    the clock of a processor, memory, and the bandwidth of the network adapter. `clients`: each of
-    the machines runs a client, too."""
+    """Equal machines in a table of Wu 2013: their number, processors per machine, cores and clock
+    of a processor, memory, and bandwidth of the network adapter. If `clients` is true, a client
+    runs on each machine, too."""
 
     count: int
     processors: int
@@ -30,7 +30,7 @@ class Machines:
     clients: bool
 
     def differs(self, group: NodeGroup) -> bool:
-        """Returns whether a node group of a scenario describes other machines."""
+        """Returns whether a node group of a scenario differs from these machines."""
         return (
             (group.count, group.processors, group.cores)
             != (self.count, self.processors, self.cores)
@@ -41,14 +41,14 @@ class Machines:
         )
 
 
-# Table 3. The paper prints 12 cores for each processor of D4, an X5650, which has six (erratum
-# W19).
+# Table 3. Wu 2013 prints 12 cores for each processor of D4, an X5650. This processor has six cores,
+# which are used here.
 DATANODES_OF_INSPUR = (
     Machines(3, 1, 4, "2.67 GHz", "970 MB", GIGABIT, clients=True),
     Machines(1, 2, 6, "2.67 GHz", "23.5 GB", GIGABIT, clients=True),
     Machines(4, 2, 6, "2.67 GHz", "23.6 GB", GIGABIT, clients=True),
 )
-# Table 2, with the DataNodes of the second system as Table 3 prints them.
+# Table 2 of Wu 2013. The DataNodes of the second system are those of Table 3.
 DATANODES = {
     TANSUO: (Machines(17, 2, 6, "2.93 GHz", "47 GB", GIGABIT, clients=True),),
     INSPUR: DATANODES_OF_INSPUR,
@@ -62,7 +62,7 @@ NAMENODE = {
 
 
 def table_2() -> Obtained:
-    """Judges whether the scenarios of the three systems have the machines of Table 2."""
+    """Judges whether the scenarios of the three systems have the machines of Table 2 of Wu 2013."""
     same = all(
         _described(name, "namenode", NAMENODE[name])
         and _described(name, "datanode", DATANODES[name])
@@ -74,7 +74,7 @@ def table_2() -> Obtained:
 
 
 def table_3() -> Obtained:
-    """Judges whether the scenario of the second system has the DataNodes of Table 3."""
+    """Judges whether the scenario of the second system has the DataNodes of Table 3 of Wu 2013."""
     groups = _groups(INSPUR, "datanode")
     texts = [
         f"{one.count} with {one.processors} x {one.cores} cores and {one.memory / 1e6:,.0f} MB"
@@ -92,7 +92,7 @@ def _count(scenario: str, role: str) -> int:
 
 
 def _described(scenario: str, role: str, machines: tuple[Machines, ...]) -> bool:
-    """Returns whether the nodes of a role are described as the paper's machines."""
+    """Returns whether the nodes of a role are described as Wu's machines."""
     groups = _groups(scenario, role)
     return len(groups) == len(machines) and not any(
         one.differs(group) for one, group in zip(machines, groups, strict=True)

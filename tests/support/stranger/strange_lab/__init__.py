@@ -1,1 +1,2 @@
-"""A package that adds one member of each kind to dfslab by entry points."""
+"""A package that extends dfslab through entry points. It has one extension of each kind, such as a
+model, an importer and a file system."""

@@ -1,5 +1,5 @@
-"""A model that predicts the first measured rate for every configuration, with an interval of a
-factor of ten."""
+"""A model that predicts the first measured rate for every configuration. The interval is from a
+tenth to ten times this rate."""
 
 from __future__ import annotations
 

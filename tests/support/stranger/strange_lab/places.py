@@ -1,4 +1,4 @@
-"""A net format. A file has the name of one place in each line after the first."""
+"""A net format. The first line of a file is HEAD. Each further line is the name of a place."""
 
 from __future__ import annotations
 

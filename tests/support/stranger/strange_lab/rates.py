@@ -11,7 +11,7 @@ TITLE = "Rates, one in a line"
 
 
 def write(results: Sequence[Result]) -> bytes:
-    """Returns the rates of all results that have one, as text with one rate per line."""
+    """Returns one line of text for each result that has a rate. The line is the rate."""
     rates = [one.value() for one in results if "rate_per_s" in one.metrics]
     return "".join(f"{rate!r}\n" for rate in rates).encode()
 

@@ -1,4 +1,5 @@
-"""A rule of `dfslab check` that doubts rates that are multiples of 1,000 operations per second."""
+"""A rule of `dfslab check` that reports rates that are multiples of 1,000 operations per second as
+doubtful."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ NAMES = ("spread_of_package",)
 
 
 class Spread(StudyResult):
-    """The result of the study. `ratios` maps the id of each configuration to the rate of its
-    fastest repetition divided by the rate of its slowest repetition, minus 1."""
+    """The result of the study. `ratios` maps the id of each configuration to fastest / slowest - 1,
+    where both are rates of repetitions."""
 
     study = "spread_of_package"
     section_order = 13

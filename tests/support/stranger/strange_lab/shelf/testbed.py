@@ -1,5 +1,5 @@
-"""A testbed of the invented ticket server. A web server that publishes a directory takes the place
-of the ticket server."""
+"""A testbed of the invented ticket server. For simplicity, the server is a web server that
+publishes a directory."""
 
 from __future__ import annotations
 
