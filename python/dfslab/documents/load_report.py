@@ -43,7 +43,7 @@ class CacheReport(Document):
     # Which caches were emptied: "none", "files" or "system".
     dropped: str
     # The check of what stayed in the page cache; none if the check was not requested or not
-    # possible. Over several phases, its bytes are sums.
+    # possible. Over several phases, the bytes are summed.
     proof: Resident | None
 
 
@@ -126,8 +126,8 @@ class Summary(Document):
 
 
 class GeneratorReport(Document):
-    """The cost of the load generator itself. It shows which part of the measured times is not the
-    target's.
+    """The cost of the load generator itself. It shows how much of the measured times the load
+    generator itself causes.
     """
 
     # Processor time of the cheapest system call, ns.
@@ -181,7 +181,7 @@ class ScheduleReport(Document):
     # Actual start of the last arrival, seconds after the common start.
     begun_s: float
     # Backlog at the end: actual minus scheduled start of the last arrival, seconds. Over several
-    # phases, it is the sum.
+    # phases, the sum of the phases' backlogs.
     behind_s: float
     # Scheduled start of the first arrival, seconds after the common start.
     first_s: float
@@ -191,8 +191,8 @@ class ScheduleReport(Document):
     offered_per_s: float
     # Number of operations in these arrivals.
     operations: int
-    # Time from the first to the last scheduled start, seconds. Over several phases, it is the
-    # sum.
+    # Time from the first to the last scheduled start, seconds. Over several phases, the sum of
+    # the phases' times.
     span_s: float
 
 
@@ -314,8 +314,8 @@ class LoadReport(Document):
     rate_per_s: float
     # The arrivals that the schedule requested; none in a closed workload.
     schedule: ScheduleReport | None
-    # Figures of each second after the common start. Empty in a run with several phases, each of
-    # which has such a list.
+    # Figures of each second after the common start. Empty in a run with several phases, where
+    # each phase has a separate list.
     seconds: list[Second]
     # Number of spans that were not recorded because the plan's limit was reached.
     spans_dropped: int

@@ -27,8 +27,9 @@ class FunctionDefinition(StrictDocument):
 
 
 class InhibitDefinition(StrictDocument):
-    """An inhibitor arc: blocks the transition while the place holds `at_least` available
-    tokens."""
+    """An inhibitor arc: blocks the transition while the place holds at least `at_least` available
+    tokens.
+    """
 
     # Number of available tokens that blocks the transition; default 1.
     at_least: int = 1

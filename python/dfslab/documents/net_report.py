@@ -15,7 +15,7 @@ class FiringCount(Document):
 
     kind: Literal["count"]
     count: int
-    # Null if no time passed.
+    # Firings per second of simulated time; null if no time passed.
     rate_per_s: float | None = None
     # The simulated time for which the monitor observed.
     window_s: float
@@ -63,9 +63,9 @@ class PlaceMarking(Document):
     """What a marking monitor observed: the number of tokens in a place."""
 
     kind: Literal["marking"]
-    # The number at the end.
+    # The number of tokens at the end.
     last: int
-    # The mean over time; null if no time passed.
+    # The mean number of tokens over time; null if no time passed.
     mean: float | None = None
     most: int
     # The simulated time for which the monitor observed.
@@ -74,7 +74,7 @@ class PlaceMarking(Document):
 
 class Sojourn(Document):
     """What a sojourn monitor measured: the times from a firing of one transition to a firing of
-    another. All times are 0 if there are none.
+    another. All times are 0 if no sojourn was completed.
     """
 
     kind: Literal["sojourn"]
@@ -98,9 +98,9 @@ class Sojourn(Document):
     sd_s: float
     # Sum of the values, seconds.
     sum_s: float
-    # The number of starts without an end.
+    # The number of sojourns that started but did not end.
     unfinished: int
-    # The number of ends without a start.
+    # The number of firings that would end a sojourn but found none that had started.
     unmatched: int
 
 
@@ -153,12 +153,12 @@ class ReplicationReport(Document):
     # The places with the most tokens when nothing can fire any more, with their numbers of
     # tokens. Empty if the replication ended for another reason.
     left: dict[str, int] = Field(default_factory=dict)
-    # In the order in which the monitors were requested.
+    # The reports of the monitors, in the order in which the monitors were requested.
     monitors: list[MonitorReport]
     reason: Reason
     # The number of the replication.
     replication: int
-    # Left out if no operational laws of queueing stations were checked.
+    # The queueing stations of the net. Left out if no operational laws of stations were checked.
     stations: list[StationReport] | None = None
     # Whether the warm-up ended, so that monitors observed.
     warmed_up: bool
@@ -168,6 +168,6 @@ class RunReport(Document):
     """The report on all replications of a net."""
 
     net: str
-    # In the order of the numbers of the replications.
+    # The reports on the replications, in the order of the numbers of the replications.
     replications: list[ReplicationReport]
     seed: int

@@ -89,8 +89,8 @@ class SccArc(Document):
 
 
 class SccNode(Document):
-    """A strongly connected component of a state space: a largest set of markings each of which can
-    be reached from every other one.
+    """A strongly connected component of a state space: a maximal set of markings in which each
+    marking can be reached from every other marking.
     """
 
     # The number of arcs between the markings of the component.
@@ -100,7 +100,7 @@ class SccNode(Document):
     # Whether the markings of the component can be reached from every marking.
     home: bool
     markings: int
-    # Whether the component is never left.
+    # Whether no firing leads out of the component.
     terminal: bool
     # Whether the component is a single marking without an arc to itself.
     trivial: bool
@@ -143,7 +143,8 @@ class StateSpace(Document):
     net: str
     # For each place the transitions of a shortest path to its largest number of tokens.
     paths_to_most: dict[str, list[str]]
-    # Left out if there are more than 2,000 components, too.
+    # The graph of the strongly connected components. Left out if the state space is incomplete or
+    # has more than 2,000 components.
     scc_graph: SccGraph | None = None
 
 

@@ -129,7 +129,7 @@ class Process(Document):
 class Reduction(Document):
     """Numbers of spans and trees before and after compression."""
 
-    # Number of rows in all files. Only in profiles of processes.
+    # Number of rows in the files of all processes. Only in profiles of processes.
     rows: int | None = None
     # Number of nodes in the compressed trees.
     spans_after: int
@@ -146,7 +146,7 @@ class Reduction(Document):
 
 
 class Sampling(Document):
-    """How a recorder sampled that kept only some calls."""
+    """How the recorder sampled calls, if it recorded only some of them."""
 
     # Smallest probability with which a span was sampled.
     probability_least: float
@@ -159,13 +159,13 @@ class Sampling(Document):
     spans_weighted: int
 
 
-# Whether a faster step shortens the whole.
+# Whether a faster step shortens the end-to-end time.
 SavingVerdict = Literal[
     # The confidence interval of the saving excludes zero.
     "faster",
     # The saving is not distinguishable from zero, or too small to matter.
     "no gain",
-    # The confidence interval of the saving is wide.
+    # The confidence interval of the saving is too wide for a verdict.
     "cannot tell",
 ]
 
@@ -200,9 +200,9 @@ class Saving(Document):
     # Work of the step divided by the elapsed time of the logical threads that do it. Only in
     # traces of spans.
     utilisation: float | None = None
-    # Whether a faster step shortens the whole, according to the interval.
+    # Whether a faster step shortens the end-to-end time, according to the interval.
     verdict: SavingVerdict
-    # Whether the name of the step's calls marks them as waits.
+    # Whether calls of the step are waits, by their name or by the recorder's classification.
     wait: bool
     # Seconds of the step's self time that were spent waiting for other steps.
     waited_s: float
@@ -236,7 +236,7 @@ class TimelineCall(Document):
 
     # The object on which the call acted (such as a file), as recorded.
     about: str | None = None
-    # Depth of the call in the tree: the number of calls around it.
+    # Depth of the call in the tree: the number of calls that enclose it.
     depth: int
     # Duration of the call, seconds.
     duration_s: float
@@ -256,7 +256,8 @@ class TimelineCall(Document):
 class Timeline(Document):
     """One call tree on a time axis."""
 
-    # The calls of the tree without the root call, in order of start; each follows its caller.
+    # The calls of the tree, the root call first. Each call follows its caller, and the calls of
+    # one caller are in order of start.
     calls: list[TimelineCall]
     # The path of the call in another process that caused this tree. Only in profiles of
     # processes.
@@ -287,7 +288,8 @@ class Times(Document):
 
 
 class TreeNode(Document):
-    """One node of a compressed tree: the calls with one shape below one parent node."""
+    """One node of a compressed tree: all calls that have the same shape and the same parent
+    node."""
 
     # Whether the calls of this node are failed attempts that their caller retried.
     again: bool
@@ -313,8 +315,8 @@ class TreeNode(Document):
     min_s: float | None
     # Name of the calls.
     name: str
-    # A map from the name of each host to the sums over its calls, if the trace has several hosts.
-    # In profiles of processes, a map from the name of each process.
+    # A map from the name of each host to the sums over its calls; empty if all calls are of one
+    # host. In profiles of processes, the keys are the names of the processes.
     of: dict[str, tuple[int, int, int, int, float | None]]
     # Median duration, seconds, within the error of the histogram; none if a server reported sums
     # only.
@@ -356,14 +358,14 @@ class TraceProfile(Document):
     counted: bool = False
     # Calls that the user's rules dropped, by rule. No other figure includes them.
     left_out: dict[str, LeftOut]
-    # Numbers of repaired or dropped records, by kind. In profiles of processes, the kinds are
-    # those of the recorder.
+    # Numbers of repaired or dropped records, by kind. In profiles of processes, the recorder
+    # defines the kinds.
     losses: dict[str, int]
     # The processes that each wrote a profile; always empty in traces of spans.
     processes: list[Process] = Field(default_factory=list)
     # Calls that work instead of wait, by call path.
     ranking: list[Entry]
-    # Number of entries left out of the three rankings because of the limit.
+    # Number of entries that the limit leaves out of the three rankings.
     ranking_beyond_limit: int
     # Calls that work instead of wait, by name.
     ranking_by_name: list[Entry]
