@@ -234,10 +234,13 @@ def check_platform(wheel: Path) -> None:
 
 
 def write_report(wheel: Path, python: Path, tools: Path, report: Path) -> None:
-    """Writes the bill of materials and the licences of an environment's packages, and the oldest
-    platform on which the libraries in the wheel run, which follows from the symbols that the
-    libraries use. Raises SystemExit if this platform is newer than the one in the wheel's file
-    name."""
+    """Writes three files to the folder `report`: the bill of materials and the licences of the
+    packages in the environment of `python`, and the oldest platform on which the wheel's libraries
+    run. auditwheel determines this platform from the symbols that the libraries use. The programs
+    that write the files are installed in a new environment in the folder `tools`.
+
+    Raises SystemExit if the wheel needs a newer platform than BASELINES.
+    """
     report.mkdir(parents=True, exist_ok=True)
     _run([UV, "venv", "--quiet", str(tools)], ROOT)
     own = str(tools / "bin" / "python")

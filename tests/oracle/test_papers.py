@@ -233,9 +233,10 @@ def test_one_row_is_printed(capsys):
 
 
 def test_minutes_of_the_ocean_model_count_the_bytes_of_writes_and_reads_only():
-    """Of the 12 operations of a client, four write 152 kB each and four read 152 kB each; three
-    delete and one waits at the end. The bytes per second are therefore 8 / 12 x 152 kB x operations
-    per second. On Gigabit, four servers take at least as long as their four links need for 500 GB.
+    """The minutes are the time to write and read 500 GB at the predicted bytes per second. Of the
+    12 operations of a client, four write and four read 152 kB each; three delete and one waits at
+    the end. An operation therefore moves 8 / 12 x 152 kB on average. With Gigabit links, the time
+    of four servers is at least the time that their four links need for 500 GB.
     """
     minutes = kumar_predictions.ocean_minutes()
     points = recordings.scenario("kumar-ocean").points()

@@ -181,6 +181,17 @@ def test_names_over_a_long_way_wait_for_round_trips():
     assert "about 7 round trips" in limit(given)
 
 
+def test_the_latency_of_adapters_adds_no_round_trips():
+    """A create takes 7 round trips, with and without a latency of the adapters. A network without
+    latency has no such count."""
+    keys = {"items": 100, "file_size": "0 B", "adapter": {"latency": "5 ms"}}
+    given = situation_of("juicefs", "mdtest_hard", network={"latency": "11 ms"}, **keys)
+    (found,) = (one for one in limits_of(given, given.constants) if one.round_trips)
+    assert found.round_trips["create"] == pytest.approx(7, abs=0.5)
+    without = situation_of("juicefs", "mdtest_hard", network={"latency": "0 ms"}, **keys)
+    assert all(not one.round_trips for one in limits_of(without, without.constants))
+
+
 @pytest.mark.parametrize("latency", ["5 ms", "25 ms", "50 ms"])
 @pytest.mark.parametrize("copies", [1, 3])
 def test_small_files_between_sites_wait_for_round_trips(latency, copies):

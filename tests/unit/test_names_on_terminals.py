@@ -1,7 +1,10 @@
-"""Tests that names which look like codes of emoji are printed unchanged."""
+"""Tests what is printed on terminals: names that look like codes of emoji, and tables without
+rows."""
 
 from __future__ import annotations
 
+from dfslab.cli.shared import emit
+from dfslab.documents.table import Column, Table
 from dfslab.report import terminal
 
 
@@ -12,3 +15,8 @@ def test_a_name_with_colons_is_no_emoji():
     with console.capture() as capture:
         console.print("glusterfs:brick:WRITE")
     assert capture.get() == "glusterfs:brick:WRITE\n"
+
+
+def test_of_a_table_without_rows_only_the_notes_are_printed(capsys):
+    emit(False, None, Table("What to change", [Column("gain")], [], ["Three gains are withheld."]))
+    assert capsys.readouterr().out == "Three gains are withheld.\n"

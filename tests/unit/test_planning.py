@@ -14,7 +14,7 @@ from dfslab.spec.input_error import InputError
 from dfslab.spec.systems.memory import ObjectMemory
 from dfslab.studies.decisions.prices import prices_of
 from dfslab.studies.plans.deployments import PlanLayout, layouts, scenario_of, usual_systems
-from dfslab.studies.plans.planning import plan
+from dfslab.studies.plans.planning import SimulatedCheck, plan
 from dfslab.studies.plans.sizing import HEADROOM, fewest_servers, load_of, memory_bytes, workload_of
 from dfslab.studies.plans.targets import LatencyTarget, parse_targets
 from support.command import dfslab
@@ -105,6 +105,28 @@ def test_a_plan_is_cheapest_first_and_simulated_as_it_is_computed():
     assert all(row.low < row.headroom < row.high for row in found.rows)
     check = found.check
     assert check.simulated_per_s == pytest.approx(check.computed_per_s, rel=0.25)
+    assert check.size_bytes == 64 * 2.0**20
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "error", "sentence"),
+    [
+        (1e6, 0.0, "200 files read/s (200 MB/s), standard error below 0.05%"),
+        (None, 0.012, "200 files read/s, standard error 1.2%"),
+    ],
+)
+def test_a_check_says_its_rate_in_the_unit_of_the_target(size_bytes, error, sentence):
+    check = SimulatedCheck(
+        servers=4,
+        clients=16,
+        operation="read",
+        computed_per_s=190.0,
+        simulated_per_s=200.0,
+        standard_error=error,
+        size_bytes=size_bytes,
+    )
+    assert sentence in check.sentence()
+    assert check.sentence().endswith("computed: 190, -5.0%.")
 
 
 def test_descriptions_declare_which_file_systems_a_plan_compares():

@@ -1,5 +1,6 @@
-"""Recomputes the experiment of Kumar 2018 from recordings: a designed study of a real GlusterFS,
-and a program on which no model is fitted."""
+"""Computes figures (errors, coverages and noise) for the experiment of Kumar 2018 from recordings.
+Some recordings are of a designed study of a real GlusterFS. The others are of a program, whose
+iterations are predicted by a model that was fitted to plain reads and writes only."""
 
 from __future__ import annotations
 

@@ -92,8 +92,10 @@ def shares_without(organisation: str) -> Shares:
 
 
 def estimated(some: Sequence[Submission]) -> Shares:
-    """Returns the shares that have the smallest residuals of ln(number of accelerators). A residual
-    has the weight n^(-1/4) for an organisation with n submissions."""
+    """Returns the shares with which the predicted numbers of accelerators fit the reported ones
+    best, by robust least squares. A submission's residual is ln(predicted number / reported
+    number), with the weight n^(-1/4) if its organisation has n submissions. Further residuals keep
+    the shares near EXPECTED, in units of DEVIATIONS."""
     counts: Mapping[str, int] = Counter(one.organisation for one in some)
     weights = np.array([counts[one.organisation] ** -0.25 for one in some])
     expected = _logs(EXPECTED)

@@ -373,7 +373,8 @@ def for_run(folder: Path, sentences: Sequence[str]) -> list[str]:
 
 
 def emit(as_json: bool, document: object, *tables: object) -> None:
-    """Prints `document` as JSON if `as_json` is true, else the tables and lines for people."""
+    """Prints `document` as JSON if `as_json` is true, else the tables and lines for people. Of a
+    table without rows, only the notes are printed."""
     if as_json:
         print(json.dumps(document, default=_encoded, allow_nan=False))
         return
@@ -383,10 +384,11 @@ def emit(as_json: bool, document: object, *tables: object) -> None:
     console = terminal.console(False)
     for table in tables:
         if isinstance(table, Paragraph):
-            width = min(console.width, WIDEST_TEXT)
-            # Paths and options in a sentence are not broken at their hyphens.
-            text = printable(table.text)
-            print(textwrap.fill(text, width, subsequent_indent="  ", break_on_hyphens=False))
+            _print_paragraph(table.text, console.width)
+            continue
+        if isinstance(table, Table) and not table.rows:
+            for note in table.notes:
+                _print_paragraph(note, console.width)
             continue
         if isinstance(table, str):
             # Uses `print`, which does not wrap lines, because programs may parse this text.
@@ -394,3 +396,10 @@ def emit(as_json: bool, document: object, *tables: object) -> None:
         else:
             shown = terminal.drawn(table, console.width) if isinstance(table, Table) else table
             console.print(shown)
+
+
+def _print_paragraph(text: str, columns: int) -> None:
+    """Prints a text in lines of at most `columns` characters. Its lines are not broken at hyphens,
+    because paths and options have hyphens."""
+    width = min(columns, WIDEST_TEXT)
+    print(textwrap.fill(printable(text), width, subsequent_indent="  ", break_on_hyphens=False))

@@ -64,8 +64,9 @@ class Adapter(CheckedModel):
     )
 
 
-# The key `profile` of a scenario's file: the file name of a hardware profile. The profile is
-# inserted when the file is read, so the Scenario object does not have the key.
+# The key `profile` of a scenario file: the file name of a hardware profile, which gives the values
+# that the scenario leaves out. When the scenario file is read, these values are inserted and the
+# key is dropped, so the field is always empty in a Scenario object.
 PROFILE = Field("", exclude=True, description="A file of `dfslab calibrate` for what is left out")
 
 

@@ -69,8 +69,8 @@ class CheckedModel(BaseModel):
     @classmethod
     def _current_keys(cls, table: Any) -> Any:
         """Replaces keys of earlier versions by their present names before validation. Raises
-        ValidationError for the values of `_refuse_other_types`, which pydantic would convert to
-        another type."""
+        ValidationError for values that pydantic would convert to another type (see
+        `_refuse_other_types`)."""
         if not isinstance(table, dict):
             return table
         current = {cls.FORMER_KEYS.get(key, key): one for key, one in table.items()}

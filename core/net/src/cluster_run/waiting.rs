@@ -163,7 +163,8 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         self.arrival_of(self.first_of(cell, mask).0)
     }
 
-    /// The arrival number of the last token of a transition's binding with the tokens of a cell.
+    /// The arrival number of the token that arrived last among those that a transition would take
+    /// from a cell. For each input arc, the transition takes the token that arrived first.
     #[inline(always)]
     fn latest_of(&self, cell: u32, transition: u32) -> u64 {
         let this = &self.plan.moves[transition as usize];

@@ -87,7 +87,7 @@ def limits_of(
         if share >= LEAST_SHARE:
             trips = {}
             if change.name == NETWORK:
-                trips = _round_trips(situation, effects.found, index)
+                trips = _round_trips(situation, constants)
             limits.append(
                 Limit(
                     name=_named(alone, change),
@@ -246,18 +246,18 @@ def _as_declared(base: Mapping[str, float], key: str) -> float:
     return base[key] if key in base else base[of_role(key)]
 
 
-def _round_trips(situation: Situation, found: Predictions, index: int) -> dict[str, float]:
-    """Returns for each operation the number of round trips on its critical path: the derivative of
-    the operation's latency with respect to the round-trip time (twice the network latency).
-
-    `found` has the unchanged prediction, followed by two predictions for each change of a resource:
-    the resource takes more time, and it takes less time. `index` is the number of the change of the
-    network latency.
-    """
-    latency_s = _network_s(situation)
-    between_s = 2 * latency_s * (1 + STEP - 1 / (1 + STEP))
+def _round_trips(situation: Situation, constants: Mapping[str, float]) -> dict[str, float]:
+    """Returns for each operation the round trips on its critical path. Their number is the
+    derivative of the operation's latency with respect to twice the network latency. The latency of
+    adapters is not changed, because messages pass different adapters. Returns no operation if the
+    network has no latency."""
+    if not _network_s(situation):
+        return {}
+    change = _of_symbols(situation, NETWORK, "latency", ("network_latency",))
+    found = _effects(situation, constants, [change]).found
+    between_s = 2 * _network_s(situation) * (1 + STEP - 1 / (1 + STEP))
     return {
-        name: max(0.0, float(times[1 + 2 * index] - times[2 + 2 * index]) / between_s)
+        name: max(0.0, float(times[1] - times[2]) / between_s)
         for name, times in found.latency_s.items()
     }
 

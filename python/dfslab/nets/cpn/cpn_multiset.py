@@ -46,8 +46,10 @@ def total(evaluator: MultisetEvaluator, tree: Tree, env: Env) -> CpnValue:
 
 
 def less(evaluator: MultisetEvaluator, tree: Tree, env: Env) -> CpnValue:
-    """Evaluates the operator `--`, which is the difference of two multisets. Raises InputError if a
-    token of either multiset, or its count, is not known while the file is read."""
+    """Evaluates the operator `--`: the tokens of the left multiset without those of the right one.
+    The values of the tokens need not be known while the file is read. Raises InputError if the
+    number of tokens of an entry of the right multiset is not known then, or the count of an entry
+    of the left multiset from which tokens may be removed."""
     left, right = (evaluator.bag(evaluator.value(one, env)) for one in tree.parts)
     kept = list(left.entries)
     for gone in right.entries:

@@ -117,7 +117,7 @@ class Recommended(BaseModel):
             for one in self.rows
             if not one.withheld
         ]
-        notes = [WORDS, *self.settling, *self.notes]
+        notes = [*([WORDS] if rows else []), *self.settling, *self.notes]
         return Table(f"What to change for {self.goal}", columns, rows, notes)
 
 

@@ -89,7 +89,8 @@ class SimulatedCheck(BaseModel):
     """A closed workload on the cheapest deployment (or on a smaller one) whose rate is computed
     both by simulation and by formula.
 
-    `standard_error`: relative standard error of the simulated rate.
+    `standard_error`: relative standard error of the simulated rate. `size_bytes`: size of a file if
+    the targets have a throughput for the operation; otherwise None.
     """
 
     servers: int
@@ -98,6 +99,20 @@ class SimulatedCheck(BaseModel):
     computed_per_s: float
     simulated_per_s: float
     standard_error: float
+    size_bytes: float | None = None
+
+    def sentence(self) -> str:
+        """The simulated rate, its standard error, and the computed rate with its difference. A rate
+        of a target in bytes per second is also given in bytes per second."""
+        rate = f"{self.simulated_per_s:.4g} {counted(self.operation)}/s"
+        if self.size_bytes is not None:
+            rate += f" ({units.text(self.simulated_per_s * self.size_bytes, 'B/s', 3)})"
+        error = f"{self.standard_error:.1%}" if self.standard_error >= 0.0005 else "below 0.05%"
+        difference = self.computed_per_s / self.simulated_per_s - 1
+        return (
+            f"Simulated on {self.servers} servers with {self.clients} clients: {rate}, standard "
+            f"error {error}; computed: {self.computed_per_s:.4g}, {difference:+.1%}."
+        )
 
 
 class Planned(BaseModel):
@@ -111,7 +126,7 @@ class Planned(BaseModel):
 
     def sentences(self) -> list[str]:
         """The plan in sentences: the cheapest deployment, its bottleneck, and the check."""
-        best, check = self.rows[0], self.check
+        best = self.rows[0]
         memory = ""
         if best.memory_bytes:
             needed = units.text(best.memory_bytes, "B", 3)
@@ -120,9 +135,7 @@ class Planned(BaseModel):
             f"Cheapest: {best.system} on {best.servers:,} servers ({best.hardware}, {best.copies} "
             f"copies), {best.price:,.0f}; bottleneck: {best.bottleneck}; "
             f"sure: {best.sureness}.{memory}",
-            f"Simulated on {check.servers} servers with {check.clients} clients: "
-            f"{check.simulated_per_s:.4g} {counted(check.operation)}/s (computed "
-            f"{check.computed_per_s:.4g}, standard error {check.standard_error:.1%}).",
+            self.check.sentence(),
         ]
 
     def table(self) -> Table:
@@ -317,4 +330,5 @@ def _simulated(found: _Found, targets: Targets) -> SimulatedCheck:
         computed_per_s=situation.predict(constants).rate_per_s,
         simulated_per_s=simulated.rate_per_s,
         standard_error=simulated.errors.get("rate", 0.0),
+        size_bytes=targets.size_bytes if operation in targets.bytes_per_s else None,
     )
