@@ -286,4 +286,5 @@ print("heavy:", *sorted(set({sorted(HEAVY)}) & set(sys.modules)))
     )
     assert done.stderr == ""
     assert done.stdout.rstrip().endswith("heavy:")
-    assert "gain" in done.stdout
+    # On a busy machine, the measurements contradict the model, and the advice is withheld.
+    assert "gain" in done.stdout or "advice are withheld" in done.stdout

@@ -89,16 +89,10 @@ def measure(
     For a directory, options say what is measured. The run folder keeps the scenario made of them,
     and a page of the results, which needs the extra `page`.
     """
-    given: dict[str, str | int | bool | None] = {
-        "--bs": block_sizes,
-        "--rw": modes,
-        "--clients": clients,
-        "--size": size,
-        "--time": time,
-        "--repetitions": repetitions,
-        "--cold": cold or None,
-        "--direct": direct or None,
-    }
+    given: dict[str, str | int | bool | None] = {"--bs": block_sizes, "--rw": modes}
+    given |= {"--clients": clients, "--size": size}
+    given |= {"--time": time, "--repetitions": repetitions}
+    given |= {"--cold": cold or None, "--direct": direct or None}
     chosen = _chosen(place, given, all_instruments, sets, scheduler)
     has_page = not extras.absent("page")
     with of(place):

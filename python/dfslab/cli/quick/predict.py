@@ -64,9 +64,8 @@ def predict(
 ) -> None:
     """Predict every configuration by one method, without measuring anything.
 
-    A CSV table can be given instead of a scenario (docs/guide/other-loads.md). From a table of
-    measured rates, the command predicts the rates for other numbers of --clients or --servers. From
-    a table of hardware, it predicts the rates of IO500 or of training.
+    A CSV table can replace the scenario (docs/guide/other-loads.md): measured rates give those for
+    other numbers of --clients or --servers; hardware gives the rates of IO500 or of training.
     """
     if scenario.suffix == ".csv" and scenario.is_file():
         refused = {
