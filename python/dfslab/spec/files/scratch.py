@@ -57,11 +57,12 @@ def abandoned(place: Path | None = None) -> list[Abandoned]:
 
 
 def remove(one: Abandoned) -> bool:
-    """Removes an abandoned folder without following links. Returns whether it was removed: False
-    if a process owns it by now, or if parts of it cannot be removed."""
+    """Removes an abandoned folder without following links. Returns whether the folder is gone,
+    which is also true if another process removed it. Returns False if a process owns the folder by
+    now, or if parts of it cannot be removed."""
     path = Path(one.path)
     if _owner_that_ended(path) is None:
-        return False
+        return not os.path.lexists(path)
     # rmtree works with file descriptors, so it does not enter a link that replaces the folder
     # meanwhile.
     assert shutil.rmtree.avoids_symlink_attacks
