@@ -21,8 +21,8 @@ myst_heading_anchors = 3
 man_pages = [
     ("docs/reference/commands", "dfslab", "performance laboratory for file systems", "", 1)
 ]
-# Sphinx does not warn of pages whose headings begin below the first level or skip a level. Warnings
-# are errors.
+# Sphinx must not warn of pages whose headings skip a level or begin below the first level, because
+# warnings are treated as errors.
 suppress_warnings = ["myst.header"]
 # Languages of code blocks that Pygments does not colour.
 PLAIN = ("mermaid", "promela")

@@ -49,8 +49,8 @@ class Shot:
 
 def open_page(page: Page, source: Path | str) -> list[str]:
     """Opens `source`, a file or an address, in the browser's tab `page`. Returns a list of
-    complaints: the error messages of the console, and the addresses of requests to a server other
-    than that of the page. The list grows as long as the page is open."""
+    complaints, which grows as long as the page is open. A complaint is an error message of the
+    console, or the address of a request to a server other than the page's server."""
     address = source.resolve().as_uri() if isinstance(source, Path) else source
     own = urljoin(address, "/")
     complaints: list[str] = []

@@ -115,9 +115,12 @@ class Run:
         return "".join(f"<p>{escape(sentence)}</p>" for sentence in self.answer)
 
     def rows(self) -> list[dict[str, Value]]:
-        """Returns one row for each result. A row contains the method, the repetition, whether the
-        result is complete, the values of the scenario keys that the run varies, and the metrics.
-        Metrics are in SI units and are named by their keys, such as `latency_s_p99.read`."""
+        """Returns one row for each result. A row has:
+        - the method and the repetition
+        - whether the result is complete
+        - the values of the scenario keys that the run varies
+        - the metrics in SI units, by keys such as `latency_s_p99.read`
+        """
         return [
             {
                 "method": one.method,
@@ -136,9 +139,9 @@ class Run:
         return pandas.DataFrame(self.rows())
 
     def arrow(self) -> pyarrow.Table:
-        """Returns the rows as an Arrow table, with one column for each name that any row has. A
-        value that a row does not have is null. Needs the extra `tables`, which installs pyarrow.
-        """
+        """Returns the rows as an Arrow table. The table has one column for each name that occurs in
+        a row. A value that a row does not have is null. Needs the extra `tables`, which installs
+        pyarrow."""
         rows = self.rows()
         names = dict.fromkeys(name for row in rows for name in row)
         complete = [{name: row.get(name) for name in names} for row in rows]
@@ -177,13 +180,13 @@ def measure(
     *,
     fresh: bool = False,
 ) -> Run:
-    """Measures a directory or a scenario, writes the results to a run folder below `out`, and
+    """Measures a directory or a scenario. Writes the results to a run folder below `out` and
     returns the finished run.
 
-    If `place` is a directory, transfers to and from files in that directory are measured, as
-    `wanted` describes (None: default transfers). Otherwise `place` is a scenario, and each of its
-    configurations is measured. `fresh`: start a new run instead of resuming an unfinished run of
-    the same scenario.
+    If `place` is a directory, transfers to and from files in it are measured, as `wanted` describes
+    (None: default transfers). Otherwise `place` is a scenario, and each of its configurations is
+    measured. `fresh`: start a new run even if an unfinished run of the same scenario could be
+    resumed.
     """
     if isinstance(place, str | Path) and Path(place).is_dir():
         chosen = _of_directory(Path(place), wanted or Transfers())
@@ -220,11 +223,10 @@ def compare(found: Run) -> Comparison:
 
 
 def advise(found: Run) -> Advised:
-    """Returns the most effective single change of the hardware for each configuration of a run.
-
-    Raises RunFailed if the run has no measurements to learn from, and InputError if `found` is no
-    opened run. `load_run` opens the folder of a run; `whatif` predicts changes of a scenario.
-    """
+    """Returns, for each configuration of a run, the single change of the hardware that increases
+    the performance most. `load_run` opens the folder of a run. To predict a given change of a
+    scenario, use `whatif`. Raises RunFailed if the run has no measurements to learn from, and
+    InputError if `found` is no opened run."""
     if not isinstance(found, Run):
         text = "must be a run: load_run(FOLDER) opens one; whatif(SCENARIO, CHANGE) needs no run"
         raise InputError("found", str(found), text)
@@ -236,11 +238,10 @@ def advise(found: Run) -> Advised:
 
 def whatif(source: Run | ScenarioSource, *changes: str) -> WhatIf:
     """Predicts what changes of a deployment would gain, such as "servers +1" or "copies 2".
-
-    `source` is a scenario, or a finished run, whose measurements then calibrate the model. Several
-    changes are predicted one by one and all together. The answer has sentences (`sentences()`) and
-    a table (`table()`); each gain is a factor of the rate with a 90 % interval.
-    """
+    `source` is a scenario or a finished run. The measurements of a run calibrate the model. Each
+    change is predicted alone, and several changes are also predicted together. A gain is a factor
+    of the rate with a 90 % interval. The answer has sentences (`sentences()`) and a table
+    (`table()`)."""
     if isinstance(source, Run):
         _check_is_described(source.folder)
         return _whatif(_evidence_of(source.folder), changes)
@@ -271,11 +272,12 @@ def design(source: ScenarioSource) -> DesignPlan:
 
 
 def learn(found: Run) -> Learning:
-    """Returns the conclusions from a finished run of a planned experiment: the share of the
-    variance of the rate that each factor explains, the errors of learnt models, and the runs to
-    make next. Needs the extra `learn`.
+    """Returns the conclusions from a finished run of a planned experiment:
+    - the share of the variance of the rate that each factor explains
+    - the errors of the models that were fitted to the measurements
+    - the runs to make next
 
-    Raises InputError if the run's scenario names no factor.
+    Needs the extra `learn`. Raises InputError if the run's scenario names no factor.
     """
     if (known := found.finished.find(Learning)) is not None:
         return known
@@ -288,17 +290,17 @@ def learn(found: Run) -> Learning:
 
 
 def explain(profile: TraceProfile) -> list[str]:
-    """Returns one to three sentences on a trace: which step takes most time, and which faster step
-    and which faster hardware would shorten the end-to-end time most, with intervals."""
+    """Returns one to three sentences on a trace. They state which step takes most time, and which
+    faster step and which faster hardware would shorten the end-to-end time most. The predicted
+    gains have intervals."""
     return _trace_answer.sentences(profile)
 
 
 def load_trace(*files: AnyPath) -> TraceAnalysis:
-    """Reads traces: files of spans, files of JVM call profiles, or a folder of such profiles.
-
-    Returns their profile. It lists the steps by calling context, each with its total time and its
-    self time (without nested steps). It also has the predicted savings of faster steps and
-    hardware."""
+    """Reads traces and returns their profile. `files` are files of spans, files of JVM call
+    profiles, or a folder of such profiles. The profile lists the steps by calling context, with
+    their total times and self times (without nested steps). It also has the predicted savings from
+    faster steps and hardware."""
     return TraceAnalysis.of(_profile([Path(one) for one in files]))
 
 

@@ -1,5 +1,5 @@
-"""Names for the types of NumPy arrays of floats and of integers. Functions are annotated with these
-names, so that mypy checks calculations with arrays."""
+"""Names for the types of NumPy arrays of floats and of integers. Annotations with these names let
+mypy check calculations with arrays."""
 
 from __future__ import annotations
 

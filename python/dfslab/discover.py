@@ -1,12 +1,13 @@
 """Discovers plug-ins (members) of every type: file systems, workloads, models, studies and others.
 Error messages name the file that is wrong.
 
-The members of one type are modules with a common interface. They are found in three places. The
-first is this package, where each type has a folder. The second is the folders of DFSLAB_PATH, which
-have the same layout (`filesystems/NAME/`, `workloads/NAME.py`, `models/NAME.py`, `studies/NAME.py`,
-`report/sections/NAME.py`, `exports/formats/NAME.py`, `imports/formats/NAME.py`,
-`imports/results/NAME.py`, `nets/formats/NAME.py`, `studies/checks/rules/NAME.py`). The third is the
-entry points of installed packages, with one group for each type.
+The members of one type are modules with a common interface. They are found in three places:
+- This package. Each type has a folder.
+- The folders of DFSLAB_PATH, which have the same layout (`filesystems/NAME/`, `workloads/NAME.py`,
+  `models/NAME.py`, `studies/NAME.py`, `report/sections/NAME.py`, `exports/formats/NAME.py`,
+  `imports/formats/NAME.py`, `imports/results/NAME.py`, `nets/formats/NAME.py`,
+  `studies/checks/rules/NAME.py`).
+- The entry points of installed packages. There is one group of entry points for each type.
 """
 
 from __future__ import annotations
@@ -161,10 +162,11 @@ def _listed(of_folders: bool, places: tuple[tuple[Path, int], ...]) -> tuple[Pat
 
 
 def _names(room: Room, path: Path) -> tuple[str, ...]:
-    """Returns the names of the members in the file (or folder) `path`. For a type with `by_names`,
-    these are the names that the file declares as NAMES; a file that declares neither NAMES nor
-    `make` only helps other files and has no members. For other types, the only name is that of the
-    folder, or that of the file without its extension.
+    """Returns the names of the members in the file (or folder) `path`.
+
+    - For a type with `by_names`, these are the names that the file declares as NAMES. A file with
+      neither NAMES nor `make` only helps other files and has no members.
+    - For other types, the only name is that of the folder, or of the file without its extension.
 
     Raises DiscoveryError for a file with `make` and without NAMES.
     """
@@ -197,8 +199,8 @@ class _Entry:
     path: Path
 
 
-# The module search path determines which packages are installed. So the caches of entry points have
-# this path as their key.
+# The cached entry points depend on which packages are installed. The module search path determines
+# this, so the caches have this path as their key.
 @lru_cache(maxsize=1)
 def _installed(search_path: tuple[str, ...]) -> tuple[metadata.EntryPoint, ...]:
     """Returns the entry points for members of all types.
@@ -209,8 +211,8 @@ def _installed(search_path: tuple[str, ...]) -> tuple[metadata.EntryPoint, ...]:
     groups = {room.group for room in ROOMS}
     found: dict[str, list[metadata.EntryPoint]] = {}
     for package in metadata.distributions():
-        # Few packages have members. A search of the text for the name of a group takes a tenth of
-        # the time of parsing the entry points, so packages without such a group are not parsed.
+        # Few packages have members. Packages whose text names no group of members are therefore not
+        # parsed: searching the text takes a tenth of the time of parsing it.
         text = package.read_text("entry_points.txt") or ""
         if not any(group in text for group in groups):
             continue
@@ -250,9 +252,9 @@ def _place(room: Room, entry: metadata.EntryPoint) -> Path:
 
 
 def _behind(path: Path) -> tuple[_Entry, str] | None:
-    """Finds the member in an installed package whose file is `path` or whose folder contains
-    `path`. Returns a pair: the member's entry point, and the import name of the module in `path`.
-    Returns None if no installed package has such a member."""
+    """Finds the member of an installed package to which the file `path` belongs. The file is the
+    member's file or is in the member's folder. Returns a pair: the member's entry point, and the
+    import name of the module in `path`. Returns None if there is no such member."""
     for room in ROOMS:
         for one in _entries(room, tuple(sys.path)):
             if path == one.path:
@@ -353,9 +355,9 @@ def named(room: Room, name: str, key: str) -> Path:
     If there is no such member, raises InputError, which names the setting `key` and lists the known
     names.
     """
-    # Members of this package and of DFSLAB_PATH are searched first, because most members are there.
-    # The entry points of installed packages are searched only if the member is not found there,
-    # because this search takes the most time.
+    # Members of this package and of DFSLAB_PATH are searched first. Only if the member is not among
+    # them are the entry points of installed packages searched, because this search is the slowest
+    # and few members are there.
     if name in (found := _in_files(room)) or name in (found := members(room)):
         return found[name]
     raise InputError(key, name, unknown(name, sorted(found)))

@@ -1,5 +1,7 @@
-//! The engine's report on a run: the end of each replication and what its monitors measured.
-//! `report_schema.json` is the JSON Schema of the report, from which the Python types are made.
+//! The engine's report on a run. It tells for each replication how it ended and what its monitors
+//! measured.
+//! `report_schema.json` is the JSON Schema of the report. The Python types of the report are
+//! generated from this schema.
 
 use std::collections::BTreeMap;
 
@@ -31,8 +33,8 @@ pub(crate) struct ReplicationReport {
     pub(crate) warmed_up: bool,
     /// The reports of the monitors, in the order in which the monitors were requested.
     pub(crate) monitors: Vec<MonitorReport>,
-    /// The places with the most tokens when nothing can fire any more, with their numbers of
-    /// tokens. Empty if the replication ended for another reason.
+    /// If the replication ended because nothing could fire any more: the places with the most
+    /// tokens at that time, and the number of tokens of each. Otherwise empty.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(default)]
     pub(crate) left: BTreeMap<String, usize>,
@@ -99,8 +101,8 @@ pub(crate) struct Log {
     pub(crate) rows: Vec<LogRow>,
 }
 
-/// What a sojourn monitor measured: the times from a firing of one transition to a firing of
-/// another. All times are 0 if no sojourn was completed.
+/// What a sojourn monitor measured. A sojourn is the time from a firing of one transition to a
+/// firing of another. All times are 0 if no sojourn was completed.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Sojourn {
     #[serde(flatten)]
@@ -111,8 +113,8 @@ pub(crate) struct Sojourn {
     pub(crate) unmatched: u64,
 }
 
-/// The numbers that a value monitor observed. A figure is null if there are too few observations
-/// for it, or if it is not a finite number.
+/// Statistics of the numbers that a value monitor observed. A statistic is null if it is not a
+/// finite number, or if there are too few observations to compute it.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ObservedValues {
     pub(crate) count: u64,

@@ -46,9 +46,10 @@ pub fn run(net: &CompiledNet, options: &RunOptions, stop: &AtomicBool) -> Result
             .expect("no replication panics with the lock")
             .insert(replication, result);
         if failed {
-            // After an error, no further replication is started. Replications with lower numbers
-            // already run. Those with higher numbers do not matter, since the run returns the error
-            // of the lowest number.
+            // After an error, no further replication is started. The run returns the error of the
+            // failed replication with the lowest number. Replications with lower numbers are
+            // already running and can still replace the error. Those with higher numbers cannot, so
+            // they need not run.
             next.store(options.replications, Ordering::Relaxed);
         }
     };
@@ -133,9 +134,9 @@ impl<'n> Replication<'n> {
         })
     }
 
-    /// Fires until there is a reason to end, and returns the reason. Afterwards, the simulated time
-    /// is the time of the last firing or arrival of a token, or the end time if the replication
-    /// reached it.
+    /// Fires transitions until there is a reason to end, and returns the reason. Afterwards, the
+    /// simulated time is the end time if the replication reached it. Otherwise it is the time at
+    /// which the last transition fired or the last token arrived.
     fn finish(&mut self, stop: &AtomicBool) -> Result<Reason> {
         let until = self.options.until.map(|until| (until.monitor, until.count));
         let most_tokens = usize::try_from(self.options.max_tokens).unwrap_or(usize::MAX);
@@ -180,9 +181,10 @@ impl<'n> Replication<'n> {
         }
     }
 
-    /// Fires with `cluster_run`, an engine that needs fewer steps for each firing. Stops at the end
-    /// of the warm-up or of the replication, or when nothing can fire, and returns why. If the net
-    /// has no plan for this engine (`cluster_plan`), fires nothing and returns `Pause::Idle`.
+    /// Fires transitions with `cluster_run`, an engine that needs fewer steps for each firing. It
+    /// stops at the end of the warm-up, at the end of the replication, or when nothing can fire.
+    /// Returns why it stopped. If the net has no plan for this engine (`cluster_plan`), fires
+    /// nothing and returns `Pause::Idle`.
     fn fire_clusters(&mut self, stop: &AtomicBool) -> Result<Pause> {
         let Some(plan) = &self.net.cluster_plan else {
             return Ok(Pause::Idle);
@@ -202,9 +204,9 @@ impl<'n> Replication<'n> {
         cluster_run::run(&mut self.engine, plan, limits, stop)
     }
 
-    /// Ends the warm-up, so that monitors begin to observe, if the warm-up ends before the next
-    /// event, which is at `time_ns`. If no event is left (`time_ns` is the largest number), the
-    /// warm-up never ends, and monitors observe nothing.
+    /// Ends the warm-up if it ends before the next event; from then on, monitors observe. `time_ns`
+    /// is the time of the next event, or the largest number if there is no further event. In the
+    /// latter case, the warm-up does not end and monitors observe nothing.
     fn warm_up_before(&mut self, time_ns: u64) {
         if self.engine.observes || time_ns < self.warm_up_ns || time_ns == u64::MAX {
             return;
@@ -215,8 +217,9 @@ impl<'n> Replication<'n> {
         begin(&mut self.engine);
     }
 
-    /// Fires for a while at the present instant, and returns an error that names the transitions
-    /// that fired most often.
+    /// Creates the error for a simulated time that never advances. To find the transitions that
+    /// cause this, fires for a while at the present instant. The error names the transitions that
+    /// fired most often.
     #[cold]
     fn livelock(&mut self) -> NetError {
         let mut counts = vec![0u64; self.net.transitions.len()];

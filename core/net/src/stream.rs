@@ -6,9 +6,9 @@ use rand_core::{impls, RngCore};
 /// The increment of SplitMix64 (Steele, Lea and Flood 2014): odd, with well mixed bits.
 const GOLDEN_GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The random stream of one transition in one replication. Its n-th number depends only on the seed
-/// of the run, the replication, the transition and n. So the numbers do not depend on the number of
-/// threads or on the order in which transitions fire.
+/// The random stream of one transition in one replication. Its n-th number depends only on four
+/// values: the seed of the run, the replication, the transition and n. It does not depend on the
+/// number of threads or on the order in which transitions fire.
 #[derive(Clone, Debug)]
 pub(crate) struct Stream {
     key: u64,

@@ -4,14 +4,15 @@
 //! The specification defines the layouts of the structures `ArrowSchema`, `ArrowArray` and
 //! `ArrowArrayStream`, and what their function `release` must do:
 //! <https://arrow.apache.org/docs/format/CDataInterface.html> and `CStreamInterface.html`. A
-//! consumer either leaves a structure in its Python capsule, or moves it out and sets `release` of
-//! the original to null. In the first case the capsule calls `release`, in the second case the
-//! consumer does. The call frees everything that the structure owns.
+//! structure is passed to a consumer in a Python capsule. If the consumer leaves the structure
+//! there, the capsule calls `release`. If the consumer moves the structure out, it sets `release`
+//! of the original to null and calls `release` of its copy itself. The call frees everything that
+//! the structure owns.
 //!
-//! The unsafe code is sound for three reasons. First, every pointer leads into the `Parts` that
-//! `private_data` owns, or into columns. The columns never change, and the `Parts` keep them alive
-//! by a reference count. Second, only `release` frees the `Parts`, and it sets itself to null, so
-//! that it is called once. Third, no `release` calls Python, so any thread may call it.
+//! The unsafe code is sound for three reasons. First, every pointer leads either into columns or
+//! into the `Parts` that `private_data` owns. The columns never change, and the `Parts` keep them
+//! alive by a reference count. Second, only `release` frees the `Parts`. It then sets itself to
+//! null, so it is called once. Third, no `release` calls Python, so any thread may call it.
 
 use std::ffi::{c_char, c_int, c_void, CStr};
 use std::ptr::{null, null_mut};
@@ -24,8 +25,8 @@ use crate::columns::{Column, Columns, Dictionary, Values};
 
 const NULLABLE: i64 = 2;
 
-/// The structure `ArrowSchema` of the Arrow C data interface. It describes the type of one column,
-/// or of the whole table, whose type is a struct with one field for each column.
+/// The structure `ArrowSchema` of the Arrow C data interface. It describes the type of one column
+/// or of the whole table. The type of a table is a struct with one field for each column.
 #[repr(C)]
 struct ArrowSchema {
     format: *const c_char,
@@ -39,8 +40,8 @@ struct ArrowSchema {
     private_data: *mut c_void,
 }
 
-/// The structure `ArrowArray` of the Arrow C data interface. It has the values of one column, or of
-/// the whole table, which is a struct with one field for each column.
+/// The structure `ArrowArray` of the Arrow C data interface. It has the values of one column or of
+/// the whole table. The array of a table is a struct with one field for each column.
 #[repr(C)]
 struct ArrowArray {
     length: i64,
@@ -69,8 +70,8 @@ struct ArrowArrayStream {
 // SAFETY: the pointers of a schema lead to data that it owns, that never changes and that is
 // `Send`.
 unsafe impl Send for ArrowSchema {}
-// SAFETY: the pointers of an array lead to data that it owns or shares by reference count, that
-// never changes and that is `Send`.
+// SAFETY: the pointers of an array lead to data that the array owns or shares by reference count.
+// This data never changes and is `Send`.
 unsafe impl Send for ArrowArray {}
 // SAFETY: the pointer of a stream leads to data that it owns and that is `Send`.
 unsafe impl Send for ArrowArrayStream {}
@@ -101,17 +102,17 @@ impl<T> Drop for Parts<T> {
     fn drop(&mut self) {
         for &one in self.children.iter().chain([&self.dictionary]) {
             if !one.is_null() {
-                // SAFETY: `new` made the pointer from a box, and only this code frees it. A
-                // consumer that moved the child out has set its `release` to null, which the
-                // child's `drop` checks.
+                // SAFETY: `new` made the pointer from a box, and only this code frees it. If a
+                // consumer moved the child out, it has set the child's `release` to null. The
+                // `drop` of the child checks this.
                 drop(unsafe { Box::from_raw(one) });
             }
         }
     }
 }
 
-/// Defines the function `release` of one of the structures, and an implementation of `Drop` that
-/// calls `release` if the structure was not moved out of its capsule.
+/// Defines two things for one of the structures: its function `release`, and its implementation of
+/// `Drop`. `drop` calls `release` if no consumer moved the structure out of its capsule.
 macro_rules! released {
     ($structure:ty, $parts:ty, $release:ident) => {
         /// Frees what the structure owns and sets its `release` to null, which marks it as
@@ -254,8 +255,8 @@ struct Stream {
 }
 
 unsafe extern "C" fn get_schema(stream: *mut ArrowArrayStream, out: *mut ArrowSchema) -> c_int {
-    // SAFETY: the caller passes a stream that was not released, and memory for a schema whose
-    // present content must not be dropped.
+    // SAFETY: the caller passes a stream that was not released, and memory for a schema. The
+    // content of this memory is overwritten without being dropped, as the interface requires.
     unsafe {
         let state = &*(*stream).private_data.cast::<Stream>();
         out.write(schema_of(&state.columns));
@@ -264,9 +265,10 @@ unsafe extern "C" fn get_schema(stream: *mut ArrowArrayStream, out: *mut ArrowSc
 }
 
 unsafe extern "C" fn get_next(stream: *mut ArrowArrayStream, out: *mut ArrowArray) -> c_int {
-    // SAFETY: the caller passes a stream that was not released, and memory for an array whose
-    // present content must not be dropped. The caller uses the stream in no other thread meanwhile.
-    // The end of a stream is an array of zeroes, which are valid values of all its fields.
+    // SAFETY: the caller passes a stream that was not released and that no other thread uses
+    // meanwhile. It also passes memory for an array, whose content is overwritten without being
+    // dropped. An array of zeroes marks the end of the stream; zero is a valid value of all its
+    // fields.
     unsafe {
         let state = &mut *(*stream).private_data.cast::<Stream>();
         if state.given {

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::ffi::CStr;
 
-/// The values of one column, one for each row. In a row without a value (null), the stored value is
-/// zero, or the first text of the dictionary.
+/// The values of one column, one for each row. A row without a value (null) also has an entry,
+/// which is ignored: zero, or the index of the first text of the dictionary.
 pub enum Values {
     /// Integers of 32 bits.
     U32(Vec<u32>),

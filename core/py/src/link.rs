@@ -12,9 +12,10 @@ use crate::error::{InputError, RunError};
 const POLL: Duration = Duration::from_millis(50);
 
 /// Delays and drops the packets of NFQUEUE queues until Ctrl-C. `lines` is a JSON list with one
-/// object for each queue, which has the queue's number, its network namespace, delay, jitter and
-/// probability of loss. `ready` is called without arguments once every queue is bound. Returns a
-/// report for each queue as JSON. Raises InputError for invalid `lines`, RunError if a queue fails.
+/// object for each queue. An object has the queue's number, its network namespace, and the delay,
+/// jitter and probability of loss of its packets. `ready` is called without arguments once every
+/// queue is bound. Returns a report for each queue as JSON. Raises InputError for invalid `lines`,
+/// RunError if a queue fails.
 #[pyfunction]
 fn delay_line(py: Python<'_>, lines: &str, ready: Py<PyAny>) -> PyResult<String> {
     let lines: Vec<LinkDirection> = serde_json::from_str(lines)

@@ -36,8 +36,8 @@ fn capabilities(target: &str) -> PyResult<String> {
     Ok(serde_json::to_string(&found).expect("plain data"))
 }
 
-/// Parses the specification of a stream. Returns InputError if the specification is invalid or has
-/// fewer clients, so that there is no client with the number `client`.
+/// Parses the specification of a stream for the client with the number `client` (from 0). Returns
+/// InputError if the specification is invalid or has no client with this number.
 fn stream_of(text: &str, client: u32) -> PyResult<StreamSpec> {
     let spec = spec_of(text)?;
     if client >= spec.clients {
@@ -58,8 +58,8 @@ fn stream_bytes<'py>(py: Python<'py>, spec: &str, client: u32) -> PyResult<Bound
     Ok(PyBytes::new(py, &bytes))
 }
 
-/// Returns the stream of operations of one client as a table: its first `limit` operations, or all
-/// if `limit` is None. `spec` is the specification of the stream as JSON.
+/// Returns operations of the stream of one client as a table. These are the first `limit`
+/// operations, or all if `limit` is None. `spec` is the specification of the stream as JSON.
 #[pyfunction]
 #[pyo3(signature = (spec, client, limit=None))]
 fn stream_operations(
@@ -74,9 +74,9 @@ fn stream_operations(
     operation_table(py, &rows)
 }
 
-/// Returns the total size in bytes of the files of all clients that must exist before a run. A
-/// larger size than 2^64 - 1 is returned as 2^64 - 1. Fewer bytes are written if the files are
-/// prepared empty or with holes. `spec` is the specification of the stream as JSON.
+/// Returns the total size in bytes of the files that must exist before a run, over all clients. A
+/// size above 2^64 - 1 is returned as 2^64 - 1. The number of bytes written may be smaller, because
+/// files can be prepared empty or with holes. `spec` is the specification of the stream as JSON.
 #[pyfunction]
 fn prepared_bytes(py: Python<'_>, spec: &str) -> PyResult<u64> {
     let spec = spec_of(spec)?;
@@ -173,10 +173,13 @@ fn finished<'py>(
     }
 }
 
-/// Checks for Ctrl-C, then calls `watch` with the totals so far and `progress` with the progress.
-/// If the run waits at its barrier, also calls `gate` and passes the returned start time to the
-/// run. Returns KeyboardInterrupt after Ctrl-C, or the exception of a callback. The thread that
-/// waits for the run calls this function at each interval.
+/// Reports the state of a run to Python. The thread that waits for the run calls this function at
+/// each interval. It does the following, in this order:
+/// - checks for Ctrl-C
+/// - calls `watch` with the totals so far and `progress` with the completed fraction
+/// - if the run waits at its barrier, calls `gate` and passes the returned start time to the run
+///
+/// Returns KeyboardInterrupt after Ctrl-C, or the exception of a callback.
 fn report(
     py: Python<'_>,
     control: &Control,
@@ -201,8 +204,9 @@ fn report(
     }
 }
 
-/// Merges the reports (JSON) of shards of one run, which started at the same instant, into the
-/// report of the whole run (JSON). Raises InputError for an invalid report or an empty list.
+/// Merges the reports of the shards of one run into the report of the whole run. All reports are
+/// JSON. All shards must have started at the same instant. Raises InputError for an invalid report
+/// or an empty list.
 #[pyfunction]
 fn merge_reports(py: Python<'_>, reports: Vec<String>) -> PyResult<String> {
     py.detach(|| {
@@ -220,8 +224,8 @@ fn merge_reports(py: Python<'_>, reports: Vec<String>) -> PyResult<String> {
     })
 }
 
-/// Adds a note to `error`, the exception that stopped the run, for each failure to remove the run's
-/// files that `outcome` reports. Returns the exception.
+/// Adds notes to `error`, the exception that stopped the run, and returns it. There is one note for
+/// each error of removing the run's files that `outcome` reports.
 fn with_what_is_left(
     py: Python<'_>,
     error: PyErr,

@@ -29,8 +29,9 @@ fn net_of(net_json: &str) -> PyResult<CompiledNet> {
         .map_err(to_python)
 }
 
-/// Checks a net. Returns, as JSON, its size and a list of its slow arcs, whose tokens must all be
-/// scanned for a match because no index applies. Raises InputError if the net is invalid.
+/// Checks a net. Returns, as JSON, the size of the net and a list of its slow arcs. An arc is slow
+/// if no index applies, so that all its tokens must be scanned for a match. Raises InputError if
+/// the net is invalid.
 #[pyfunction]
 fn net_check(net_json: &str) -> PyResult<String> {
     Ok(lint(&net_of(net_json)?).to_string())
@@ -83,9 +84,9 @@ fn wait(receiver: &mpsc::Receiver<Answer>, stop: &AtomicBool) -> PyResult<Answer
 }
 
 /// Explores the state space of a small net, up to `markings_max` reachable markings. Returns JSON
-/// with bounds of the number of tokens on each place, and with `complete`, which is true if all
-/// reachable markings were explored. If `complete` is true, the JSON also has the properties of the
-/// net that follow from the whole state space.
+/// with bounds of the number of tokens on each place. The key `complete` is true if all reachable
+/// markings were explored. In this case, the JSON also has those properties of the net that can
+/// only be derived from the whole state space.
 #[pyfunction]
 #[pyo3(signature = (net_json, markings_max=100_000))]
 fn net_state_space(py: Python<'_>, net_json: &str, markings_max: usize) -> PyResult<String> {

@@ -11,8 +11,8 @@ use crate::columns::{Columns, Values};
 use crate::error::from_trace;
 use crate::table::Table;
 
-/// A table of spans, one row for each span. Spans of a load run have no trace id and no service
-/// until they are written to a file.
+/// A table of spans, one row for each span. Spans of a load run have no trace id and no service in
+/// the table; they get both when they are written to a file.
 #[pyclass(extends = Table, frozen, module = "dfslab._core")]
 pub struct SpanTable {
     /// The spans in the form that the functions of the crate `dfslab-trace` take.

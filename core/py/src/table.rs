@@ -12,9 +12,9 @@ use pyo3::types::{PyBytes, PyCapsule, PyList, PyMemoryView, PyString};
 use crate::arrow::{array_capsule, schema_capsule, stream_capsule};
 use crate::columns::{bit, Column, Columns, Values};
 
-/// A table of columns of equal length, each of which is an attribute. A column of integers is a
-/// memoryview, with 0 where a row has no value. Any other column is a list, with None where a row
-/// has no value.
+/// A table of columns of equal length. Each column is an attribute of the table. A column of
+/// integers is a memoryview, with 0 where a row has no value. Any other column is a list, with None
+/// where a row has no value.
 #[pyclass(subclass, frozen, module = "dfslab._core")]
 pub struct Table {
     /// The columns, which never change.
@@ -115,8 +115,8 @@ fn view<'py>(
     PyMemoryView::from(memory.as_any())?.call_method1("cast", (format,))
 }
 
-/// A Python object that gives access to the memory of one column by the buffer protocol. The memory
-/// stays alive as long as a view of it exists.
+/// A Python object that exposes the memory of one column by the buffer protocol. The object keeps
+/// the memory alive as long as a view of it exists.
 #[pyclass(frozen)]
 struct Memory {
     columns: Arc<Columns>,
@@ -137,8 +137,8 @@ impl Memory {
         let own = memory.get();
         let bytes = own.columns.all()[own.place].values.bytes();
         let first = bytes.as_ptr().cast_mut().cast::<c_void>();
-        // SAFETY: the bytes never change and live as long as `memory`, to which the buffer has a
-        // reference. The buffer is read-only: a request for a writable one fails.
+        // SAFETY: the bytes never change. They live as long as `memory`, and the buffer has a
+        // reference to `memory`. The buffer is read-only: a request for a writable one fails.
         let filled = unsafe {
             ffi::PyBuffer_FillInfo(
                 buffer,

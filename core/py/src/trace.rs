@@ -62,15 +62,17 @@ fn trace_write(
     })
 }
 
-/// Merges trace files into one compressed profile. Returns it as JSON, with the estimated
-/// end-to-end gain from making each step faster.
+/// Merges trace files into one compressed profile. Returns the profile as JSON. The profile
+/// includes, for each step, the estimated end-to-end gain from making this step faster.
 ///
-/// `options_json` is an object with these keys. `wait_patterns` is a list of patterns for the names
-/// of calls that wait. `ranking_limit` is the largest number of entries in a ranking. `factor`,
-/// above 1, is how many times faster each step is made. `sampled` is the sampling probability that
-/// is assumed for calls without a recorded one. `format` is the name of the file format. `choice`
-/// is an object with three lists. `keep` and `drop` have rules for which calls are kept. `steps`
-/// has pairs of a new name and the patterns of the calls that get this name.
+/// `options_json` is an object with these keys:
+/// - `wait_patterns`: patterns for the names of calls that wait
+/// - `ranking_limit`: the largest number of entries in a ranking
+/// - `factor`: how many times faster each step is made to estimate its gain; above 1
+/// - `sampled`: the sampling probability that is assumed for calls without a recorded one
+/// - `format`: the name of the file format
+/// - `choice`: an object with three lists. `keep` and `drop` have rules that decide which calls are
+///   kept. `steps` has pairs of a new name and the patterns of the calls that get this name.
 #[pyfunction]
 fn trace_profile(py: Python<'_>, paths: Vec<PathBuf>, options_json: &str) -> PyResult<String> {
     let options = options_of(options_json)?;
@@ -117,8 +119,9 @@ fn trace_part(py: Python<'_>, paths: Vec<PathBuf>, options_json: &str) -> PyResu
     })
 }
 
-/// Finds shards that have spans of the same traces. Returns a list of groups, each a list of two or
-/// more indices into `parts`. A shard that shares no trace is in no group.
+/// Finds out which shards have spans of the same traces, so that they must be merged. Returns a
+/// list of groups of shards. A group is a list of two or more indices into `parts`. A shard that
+/// shares no trace with another is in no group.
 #[pyfunction]
 fn trace_sharing(py: Python<'_>, parts: Vec<Vec<u8>>) -> PyResult<Vec<Vec<usize>>> {
     py.detach(|| {
@@ -250,9 +253,9 @@ impl TraceStream {
         TraceStream { stream }
     }
 
-    /// Adds one OTLP message, as protobuf or JSON; `name` identifies the message in errors. If a
-    /// message is invalid, an exception is raised, but the spans that precede the error in the
-    /// message are added.
+    /// Adds one OTLP message, as protobuf or JSON. `name` identifies the message in errors. An
+    /// invalid message raises an exception. Its spans before the position of the error are added
+    /// nevertheless.
     fn push(&mut self, py: Python<'_>, name: &str, message: &[u8]) -> PyResult<()> {
         let stream = self.open()?;
         py.detach(|| stream.read(Path::new(name), message))
@@ -264,9 +267,9 @@ impl TraceStream {
         Ok(self.open()?.waiting())
     }
 
-    /// Returns the profile of the traces that are complete so far, as JSON. Traces that received
-    /// spans since the last snapshot count as incomplete and are omitted. The profile has no
-    /// estimates of the gains from faster steps.
+    /// Returns the profile of the complete traces as JSON. A trace counts as complete if it
+    /// received no spans since the last snapshot; other traces are omitted. Unlike the profile of
+    /// files, this profile has no estimates of the gains from faster steps.
     fn snapshot(&mut self, py: Python<'_>, options_json: &str) -> PyResult<String> {
         let options = options_of(options_json)?;
         let stream = self.open()?;

@@ -1,5 +1,5 @@
-//! A histogram of nanoseconds whose buckets are linear within each power of two. The error of a
-//! value is bounded, recording takes constant time, and merging is exact.
+//! A histogram of times in nanoseconds. Each power of two is divided into buckets of equal width,
+//! which bounds the relative error of a value. Recording takes constant time, and merging is exact.
 
 use std::borrow::Cow;
 
@@ -13,8 +13,8 @@ const SUB_BUCKETS: u64 = 1 << SUB_BUCKET_BITS;
 /// Number of buckets, which suffices for every 64-bit value.
 const BUCKETS: usize = ((64 - SUB_BUCKET_BITS as usize) + 1) << SUB_BUCKET_BITS;
 
-/// A histogram of nanoseconds: counts in buckets that have equal widths within each power of two,
-/// with exact count, sum, minimum and maximum.
+/// A histogram of times in nanoseconds. The widths of the buckets are equal within each power of
+/// two. Count, sum, minimum and maximum are exact.
 ///
 /// The `hdrhistogram` crate was considered. It has no sum and no exact extremes, and it merges two
 /// histograms without loss only if their configurations are equal. This histogram always merges
@@ -112,8 +112,9 @@ impl Histogram {
         middle_of(number)
     }
 
-    /// Raises the maximum to at least this value in ns. A caller that knows only the buckets of its
-    /// values records the lowest value of each bucket, and then sets the true maximum here.
+    /// Raises the maximum to at least this value in ns. This is for callers that know only the
+    /// buckets of their values. They record the lowest value of each bucket and then set the true
+    /// maximum with this function.
     pub fn raise_maximum(&mut self, value_ns: u64) {
         self.maximum = self.maximum.max(value_ns);
     }
@@ -180,8 +181,8 @@ impl Histogram {
         self.maximum
     }
 
-    /// Estimates how many values are at most `value_ns`, assuming that values are uniform within a
-    /// bucket. At and above the maximum the number is exact.
+    /// Estimates how many values are at most `value_ns`. The values of a bucket are assumed to be
+    /// distributed uniformly over it. If `value_ns` is the maximum or above, the number is exact.
     pub fn count_up_to(&self, value_ns: u64) -> f64 {
         if value_ns >= self.maximum {
             return self.count as f64;
@@ -245,9 +246,9 @@ impl<'de> Deserialize<'de> for Histogram {
     }
 }
 
-/// Index of the bucket of a value. Values below 128 have a bucket each. For larger values, the
-/// leading bit determines the power of two, and the next seven bits the bucket within it. Indices
-/// of successive powers of two follow each other without a gap.
+/// Index of the bucket of a value. Each value below 128 has a separate bucket. For a larger value,
+/// the position of its leading bit determines the power of two, and the next seven bits determine
+/// the bucket within this power. The indices of the next power of two follow without a gap.
 #[inline]
 const fn index_of(value: u64) -> usize {
     let shift = (value | SUB_BUCKETS).ilog2() - SUB_BUCKET_BITS;

@@ -27,8 +27,8 @@ fn best_of<T>(spans: usize, what: &str, mut work: impl FnMut() -> T) -> T {
     outcome.expect("at least one round")
 }
 
-/// Reads the file at `path`, converts it to a profile and prints the time taken, so that a profiler
-/// can measure the reader.
+/// Reads the file at `path`, converts it to a profile and prints the time taken. This lets a
+/// profiler measure the reader alone.
 fn one_file(path: &Path) {
     let start = Instant::now();
     let profile = profile_files(&[path], &Reading::default()).expect("a sound trace");

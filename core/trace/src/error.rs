@@ -54,8 +54,8 @@ impl TraceError {
         }
     }
 
-    /// Converts an error of the operating system. A missing file, or a folder in place of a file,
-    /// is an error of the input; all other errors are errors of the machine.
+    /// Converts an error of the operating system. If the file is missing or is a folder, the result
+    /// is an error of the input. Any other cause becomes an error of the machine.
     pub fn from_io(operation: &'static str, path: &Path, source: &std::io::Error) -> Self {
         let kind = match source.kind() {
             std::io::ErrorKind::NotFound | std::io::ErrorKind::IsADirectory => ErrorKind::Input,

@@ -1,11 +1,15 @@
 //! Turns the spans of traces into call trees, compressed profiles and rankings.
 //!
-//! The data flows through the modules in this order. `ingest` reads trace files into a `SpanStore`
-//! (`span`). `stream` takes complete traces from the store, and `selection` drops and renames calls
-//! as the user requests. `tree` reconstructs the call trees; one pass suffices for spans in
-//! canonical form (`tree::canonical`). `profile` compresses the trees (Liu et al. 2018, section
-//! 2.2), merges shards and ranks calls by time. `replay` estimates the gain from a faster step.
-//! `output` writes the results, and writes spans as trace files.
+//! The data flows through the modules in this order:
+//! - `ingest` reads trace files into a `SpanStore` (module `span`).
+//! - `stream` takes complete traces from the store.
+//! - `selection` drops and renames calls as the user requests.
+//! - `tree` reconstructs the call trees. For spans in canonical form, one pass suffices
+//!   (`tree::canonical`).
+//! - `profile` compresses the trees (Liu et al. 2018, section 2.2), merges shards and ranks calls
+//!   by time.
+//! - `replay` estimates the gain from a faster step.
+//! - `output` writes the results, and writes spans as trace files.
 
 mod error;
 mod ingest;
@@ -44,9 +48,9 @@ use std::path::Path;
 /// Reads trace files, whose spans may belong to the same traces, and compresses them into one
 /// profile.
 pub fn profile_files<P: AsRef<Path>>(paths: &[P], reading: &Reading) -> Result<SpanProfile> {
-    // A sample of call trees serves to correct the clocks of hosts, so traces of one host need no
-    // sample. The profile shows whether all calls are of one host, unless the selection drops
-    // calls, which are then missing from the profile.
+    // The sample of call trees is used to correct the clocks of hosts. If all traces are of one
+    // host, no sample is needed. Whether this is so can be read from the profile. Only if the
+    // selection drops calls is this impossible, since dropped calls are missing from the profile.
     if can_be_read_again(paths) && !reading.selection.drops() {
         let stream = stream_of(Window::default(), reading).without_sample();
         let stream = read_through(stream, paths)?;
@@ -58,8 +62,8 @@ pub fn profile_files<P: AsRef<Path>>(paths: &[P], reading: &Reading) -> Result<S
 }
 
 /// Reads trace files like `profile_files`, and also returns a sample of the call trees. At most
-/// `window.spans` spans wait in memory. If the clocks of hosts contradict causality, the files are
-/// read again with corrected clocks.
+/// `window.spans` spans wait in memory for the rest of their traces. If calls contradict causality
+/// because the clocks of hosts differ, the clocks are corrected and the files are read again.
 pub fn summarise_files<P: AsRef<Path>>(
     paths: &[P],
     window: Window,

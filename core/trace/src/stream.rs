@@ -1,10 +1,10 @@
 //! Processes traces of any size in bounded memory. Spans wait in a window until their trace is
 //! complete.
 //!
-//! A trace counts as complete when none of the latest `Window::quiet` spans belonged to it. A
-//! complete trace is merged into the profile, and only the trace's id is remembered. Spans of a
-//! merged trace that arrive later are still counted exactly, but in a separate tree; `SpanLosses`
-//! has their number.
+//! A trace counts as complete when none of the latest `Window::quiet` spans belonged to it. It is
+//! then merged into the profile, and only its id is remembered. If further spans of this trace
+//! arrive, they are counted exactly, but form a separate tree. `SpanLosses` has the number of such
+//! spans.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Read;
@@ -40,12 +40,12 @@ impl Default for Window {
     }
 }
 
-/// Approximate number of spans in a batch of complete traces, which are processed in one pass. A
-/// batch fits into a processor cache.
+/// Approximate number of spans in a batch. A batch consists of complete traces that are processed
+/// in one pass. It fits into a processor cache.
 const PORTION_SPANS: usize = 1 << 9;
 
-/// Largest number of trace ids in each of the two sets of `Merged`. The number of latest merged
-/// traces whose ids are remembered is between this number and twice this number.
+/// Largest number of trace ids in each of the two sets of `Merged`. The ids of the latest merged
+/// traces are remembered: at least this number of ids, and at most twice this number.
 const REMEMBERED: usize = 1 << 18;
 
 /// Reads spans and accumulates them into a profile.
@@ -81,9 +81,8 @@ pub struct TraceSummary {
     pub sample: Forest,
     /// Number of call trees of the profile that are not in the sample.
     pub trees_left_out: u64,
-    /// Clock offsets of the hosts; empty if no calls between hosts determine them.
-    /// `summarise_files` corrects the times of the spans by these offsets if it can read the files
-    /// twice.
+    /// Clock offsets of the hosts. Empty if no calls between hosts determine them. If the files can
+    /// be read twice, `summarise_files` corrects the times of the spans by these offsets.
     pub clocks: Vec<AlignedClock>,
 }
 
@@ -111,15 +110,16 @@ impl SpanStream {
         self
     }
 
-    /// Whether a sample is needed but none is kept. A sample is needed if there are spans of
-    /// several hosts, since only a sample shows whether the hosts' clocks are wrong.
+    /// Whether a sample is needed but none is kept. Only a sample shows whether the clocks of hosts
+    /// disagree. It is therefore needed if there are spans of several hosts.
     pub(crate) fn misses_sample(&self) -> bool {
         self.sample.is_none() && self.profile.has_several_hosts()
     }
 
-    /// Reads files whose spans may belong to the same traces. The next spans are always read from
-    /// the file whose latest start so far is the earliest, so that the spans of one trace are read
-    /// at about the same time. Stops early if a sample becomes needed but none is kept.
+    /// Reads files whose spans may belong to the same traces. The files are read in turn, so that
+    /// the spans of one trace are read at about the same time. For each file, the latest start of a
+    /// span so far is known; the next spans are always read from the file for which this time is
+    /// the earliest. Stops early if a sample becomes needed but none is kept.
     pub fn read_files<P: AsRef<Path>>(&mut self, paths: &[P]) -> Result<()> {
         let open = |path: &P| Ok((0, Reader::open(path.as_ref(), self.format)?));
         let mut readers: Vec<(u64, Reader)> = paths.iter().map(open).collect::<Result<_>>()?;
@@ -235,8 +235,8 @@ impl SpanStream {
         self.selection = selection;
     }
 
-    /// Corrects the start and end times of spans in all traces that are merged from now on. The
-    /// spans of each host in `clocks` are moved back by the time by which the host's clock is
+    /// Corrects the clocks of hosts in all traces that are merged from now on. For each host in
+    /// `clocks`, the starts and ends of its spans become earlier by the time by which its clock is
     /// ahead.
     pub fn align(&mut self, clocks: &[AlignedClock]) {
         let wrong = clocks.iter().filter(|clock| clock.ahead_ns != 0);
@@ -336,8 +336,8 @@ struct Held {
     whole: bool,
 }
 
-/// The trace of each span in the window. Since the spans of a trace are mostly consecutive, ranges
-/// of spans (runs) are stored.
+/// The trace of each span in the window. Consecutive spans mostly belong to one trace, so the trace
+/// is stored once for each run of such spans.
 #[derive(Default)]
 struct Traces {
     /// A map from each trace id to the index of that trace in `held`.
@@ -377,9 +377,10 @@ impl Traces {
         self.runs.push(Run { slot, first, spans });
     }
 
-    /// Marks as complete all traces to which none of the latest `quiet` spans belongs. If more than
-    /// `stay_max` spans would still wait, also marks traces that are not complete, the largest
-    /// first. Returns the number of traces that were marked for their size.
+    /// Marks traces as complete. First, marks each trace to which none of the latest `quiet` spans
+    /// belongs. If more than `stay_max` spans would still wait, then also marks the largest of the
+    /// other traces until few enough spans wait. Returns the number of the traces that were marked
+    /// only because of their size.
     fn choose(&mut self, quiet: usize, stay_max: usize) -> u64 {
         let mut stay = 0;
         for held in &mut self.held {
@@ -438,8 +439,8 @@ impl Traces {
     }
 }
 
-/// Ids of merged traces in two sets. When the younger set is full, the older set is dropped, the
-/// younger set takes its place, and a new younger set is begun.
+/// Ids of merged traces, in two sets. When the younger set is full, it becomes the older set, the
+/// previous older set is dropped, and an empty younger set is begun.
 #[derive(Default)]
 struct Merged {
     older: HashSet<u64, Mixing>,

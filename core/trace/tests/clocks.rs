@@ -68,8 +68,9 @@ proptest! {
             let place = HOSTS.iter().position(|host| *host == clock.host).expect("a host");
             let off = (clock.ahead_ns - ahead[place]).unsigned_abs();
             prop_assert!(off <= clock.residual_ns, "{:?} is off by {}", clock, off);
-            // In these traces, the residual of the offset between two hosts is below 4.5 ms.
-            // Residuals add up along the chain of hosts, which has at most two such steps.
+            // The residual of the offset between two hosts is below 4.5 ms in these traces.
+            // Residuals add up along the chain of hosts to the reference host. A chain connects at
+            // most three hosts, so at most two residuals are added.
             prop_assert!(clock.residual_ns <= 2 * 4_500_000);
         }
     }

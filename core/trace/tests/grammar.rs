@@ -1,5 +1,5 @@
-//! Tests that loops and retries do not multiply the shapes of call trees: the number of shapes
-//! stays small for any number of repetitions or failures.
+//! Tests that loops and retries do not multiply the shapes of call trees. The number of shapes must
+//! stay small for any number of repetitions or failures.
 
 mod support;
 
@@ -81,8 +81,9 @@ fn with_faults(traces: u64, retries_max: u64, seed: u64) -> SpanStore {
     store
 }
 
-/// Returns the number of distinct tree structures that there would be if retried attempts were
-/// treated like other calls. The number is computed from the definition of a structure.
+/// Returns the number of distinct tree structures that would exist without the rule for retried
+/// attempts, so that these are treated like other calls. Computes it directly from the definition
+/// of a structure.
 fn structures_without_rule(store: &SpanStore) -> usize {
     fn structure(forest: &Forest, node: u32) -> String {
         let below: BTreeSet<String> = forest
@@ -111,8 +112,8 @@ fn retries_make_no_shapes_where_there_were_ever_more() {
         before = without;
         let profile = profile_of(&store);
         assert_eq!(profile.tree_shapes(), 1, "{retries_max} retries");
-        // The expected nodes are the root, the successful attempt with its steps, and each possible
-        // failure with the steps before it.
+        // The expected nodes are the root, the successful attempt, the steps of this attempt, and,
+        // for each possible failure, the failed attempt with the steps before the failure.
         let places = 1 + (1 + STEPS.len()) + if retries_max == 0 { 0 } else { 6 + 21 };
         assert_eq!(profile.nodes().len(), places, "{retries_max} retries");
         let failed = |span: &&Span| span.status_error && store.texts.text(span.name) == "attempt";
@@ -184,14 +185,14 @@ fn a_final_failure_and_a_concurrent_failure_are_no_retries() {
     assert_eq!(errors, 5);
 }
 
-/// The expected figures of a node: the number of parent calls that have child calls at the node,
-/// the smallest and the largest number of these child calls within one of the parent calls, and
-/// whether the node's calls were retried.
+/// Expected values for a node. The first three are the number of parent calls that have child calls
+/// at the node, the smallest number of child calls per such parent call, and the largest number.
+/// The last value says whether the node's calls were retried.
 type Figures = (u64, u64, u64, bool);
 
-/// Computes the expected counts and sums of each node from the definition of the compression. The
-/// key of a node is the path of structures from the root to the node's calls. The value is (number
-/// of calls, sum of durations in ns, further figures).
+/// Computes the expected counts and sums of each node directly from the definition of the
+/// compression. A node is identified by the path of structures from the root to the node's calls.
+/// The value is (number of calls, sum of durations in ns, further values).
 fn naive(forest: &Forest) -> BTreeMap<String, (u64, u128, Figures)> {
     let again = |node: u32| {
         let span = &forest.spans[node as usize];

@@ -77,8 +77,8 @@ fn any_order_of_parts_gives_the_bytes_of_one_reader() {
         .iter()
         .map(|path| part(std::slice::from_ref(path)))
         .collect();
-    // Gains from faster steps are not compared: their replay depends on the numbers of texts, which
-    // differ between readers, so the last digits of the gains may differ.
+    // Gains from faster steps are not compared, because their last digits may differ. The replay
+    // depends on the indices of texts, which differ between readers.
     let profile = |summary: &TraceSummary| Report::of(&summary.profile, &ReportOptions::default());
     let one = text(&merge_parts(parts.clone(), Selection::default()));
     assert!(profile(&merge_parts(parts.clone(), Selection::default())) == profile(&whole));

@@ -1,5 +1,6 @@
-//! Tests savings that are predicted from the trace of a simulated program. They must equal the
-//! savings that are measured when the program runs again with one component faster.
+//! Tests the predicted savings from faster steps. The predictions are made from the trace of a
+//! simulated program. They must equal the savings that are measured when the simulation is repeated
+//! with one component faster.
 
 #[path = "support/pipeline.rs"]
 mod pipeline;
@@ -30,9 +31,9 @@ fn first_by(found: &Savings, value: impl Fn(&Saving) -> f64) -> &str {
     &first.expect("steps").step
 }
 
-/// Compares the predicted saving from each faster component with the actual saving when the
-/// simulation runs again with this component faster. Fails if the two savings differ by more than
-/// `tolerance`. Returns the predictions.
+/// Compares predicted with actual savings, for each component made faster. The actual saving is
+/// measured by repeating the simulation with this component faster. Fails if two savings differ by
+/// more than `tolerance`. Returns the predictions.
 fn check(planted: &Pipeline, tolerance: f64) -> Savings {
     let found = predicted(planted.trace());
     let components = Pipeline::components();
@@ -103,8 +104,8 @@ fn planted_pipelines_of_every_bottleneck_are_recovered() {
                 planted.mirror_ns[node as usize - 4] = slow;
             }
         }
-        // If waits are not recorded, the trace does not show how long a call would have taken
-        // without waiting, so the tolerance is larger.
+        // The tolerance is larger if waits are not recorded. Then the trace does not show how long
+        // a call would have taken without waiting.
         check(&planted, if planted.waits_shown { 0.02 } else { 0.1 });
     }
 }
@@ -208,8 +209,8 @@ fn a_pause_that_nothing_ends_gives_no_verdict() {
     assert!(one.low < 0.01 && one.high > 0.14, "{one:?}");
 }
 
-/// Tests the order of time in the replay of calls that were deeper than the deepest level and were
-/// therefore moved up. Such calls are stored in the order of their ids, which may differ from the
+/// Tests that the replay treats calls in the order of time even if they were moved up because their
+/// level was too deep. Such calls are stored in the order of their ids, which may differ from the
 /// order of time.
 #[test]
 fn calls_hung_up_from_too_deep_are_replayed_in_the_order_of_time() {

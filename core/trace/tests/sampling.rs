@@ -1,5 +1,5 @@
-//! Tests that traces of a recorder that sampled calls are scaled: counts and sums are estimates for
-//! all calls, and are marked as estimates.
+//! Tests the estimates for traces in which only a sample of the calls was recorded. Counts and sums
+//! must be scaled to all calls and marked as estimates.
 
 mod support;
 
@@ -23,8 +23,9 @@ enum Recorded {
     Nowhere,
 }
 
-/// Creates the trace of a recorder that samples traces with this probability. Returns (number of
-/// kept traces, sum of the durations of the first calls of these traces in ns, OTLP document).
+/// Creates the trace of a recorder that samples traces with the given probability. Returns three
+/// values: the number of kept traces, the sum of the durations of their first calls in ns, and the
+/// OTLP document.
 fn recorded(place: Recorded, probability: f64, seed: u64) -> (u64, u128, String) {
     let (mut random, mut spans) = (Random(seed), Vec::new());
     let (mut kept, mut kept_ns) = (0, 0);
@@ -105,16 +106,17 @@ fn planted_counts_come_back_within_the_error_of_the_lot() {
         assert_eq!((report.spans, report.trees), (3 * kept, kept));
         let node = first(&report);
         assert_eq!(node.read, kept);
-        // The estimated number of traces has this standard error, since the number of kept traces
-        // is binomial. The tolerance is five standard errors.
+        // `error` is the standard error of the estimated number of traces, which follows from the
+        // binomial distribution of the number of kept traces. The tolerance is five standard
+        // errors.
         let error = (TRACES as f64 * (1.0 - probability) / probability).sqrt();
         let missed = (node.count as f64 - TRACES as f64).abs();
         assert!(
             missed < 5.0 * error,
             "{place:?}, seed {seed}: {missed} of {error}"
         );
-        // The recorder's choice of traces is the only error of the estimate: it is exactly the
-        // recorded amount divided by the probability.
+        // The estimate must be exactly the recorded amount divided by the probability. It is
+        // therefore wrong only by the recorder's random choice of traces.
         let exact = |kept: f64, found: u128| (found as f64 * probability / kept - 1.0).abs() < 1e-5;
         assert!(exact(kept as f64, node.count), "{place:?}: {}", node.count);
         assert!(exact(kept_ns as f64, node.total_ns), "{place:?}");

@@ -67,8 +67,8 @@ fn a_dropped_call_is_its_callers_own_time() {
     assert_eq!((left.calls, left.total_ns, left.self_ns), packets);
     assert_eq!((left.without_caller, some.trees, all.trees), (0, 30, 30));
     assert_eq!(some.spans + left.calls, all.spans);
-    // The disk and mirror calls are now children of the block. The self time of the block includes
-    // the self time of the dropped packet calls.
+    // The packet calls were dropped. The disk and mirror calls within them are now children of the
+    // block. The self time of the packet calls is now part of the block's self time.
     for step in ["diskWrite", "mirrorWrite"] {
         assert_eq!(sums(some, step), sums(&all, step));
     }

@@ -1,5 +1,5 @@
-//! Tests that no data are lost in a window of any size: sums are exact, and spans that are put in
-//! separate trees because they came late are counted.
+//! Tests that no data are lost, whatever the size of the window. Sums must be exact. Spans that
+//! arrive too late for their tree are put into separate trees and must be counted.
 
 mod support;
 

@@ -9,9 +9,9 @@ use crate::{draw, Size, SpecError};
 /// Number of rounds of the Feistel network that puts blocks into random order. Four rounds suffice
 /// for a pseudorandom permutation (Luby and Rackoff 1988).
 const ROUNDS: u64 = 4;
-/// Identifiers of the random numbers that this module draws. Each purpose has a different
-/// identifier, so that the numbers are independent. `stream/live.rs`, `prepared.rs` and
-/// `arrival.rs` define further identifiers.
+/// Identifiers of the random numbers that this module draws, one for each purpose. Numbers with
+/// different identifiers are independent. `stream/live.rs`, `prepared.rs` and `arrival.rs` define
+/// further identifiers.
 const PLACE: u64 = 16;
 const LENGTH: u64 = 17;
 const ROUND: u64 = 32;
@@ -30,8 +30,8 @@ pub enum Order {
     Random,
     /// Every block once, in random order.
     Shuffled,
-    /// Each transfer begins this number of blocks after the previous one. At the end of the file a
-    /// new pass begins one block further, so that every block is visited.
+    /// Each transfer begins this number of blocks after the previous one. At the end of the file, a
+    /// new pass begins one block later than the previous pass. Every block is therefore visited.
     Strided(u64),
     /// This number of bytes is skipped after every transfer.
     Skip(u64),
@@ -51,9 +51,9 @@ pub struct Access {
     pub order: Order,
     /// Maximum number of transfers in one operation; 0: no limit.
     pub transfers_per_operation: u64,
-    /// Distribution of transfer sizes, at most `transfer_size_bytes`. Unless the order is
-    /// sequential, transfers begin at multiples of `transfer_size_bytes`. None: every transfer has
-    /// `transfer_size_bytes` bytes.
+    /// Distribution of transfer sizes, up to `transfer_size_bytes`. If it is None, every transfer
+    /// has `transfer_size_bytes` bytes. Transfers begin at multiples of `transfer_size_bytes`,
+    /// except in sequential order.
     pub transfer_size: Option<Size>,
     /// Whether to close and open the file between transfers.
     pub reopen: bool,
@@ -129,9 +129,9 @@ impl<'a> TransferSequence<'a> {
         let all = count(access, &passage);
         let end = match access.transfers_per_operation {
             0 => all,
-            // The orders `Random` and `Same` may transfer a block repeatedly, so they never run out
-            // of blocks. The limit `transfers_per_operation` alone ends the operation, unless the
-            // file has no block.
+            // With the orders `Random` and `Same`, a block can be transferred repeatedly, so the
+            // blocks are never exhausted. The operation ends when `transfers_per_operation` is
+            // reached. The only exception is a file without a block.
             most if matches!(access.order, Order::Random | Order::Same) && all > 0 => most,
             most => most.min(all),
         };
@@ -179,9 +179,9 @@ impl Iterator for TransferSequence<'_> {
     }
 }
 
-/// Returns the transfer with the number `turn` in a file, as (offset, length) in bytes. After the
-/// last block, the order begins again. If the order is random, the random number `bits` determines
-/// the offset.
+/// Returns the transfer with the number `turn` in a file, as (offset, length) in bytes. When all
+/// blocks were transferred, the order begins again. If the order is random, the offset depends on
+/// the random number `bits` instead.
 #[inline]
 pub(crate) fn single(access: &Access, passage: &Passage, turn: u64, bits: u64) -> (u64, u64) {
     let offset = match access.order {
@@ -225,8 +225,8 @@ fn length(access: &Access, passage: &Passage, turn: u64) -> u64 {
 }
 
 /// Returns the word that stands for the client in the keys of this module's random numbers. It
-/// differs from the client's number, so that these random numbers are independent of those that
-/// choose operations and file sizes.
+/// differs from the client's number, which is used in the keys of the random numbers that choose
+/// operations and file sizes. The two sets of random numbers are therefore independent.
 fn key(passage: &Passage) -> u64 {
     u64::from(passage.client) | 2 << 32
 }
@@ -281,9 +281,10 @@ fn strided(blocks: u64, stride: u64, turn: u64) -> u64 {
 }
 
 /// Returns the number of the block at position `turn` of a random permutation of the blocks. A
-/// Feistel network permutes the numbers below the next power of two with an even exponent. The
-/// network is applied repeatedly until its result is the number of a block of the file (Black and
-/// Rogaway 2002, "Ciphers with arbitrary finite domains").
+/// Feistel network permutes the numbers below a power of two with an even exponent; this is the
+/// smallest such power that covers all blocks. If the result is not the number of a block, the
+/// network is applied again (cycle walking; Black and Rogaway 2002, "Ciphers with arbitrary finite
+/// domains").
 fn shuffled(passage: &Passage, blocks: u64, turn: u64) -> u64 {
     let bits = (64 - (blocks - 1).leading_zeros())
         .max(2)
@@ -387,8 +388,9 @@ mod tests {
         assert_eq!(drawn.len(), 1000);
         drawn.sort_unstable();
         drawn.dedup();
-        // If 1000 blocks are drawn 1000 times with replacement, a fraction 1 / e of the blocks is
-        // never drawn: 368 blocks, with a standard deviation of about 9.9.
+        // The expected number of distinct blocks is 632. If 1000 blocks are drawn 1000 times with
+        // replacement, a fraction 1 / e of them is never drawn. These are 368 blocks, with a
+        // standard deviation of about 9.9.
         assert!((drawn.len() as f64 - 632.0).abs() < 60.0, "{}", drawn.len());
     }
 

@@ -1,5 +1,5 @@
-//! Schedules the start times of operations: as a closed loop, or as an open schedule that does not
-//! wait for responses.
+//! Schedules the start times of operations. In a closed loop, a client waits for each response
+//! before its next operation. In an open schedule, it does not wait.
 
 mod profile;
 
@@ -10,8 +10,8 @@ use self::profile::Profile;
 use crate::random::{normal, unit};
 use crate::{draw, SpecError};
 
-/// Identifiers of the random numbers that this module draws. Each purpose has a different
-/// identifier, so that the numbers are independent.
+/// Identifiers of the random numbers that this module draws, one for each purpose. Numbers with
+/// different identifiers are independent.
 const GAP: u64 = 24;
 const GAP_AGAIN: u64 = 25;
 const LENGTH: u64 = 26;
@@ -22,8 +22,8 @@ const MOST_RATE_PER_S: f64 = 1e9;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Arrival {
-    /// A closed loop: a client starts each operation when the think time has passed since the end
-    /// of its previous operation.
+    /// A closed loop: a client waits for the end of each operation and then for the think time,
+    /// before it starts the next operation.
     #[default]
     Closed,
     /// An open workload: operations start at times that do not depend on their durations.
@@ -42,8 +42,8 @@ pub struct Open {
     /// Distribution of the times between arrivals.
     #[serde(default)]
     pub process: Spacing,
-    /// Factors of the rate over time, as (seconds after the start, factor). They are interpolated
-    /// linearly, and the last factor holds for ever. Empty: the factor is 1.
+    /// Factors of the rate over time, as (seconds after the start, factor). Between two entries,
+    /// the factor is interpolated linearly. After the last one, it is constant. Empty: always 1.
     #[serde(default)]
     pub profile: Vec<(f64, f64)>,
     /// If set, sessions of several requests arrive instead of single operations. In a session, each
@@ -61,12 +61,12 @@ pub enum Spacing {
     Even,
     /// The times between arrivals are exponential, as in a Poisson process.
     Poisson,
-    /// The times between arrivals are lognormal with this standard deviation of the logarithm. Each
-    /// client is an independent renewal process.
+    /// The times between the arrivals of one client are lognormal. The parameter is the standard
+    /// deviation of their logarithm. Each client is an independent renewal process.
     Lognormal(f64),
 }
 
-/// A session: each request follows the end of the previous one after a think time (a partly open
+/// A session: each request starts a think time after the end of the previous one (a partly open
 /// workload; Schroeder, Wierman and Harchol-Balter 2006, "Open versus closed: a cautionary tale").
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

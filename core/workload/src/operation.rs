@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A logical operation: a complete transaction on one file or directory, or a single call on a file
-/// that is kept open.
+/// The type of a logical operation. An operation is either a complete transaction on one file or
+/// directory, or a single call on a file that is kept open.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]

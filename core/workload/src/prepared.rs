@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::spec::{Phase, StreamSpec};
 use crate::{draw, OperationKind};
 
-/// Identifiers of the random numbers that this module draws. Each purpose has a different
-/// identifier, so that the numbers are independent.
+/// Identifiers of the random numbers that this module draws, one for each purpose. Numbers with
+/// different identifiers are independent.
 const SIZE: u64 = 3;
 const SIZE_AGAIN: u64 = 4;
 const SIZE_MORE: u64 = 100;
@@ -42,9 +42,9 @@ pub fn prepared_files(spec: &StreamSpec, client: u32) -> Vec<(u64, u64)> {
         .collect()
 }
 
-/// Returns a map from the number of each prepared file to the byte ranges (from, to) of the file
-/// that the operations of a replay read or overwrite. The ranges are in ascending order and do not
-/// touch; the rest of a file may be a hole.
+/// Returns the byte ranges of each prepared file that the operations of a replay read or overwrite.
+/// The key is the number of the file; a range is (from, to). The ranges of a file are in ascending
+/// order and do not touch. Bytes outside the ranges may be a hole.
 pub fn prepared_extents(spec: &StreamSpec, client: u32) -> BTreeMap<u64, Vec<(u64, u64)>> {
     use OperationKind::{Pread, Pwrite, Read};
     let mut touched: BTreeMap<u64, Vec<(u64, u64)>> = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! Generates random numbers, each of which is a function of a key. So a number does not depend on
-//! how many numbers were drawn before it.
+//! Generates random numbers. Each number is a function of a key, so it does not depend on how many
+//! numbers were drawn before it.
 
 /// Returns 64 random bits for the key (seed, a, b, purpose). `a` and `b` are any numbers that
 /// identify the draw, such as a client and a file. The finalising function of SplitMix64 (Steele et

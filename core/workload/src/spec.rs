@@ -19,8 +19,8 @@ pub struct StreamSpec {
     /// Number of files that each client has at the start, if the mix needs files.
     #[serde(default)]
     pub files_per_client: u64,
-    /// Number of files that all clients together have at the start, instead of `files_per_client`.
-    /// File f belongs to client f modulo the number of clients.
+    /// Number of files of all clients together at the start. It replaces `files_per_client`. File f
+    /// belongs to client f modulo the number of clients.
     #[serde(default)]
     pub files_together: Option<u64>,
     /// The mix: operation types with their weights.

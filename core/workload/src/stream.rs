@@ -130,8 +130,9 @@ impl<'a> Stream<'a> {
         let (keyed, client, phase) = (self.keyed, self.client, self.phase as u32);
         let transfer_size_bytes = self.spec.transfer_size_bytes;
         let (own, mut turn) = (self.own.make_contiguous(), self.turn);
-        // Each operation is constructed directly in the vector: copying it there with wider loads
-        // than the preceding stores would stall the processor.
+        // Each operation is constructed directly in the vector. Building it elsewhere and copying
+        // it would stall the processor, since the copy loads wider words than were stored just
+        // before.
         operations.extend((self.index..self.index + count).map(|index| {
             let (kind, live, (offset_bytes, size_bytes)) =
                 singles.operation(keyed.at(index), own, &mut turn);
@@ -157,8 +158,8 @@ impl<'a> Stream<'a> {
         if client == self.client {
             return self.own.clone();
         }
-        // Phases in which clients access files of other clients add and remove no files, so the
-        // loop skips their operations.
+        // In some phases, clients access files of other clients. These phases add and remove no
+        // files, so the loop skips their operations.
         let mut spec = self.spec.clone();
         spec.phases = self.phases[..=self.phase].to_vec();
         spec.phases.iter_mut().for_each(|p| p.files = Files::Own);
@@ -193,8 +194,8 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Returns the index in the mix of the next operation, which is drawn by weight or follows in
-    /// cyclic order.
+    /// Returns the index in the mix of the next operation. The index is drawn by weight or, if the
+    /// mix is cyclic, is the next in order.
     #[inline]
     fn share(&self) -> usize {
         let phase = &self.phases[self.phase];

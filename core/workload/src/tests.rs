@@ -4,9 +4,10 @@ use std::collections::HashMap;
 
 use crate::*;
 
-/// Operation types for tests of a mix in which every operation occurs exactly as drawn. A stream
-/// replaces an operation that is impossible, such as the removal of a directory that does not
-/// exist, by one of another type. As long as a file exists, none of these types is impossible.
+/// Operation types for tests in which every operation must occur exactly as drawn. A stream
+/// normally replaces an impossible operation by one of another type; an example is the removal of a
+/// directory that does not exist. As long as a file exists, none of the types in this list is
+/// impossible.
 const FIRST: [OperationKind; 9] = [
     OperationKind::Read,
     OperationKind::Write,
@@ -67,8 +68,8 @@ fn the_same_seed_gives_the_same_bytes_and_another_does_not() {
 #[test]
 fn the_bytes_of_one_stream_are_known() {
     let nine = spec(&FIRST.map(|kind| (kind, 1.0)));
-    // The digest covers only the first 40 bytes of each encoded operation, which have not changed
-    // since the offset and the phase were appended to the encoding.
+    // The digest covers only the first 40 bytes of each encoded operation. Later versions of the
+    // encoding appended the offset and the phase, but did not change these bytes.
     let encoded = encode(&run(&nine, 2));
     let bytes: Vec<u8> = encoded
         .chunks(56)
@@ -165,8 +166,9 @@ fn sizes_follow_their_distribution() {
         "{}",
         lognormal[5_000]
     );
-    // The median is 100 kB. Of 10001 sizes, 159 in a thousand have a logarithm that is more than
-    // one standard deviation (1) above that of the median: they exceed 100 kB times e.
+    // The median is 100 kB, and the standard deviation of the logarithm is 1. A size above 100 kB
+    // times e is therefore more than one standard deviation above the median. This is expected for
+    // 1586.7 of 10001 sizes.
     let above = lognormal.iter().filter(|size| **size > 271_828).count() as f64;
     assert!((above - 1586.7).abs() < 5.0 * 36.6, "{above}");
     assert!(lognormal[10_000] <= 1 << 22);

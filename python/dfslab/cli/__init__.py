@@ -10,9 +10,9 @@ import signal
 import sys
 import threading
 
-# Number of new objects after which Python searches for cyclic garbage. With Python's default of
-# 700, the searches take a sixth of the start time of a command, which creates many permanent
-# objects.
+# Number of new objects after which Python searches for cyclic garbage. A command creates many
+# objects that stay until its end. With Python's default of 700, searching them takes a sixth of the
+# start time.
 OBJECTS_BETWEEN_SEARCHES = 50_000
 # Libraries that report each of their objects as leaked if it was not collected before the exit.
 COUNTING_OBJECTS = frozenset({"duckdb"})
@@ -40,8 +40,8 @@ def main() -> None:
     """Entry point of the command `dfslab`.
 
     A command that may wait for a file system runs in a child process. If the file system does not
-    answer, the kernel does not let the child end, but the parent can end. If another program calls
-    `main`, no child process is used.
+    answer, the kernel does not let a waiting process end. Then only the child hangs, and the parent
+    can end. No child process is used if another program calls `main`.
     """
     caller = sys._getframe(1)  # noqa: SLF001 - a program that calls `main` must not be forked
     is_program = caller.f_globals.get("__name__") == "__main__"
@@ -94,19 +94,20 @@ def in_this_process() -> None:
 
 
 def _skip_last_search() -> None:
-    """Exempts all objects from the search for cyclic garbage that Python makes when it exits. The
-    search takes a sixth of the processor time of a short command. Does nothing if a library is
-    loaded that reports objects which were not collected."""
+    """Skips the search for cyclic garbage that Python makes when it exits. The search would take a
+    sixth of the processor time of a short command. It is not skipped if a library is loaded that
+    reports uncollected objects as leaked."""
     if COUNTING_OBJECTS.isdisjoint(sys.modules):
         gc.freeze()
 
 
 def deliver_interrupt_again(unraisable: sys.UnraisableHookArgs) -> None:
-    """Python calls this function for an exception that cannot be raised: an exception in a
-    destructor, or in Python code called by a C or Rust library that ignores its errors.
+    """Handles an exception that Python cannot raise. Such an exception occurs in a destructor, or
+    in Python code called by a C or Rust library that ignores its errors.
 
-    Such an exception is printed, as Python does by default. An interrupt is delivered a second time
-    instead: the user pressed Ctrl-C, so the command must end.
+    The exception is printed, as Python does by default. The only exception to this is an interrupt:
+    since the user pressed Ctrl-C and the command must end, the interrupt is delivered a second
+    time.
     """
     if not issubclass(unraisable.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(unraisable)

@@ -153,10 +153,8 @@ def _next_runs(chosen: Scenario, data: Path, about: list[str], as_json: bool) ->
 
 
 def reopened(folder: Path, *kinds: type[StudyResult]) -> FinishedRun:
-    """Reopens a finished run with the findings of the studies whose result types are `kinds`.
-
-    Notes on the run are printed to standard error.
-    """
+    """Reopens a finished run. Of its studies, those with the result types `kinds` are included.
+    Notes on the run are printed to standard error."""
     from dfslab.laboratory import Laboratory
 
     return Laboratory().reopen(folder, note, *kinds)

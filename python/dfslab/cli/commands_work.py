@@ -110,9 +110,9 @@ def measure(laboratory: Laboratory, scenario: Scenario) -> list[Result]:
 
 
 def visible(laboratory: Laboratory, scenario: Scenario, trials: int) -> list[Visibility]:
-    """Measures, in the first configuration of a scenario, the time until a change by one client is
-    visible to another client. Returns one `Visibility` for each kind of change, such as a new file.
-    `trials`: number of changes of each kind."""
+    """Measures how long a change by one client takes to become visible to another client. The
+    measurement uses the first configuration of the scenario. Returns one `Visibility` for each kind
+    of change, such as a new file. `trials`: number of changes of each kind."""
     point = check(scenario)[0]
     with laboratory.session() as session:
         return visibility.visibility(point.scenario, trials, session)

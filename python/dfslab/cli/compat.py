@@ -1,10 +1,13 @@
-"""Converts the arguments of other benchmarks to a scenario, and prints its results in their format.
+"""Converts the arguments of other benchmarks to a scenario, and prints the results in the
+benchmark's format.
 
-DFS-Perf's arguments are properties of its conf/testsuite/*.xml and variables of its
-conf/dfs-perf-env.sh. A command line gives them one by one, or gives the paths of these files. The
-arguments of iozone and mdtest are their options. Arguments without a counterpart in a scenario are
-rejected, not ignored. An argument that sets up the file system is ignored if the measured file
-system has no such setting. The scenario's title and the output then say so.
+The arguments of DFS-Perf are properties of its conf/testsuite/*.xml and variables of its
+conf/dfs-perf-env.sh. A command line has either the arguments or the paths of these files. The
+arguments of iozone and mdtest are their options.
+
+An argument without a counterpart in a scenario is rejected. The only exception are arguments that
+configure the file system: if the measured file system has no such setting, the argument is ignored,
+and the scenario's title and the output say so.
 """
 
 from __future__ import annotations
@@ -81,9 +84,9 @@ ALLUXIO = {
     "read.type": "alluxio.user.file.readtype.default",
     "write.type": "alluxio.user.file.writetype.default",
 }
-# Test cases that DFS-Perf ends after a time. The value of each is a pair: the property of DFS-Perf
-# that sets this time, and the key of dfslab's workload that sets the number of operations. The key
-# is set to ENOUGH, which is more than any run completes, so that the time ends the run.
+# Test cases that DFS-Perf ends after a time. The value is a pair: the property of DFS-Perf that
+# sets this time, and the key of dfslab's workload that sets the number of operations. This key is
+# set to ENOUGH. No run completes that number, so the time ends the run.
 TIMED = {
     "Metadata": ("op.second.per.thread", "loops"),
     "Massive": ("time.seconds", "operations_per_client"),
@@ -229,8 +232,8 @@ def _scenario(
     aside: Sequence[str] = (),
     grids: Sequence[Mapping[str, list[LevelValue]]] = (),
 ) -> Scenario:
-    """Returns a scenario that measures a file system. `address` is a local directory, or a server
-    at hdfs:// or alluxio://host:port; InputError is raised for any other address.
+    """Returns a scenario that measures a file system. `address` is a local directory, or
+    hdfs://host:port or alluxio://host:port. Raises InputError for any other address.
 
     `aside`: notes on arguments that the scenario does not follow. `grids`: the tables of the
     scenario's sweep; each table has the values of scenario keys.

@@ -25,11 +25,11 @@ FORMS = ("table", "formula", "mermaid", "plantuml", "net")
 
 
 def filesystem(name: str, form: str, operation: str) -> tuple[Any, list[Any]]:
-    """Returns the description of a file system in the output form `form`, as a pair: the JSON
-    document, and the text for people.
+    """Returns the description of a file system in the output form `form`. The result is a pair: the
+    JSON document, and the text for people.
 
-    `operation`: the only operation to show; empty: all operations. Raises InputError for an unknown
-    name.
+    `operation`: the only operation to show; if empty, all operations are shown. Raises InputError
+    for an unknown name.
     """
     system = discover.file_system(name)
     exporter = exporters.find(DescriptionExporter, form)

@@ -49,9 +49,9 @@ def command(name: str) -> Any:
 
 
 def _with_common_options(found: Any, name: str) -> Any:
-    """Adds what every command has: the options `--quiet` and `--no-color`, and an example in the
-    help. Also removes the type of value from the help of flags, because flags have no value.
-    Refuses numbers that are not in plain digits. Returns the command."""
+    """Adds to a command what every command has: the options `--quiet` and `--no-color`, and an
+    example in the help. Removes the type of value from the help of flags, because flags have no
+    value. Makes the command refuse numbers that are not in plain digits. Returns the command."""
     found.params = [*found.params, *_common_options()]
     help_option = found.get_help_option(typer.Context(found, help_option_names=HELP))
     for option in found.params:
@@ -128,8 +128,8 @@ class _OnDemand(TyperGroup):
         return command(cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        # If a name is mistyped, Typer suggests a similar key of this dictionary. Therefore it has
-        # all names, although no module has been imported.
+        # Typer suggests a similar name for a mistyped one, and takes it from the keys of this
+        # dictionary. It therefore has all names, although no module has been imported.
         self.commands = dict.fromkeys((*COMMANDS, *FORMER))  # type: ignore[assignment]
         if args[0] in FORMER:
             present = FORMER[args[0]]
@@ -209,8 +209,8 @@ def _stop_for_failure(error: Exception) -> None:
         sys.exit(1)
     if isinstance(error, OSError):
         # The folder is full, read-only or has vanished. All files written so far are complete, so
-        # the run can be resumed. If renaming a file failed, `filename2` is the name that the file
-        # should have got.
+        # the run can be resumed. If a file could not be renamed, the message has its intended name,
+        # `filename2`.
         name = error.filename2 or error.filename
         where = f"{name}: " if name else ""
         _stop(f"dfslab: {where}{error.strerror or error}", 1)

@@ -86,8 +86,8 @@ def read_scenario(
     Raises InputError if the scenario is wrong. `methods`: methods that the command uses instead of
     the scenario's methods, which are then not checked.
     """
-    # These modules are imported only here: at the top of this file, their import would take half of
-    # the start time of commands that read no scenario.
+    # These modules are imported only here. At the top of the file, their import would slow down
+    # commands that read no scenario: it takes half of their start time.
     from dfslab.spec.check import read_checked
 
     refuse_folder(path)
@@ -133,8 +133,8 @@ def refuse_folder(path: Path) -> None:
 
 
 def _no_longer_varied(scenario: Scenario, values: Mapping[str, LevelValue]) -> list[str]:
-    """Returns one line for each key that the scenario varies and that the command line sets to one
-    value. The line reports how many values the scenario has for the key."""
+    """Returns a warning for each key that the scenario varies and that the command line sets to one
+    value. The warning is one line with the number of values that the scenario has for the key."""
     varied: dict[str, set[str]] = {}
     for grid in scenario.sweep:
         for key, options in grid.items():
@@ -265,12 +265,12 @@ AnyReporter = Reporter | LineReporter | SilentReporter
 
 
 def with_progress(as_json: bool, work: Callable[[AnyReporter], Found]) -> Found:
-    """Runs `work(report)` and returns its result. A call of `report(done, total, text)` moves a
-    progress bar.
+    """Runs `work(report)` and returns its result. `work` reports its progress by calling
+    `report(done, total, text)`, which moves a progress bar.
 
     In a terminal, the live values of workload runs are also shown, one row per second, unless the
-    output is JSON. If progress does not go to a terminal, progress lines are printed instead. With
-    the option --quiet, no progress is shown.
+    output is JSON. If progress does not go to a terminal, it is printed as lines. With the option
+    --quiet, no progress is shown.
     """
     if QUIET.get():
         return work(SilentReporter())
@@ -348,9 +348,10 @@ def _encoded(value: object) -> object:
 def emit_run(
     as_json: bool, run: FinishedRun, wide: bool, *lines: str, folder: Path | None = None
 ) -> None:
-    """Prints a finished run: as JSON, or its tables and `lines` for people. `wide`: all methods and
-    repetitions are in the tables. `folder`: the run folder as commands in the printed sentences
-    name it; if None, the link to the latest run of the scenario."""
+    """Prints a finished run. With `as_json`, it is printed as JSON; otherwise as tables, followed
+    by `lines`. `wide`: all methods and repetitions are in the tables. `folder`: the path of the run
+    folder in the commands of printed sentences; if None, it is the link to the latest run of the
+    scenario."""
     from dfslab.documents.table import Paragraph
     from dfslab.report import run_document
 
@@ -363,9 +364,9 @@ def emit_run(
 
 
 def for_run(folder: Path, sentences: Sequence[str]) -> list[str]:
-    """Returns the sentences of a run, with the run's folder in place of the word RUN in their
-    commands. Stored sentences have the word RUN, because the folder of a run can be moved. If
-    `folder` is a scenario file and no folder, the sentences are returned unchanged."""
+    """Returns the sentences of a run for printing. Stored sentences name the run's folder by the
+    word RUN, because the folder can be moved. The word RUN in their commands is replaced by
+    `folder`. If `folder` is a scenario file, the sentences are returned unchanged."""
     if not folder.is_dir():
         return list(sentences)
     named = shlex.quote(str(folder))

@@ -22,8 +22,8 @@ Number = Annotated[float, BeforeValidator(_not_finite)]
 
 class FittedConstant(Document):
     """A calibrated constant. `value` is in the SI unit `unit`. `log_standard_error` is the standard
-    error of ln(value). `learnt` is the fraction, from 0 to 1, by which the measurements reduced the
-    variance that the constant had before the fit."""
+    error of ln(value). `learnt` tells how much the measurements reduced the variance of the
+    constant: 0 for not at all, 1 for a reduction to zero."""
 
     key: str
     meaning: str
@@ -78,18 +78,18 @@ class RegressionFit(Document):
 
 
 class Limit(Document):
-    """One factor that limits a predicted rate: a small change of the factor changes the rate. A
-    factor is a resource, a latency, a wait or a pool.
+    """One factor that limits a predicted rate. A factor is a resource, a latency, a wait or a pool;
+    a small change of it changes the rate.
 
-    `share` is an elasticity: the time per operation grows by `share` per cent if this factor takes
-    one per cent more time. `round_trips` is for network latency only: for each operation, the
-    number of round trips on its critical path.
-
-    `busy` is the utilisation of a resource, from 0 to 1; None for a latency or a wait. `bound` is
-    "saturated" if the resource is busy nearly all the time, so that only more or faster resources
-    help. It is "latency" if clients wait for the factor although nothing is saturated, so that more
-    clients help. Otherwise it is "". `step` is the step of an operation that takes most of the
-    factor's time.
+    - `share`: an elasticity. If the factor takes one per cent more time, the time per operation
+      grows by `share` per cent.
+    - `round_trips`: for network latency only, the number of round trips on the critical path of
+      each operation.
+    - `busy`: the utilisation of a resource, from 0 to 1; None for a latency or a wait.
+    - `bound`: "saturated" if the resource is busy nearly all the time, so that only more or faster
+      resources help. "latency" if clients wait for the factor although nothing is saturated, so
+      that more clients help. Otherwise "".
+    - `step`: the step of an operation that takes most of the factor's time.
     """
 
     name: str
@@ -137,13 +137,11 @@ class OpenLoadAnswer(Document):
 
 
 class StreamSimulation(Document):
-    """How much of a workload's stream of operations a Petri net simulated, and how finely.
-
-    `operations_per_client` is the number of simulated operations of each client, and
-    `operations_per_client_offered` the number of operations that the stream has for each client.
-    `firings` is the number of fired transitions, summed over all replications. Each pipelined
-    transfer is simulated as at most `most_units_of_a_pipeline` units.
-    """
+    """Which part of a workload's stream of operations a Petri net simulated, and in which units.
+    `operations_per_client` operations of each client were simulated, of the
+    `operations_per_client_offered` that the stream has. `firings` is the number of fired
+    transitions, summed over all replications. Each pipelined transfer is simulated as at most
+    `most_units_of_a_pipeline` units."""
 
     operations_per_client: int
     operations_per_client_offered: int
@@ -166,13 +164,14 @@ class NetworkLevel(Document):
 
 
 class NetworkSimulation(Document):
-    """A simulation of a Petri net composed of components. `firings` (number of fired transitions)
-    and `time_s` (simulated time) are those at the finest level of network detail. `levels` maps the
-    names of all requested levels to their predictions, the finest first.
+    """A simulation of a Petri net composed of components, at one or several levels of network
+    detail. `levels` maps the names of the requested levels to their predictions, the finest first.
+    `firings` (number of fired transitions) and `time_s` (simulated time) are those at the finest
+    level.
 
     `placements` is the number of simulated placements of files on servers, and `simulated_share`
     the fraction of each file that was simulated. `half_width` is the half-width of the rate's 90 %
-    interval relative to the rate; it does not include the error of the model.
+    interval, divided by the rate. It does not include the error of the model.
     """
 
     firings: int

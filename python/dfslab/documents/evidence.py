@@ -1,9 +1,9 @@
-"""The evidence about one measured figure, such as a throughput: all facts from which the
+"""The evidence about one measured figure, such as a throughput. It has all facts from which the
 plausibility rules decide whether the figure is believable.
 
-A field that is None or empty is unknown, and a rule that needs an unknown field does not fire. A
-TOML file with published figures is read into the same classes, so that a published figure is
-checked like a measured one.
+A field that is None or empty is unknown. A rule that needs an unknown field is not applied. A TOML
+file with published figures is read into the same classes, so that a published figure is checked
+like a measured one.
 """
 
 from __future__ import annotations
@@ -157,9 +157,8 @@ class WorkPart(CheckedModel):
 
 
 class Repetitions(CheckedModel):
-    """The results of repeated runs of one measurement, in chronological order. If the figure is a
-    mean over parts of the work, such as tasks, `parts` has these parts.
-    """
+    """The results of repeated runs of one measurement, in chronological order. A result may be a
+    mean over parts of the work, such as tasks. In this case, `parts` has these parts."""
 
     throughputs: list[BytesPerSecond] = Field(default_factory=list, description="Of each run")
     rates: list[PerSecond] = Field(default_factory=list, description="Of each run")
@@ -201,9 +200,9 @@ def product(*factors: float | None) -> float | None:
 
 
 def line_bytes_per_s(hardware: Hardware) -> float | None:
-    """Returns the smaller of two total line rates in bytes per second: that of all clients'
-    networks and that of all servers' networks. If only one is known, returns it; None if neither is
-    known."""
+    """Returns the line rate that limits transfers between clients and servers, in bytes per second.
+    It is the smaller of two sums: the line rates of all clients and those of all servers. If only
+    one sum is known, returns it; None if neither is known."""
     return least(
         [
             product(hardware.client_nodes, hardware.client_line),

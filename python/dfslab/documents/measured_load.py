@@ -28,13 +28,12 @@ Buckets = list[tuple[int, int]]
 
 
 class PlaceReport(Document):
-    """A host of the load generator. It ran the clients with the numbers from `clients_from` to
-    `clients_to` - 1. `lost` is the reason why the host was lost during the run; None if it was not
-    lost.
+    """A host of the load generator, which ran the clients `clients_from` to `clients_to` - 1.
+    `lost` is the reason why the host was lost during the run; None if it was not lost.
 
-    For a worker of a cluster, the document also has the host's name and three times in seconds: the
-    offset of the host's clock from the controller's clock, the largest error of this offset, and
-    the drift of the offset during the run.
+    For a worker of a cluster, the document also has the host's name and three times in seconds.
+    These are the offset of the host's clock from the controller's clock, the largest error of this
+    offset, and the drift of the offset during the run.
     """
 
     name: str
@@ -98,8 +97,8 @@ class CacheState(CacheReport):
 
 
 class RateInterval(Document):
-    """The mean rate of a run, computed from the counts in each complete second of the run, and the
-    95 % interval of the mean, in operations per second. The interval comes from a block bootstrap;
+    """The mean rate of a run with its 95 % interval, in operations per second. The mean is computed
+    from the counts in each complete second of the run. The interval comes from a block bootstrap;
     `block_s` is the length of its blocks in seconds."""
 
     mean_per_s: float
@@ -134,10 +133,11 @@ class CountedCalls(Document):
     """The calls that a workload run, or one of its phases, makes for each operation: a mean for
     each name of a call, and the sum of these means.
 
-    The means come from a short and a long run: additional calls of the long run, divided by its
-    additional operations. `operations` is the number of these additional operations. It is 0, and
-    there are no means, if both runs execute the same number of operations, as in a phase with a
-    single operation. The server's calls are None if no calls of servers were counted.
+    The means are differences between a short and a long run. A mean is the number of additional
+    calls of the long run, divided by the number of its additional operations (`operations`). If
+    both runs execute the same number of operations, as in a phase with a single operation,
+    `operations` is 0 and there are no means. The server's calls are None if no calls of servers
+    were counted.
     """
 
     operations: int
@@ -224,9 +224,12 @@ class Recovery(Document):
 
 
 class FaultReport(Document):
-    """Faults during a workload run: the injected faults, the faults that did not happen because the
-    run ended earlier, the rate in intervals of `step_s` seconds, the recoveries, and the check of
-    the files that were written."""
+    """The report on the faults of a workload run. It has:
+    - the injected faults, and the faults that did not happen because the run ended earlier
+    - the rate in intervals of `step_s` seconds
+    - the recoveries
+    - the check of the files that were written
+    """
 
     done: list[FaultDone]
     not_done: list[str]
@@ -254,11 +257,11 @@ class MachineDuring(Document):
 
 
 class MeasuredLoad(Document):
-    """One workload run: the load generator's report, without histograms of steps and of completion
-    times, and the counters of instruments.
+    """One workload run: the report of the load generator and the counters of instruments.
+    Histograms of steps and of completion times are omitted.
 
-    A run that was not measured here but read from a table of results has only the duration, the
-    operations and the processor scores. All other fields of such a run, for example `generator`,
+    A run may also come from a table of results instead of a measurement. Such a run has only the
+    duration, the operations and the processor scores. Its other fields, for example `generator`,
     have their defaults, which mean "unknown".
     """
 
@@ -292,9 +295,8 @@ class MeasuredLoad(Document):
     machine: MachineDuring | None = None
 
     def parts(self) -> Sequence[MeasuredPhase] | Sequence[MeasuredLoad]:
-        """Returns the units in which the rate can reach a steady state: each phase of a run with
-        several phases, else the run itself.
-        """
+        """Returns the parts of the run in which the rate can reach a steady state. These are the
+        phases of a run with several phases; otherwise it is the run itself."""
         return self.phases or (self,)
 
 

@@ -48,9 +48,11 @@ class LogMonitor(StrictDocument):
 
 class SojournMonitor(StrictDocument):
     """A monitor that measures the time from a firing of the transition `from_` to a firing of the
-    transition `to`. Two firings belong together if their keys are equal. `key` is an expression
-    over the variables of `from_` that gives the key of its firings, and `to_key` the expression for
-    `to`; None if both transitions use `key`."""
+    transition `to`. Two firings belong together if their keys are equal.
+
+    `key` is an expression over the variables of `from_`; its value is the key of a firing of
+    `from_`. `to_key` is the same for `to`. If `to_key` is None, `key` is used for both transitions.
+    """
 
     kind: Literal["sojourn"] = "sojourn"
     from_: str = Field(validation_alias=AliasChoices("from_", "from"), serialization_alias="from")
@@ -92,11 +94,10 @@ class FiringObservation(StrictDocument):
 
 
 class ValueMonitor(StrictDocument):
-    """A monitor that observes a number at firings of transitions. It reports the mean of the
-    observed values, and the mean over time, for which each value holds until the next observation.
-
-    `initial` is the value at time zero. With None, there is no value before the first observation.
-    """
+    """A monitor that observes a number at firings of transitions. It reports two means: the mean of
+    the observed values, and their mean over time. For the latter, each value holds until the next
+    observation. `initial` is the value at time zero; if it is None, there is no value before the
+    first observation."""
 
     kind: Literal["value"] = "value"
     levels: list[ValueLevel] = []
@@ -157,13 +158,14 @@ class Until(StrictDocument):
 
 
 class RunLimits(TypedDict, total=False):
-    """The limits of a simulation of a net: how many replications run, and how long. An omitted
-    value has the engine's default.
+    """The limits of a simulation of a net: the number of replications, and limits of their length.
+    An omitted value has the engine's default.
 
-    `end_time_s` and `warm_up_s` are simulated seconds. More than `max_instant_firings` firings at
-    one instant count as a livelock, and more than `max_tokens` tokens count as growth without
-    bound. Both raise RunFailed. `first_replication` is the number of the first replication. To
-    continue the series of earlier runs, it is set to the number of replications that they made.
+    - `end_time_s`, `warm_up_s`: simulated seconds
+    - `max_instant_firings`: more firings at one instant count as a livelock, which raises RunFailed
+    - `max_tokens`: more tokens count as growth without bound, which raises RunFailed
+    - `first_replication`: the number of the first replication. To continue the series of earlier
+      runs, it is set to the number of replications that they made.
     """
 
     seed: int

@@ -59,13 +59,15 @@ class Column:
 
 @dataclass(frozen=True)
 class TableCell:
-    """One cell of a table: `value` for programs (SI units; fractions for percentages), `text` for
-    display.
+    """One cell of a table. `value` is for programs (SI units; fractions for percentages), and
+    `text` is for display.
 
-    `low` and `high` are the 90 % interval of the value, if it has one. `error` is the signed
-    relative error of a prediction, shown after the text. `note` is a second, smaller line. With
-    `is_bar`, a bar is drawn behind a fraction where the medium can show it. If `value` is a text
-    that differs from `text`, then `text` is its short form.
+    - `low`, `high`: the 90 % interval of the value, if it has one
+    - `error`: the signed relative error of a prediction, shown after the text
+    - `note`: a second, smaller line
+    - `is_bar`: whether to draw a bar behind a fraction, where the medium can show it
+
+    If `value` is a text that differs from `text`, then `text` is its short form.
     """
 
     value: Value
@@ -306,10 +308,10 @@ def shared_text(
     """Returns a text that tells how the configurations in `group` differ from the rest of
     `configurations`.
 
-    A key distinguishes the group if the group has fewer values of the key than `configurations`
-    has. The text lists each distinguishing key with the group's values. If no key distinguishes the
-    group, the text names each configuration of the group or, if the group contains all
-    configurations, says "all".
+    A key distinguishes the group if it has fewer values within the group than in `configurations`.
+    The text lists each distinguishing key with its values in the group. If there is no such key,
+    the text is "all" if the group contains all configurations, and otherwise names each
+    configuration of the group.
     """
     parts = []
     for key in dict.fromkeys(key for labels in configurations for key in labels):

@@ -23,11 +23,12 @@ class VisibilitySummary(Document):
     """A summary of all trials of one kind of change. In a trial, one client makes the change, such
     as a new file, and another client polls until it observes the change.
 
-    `unobserved` is the number of trials in which the change was never observed. `stale_looks`
-    counts polls that began after the acknowledgement and returned the old state, and `stale_trials`
-    counts trials with at least one such poll. `torn_looks` counts polls that returned neither the
-    old nor the new state. `before` counts trials in which the change was observed no later than it
-    was acknowledged. `times` is None if no change was observed.
+    - `unobserved`: trials in which the change was never observed
+    - `stale_looks`: polls that began after the acknowledgement and returned the old state
+    - `stale_trials`: trials with at least one such poll
+    - `torn_looks`: polls that returned neither the old nor the new state
+    - `before`: trials in which the change was observed no later than it was acknowledged
+    - `times`: None if no change was observed
     """
 
     trials: int

@@ -70,8 +70,9 @@ impl Reference {
         }
     }
 
-    /// The value of a name alone: a parameter or local, the whole token of a variable, a constant,
-    /// or a value of an enumeration.
+    /// The value of an expression that is a single name. The name can be of a parameter or local
+    /// (whose value is returned), of a variable (whose whole token is returned), of a constant, or
+    /// of a value of an enumeration.
     fn named_value(&self, name: &str, definition: &TransitionDefinition, bound: &Bound) -> Scalar {
         if let Some(found) = self.named.iter().find(|one| one.0 == name) {
             return found.1.clone();

@@ -8,11 +8,12 @@ use super::lines::unix_ns;
 use crate::span::Span;
 use crate::tree::shape::{digest_of, mix};
 
-/// Adds one operation of an OSD as a call, with one child call for the interval before each event.
+/// Adds one operation of an OSD as a call. The call has one child call for each event, which covers
+/// the interval before this event.
 ///
-/// Ceph timestamps an event when the operation reaches it, so the interval before an event is
-/// attributed to the event. Times before the operation's start were set by the client's clock and
-/// are ignored.
+/// The interval before an event is attributed to the event, because Ceph timestamps an event when
+/// the operation reaches it. Times before the operation's start are ignored, because the client's
+/// clock set them.
 pub fn operation(value: &Value, found: &mut Gathered) {
     let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
     let description = text("description");

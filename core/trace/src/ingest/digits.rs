@@ -27,8 +27,8 @@ pub fn digits(text: &[u8]) -> Option<u64> {
     Some(value)
 }
 
-/// Parses eight decimal digits, given as the bytes of one word. The digits are combined pairwise in
-/// three steps. None for other characters.
+/// Parses eight decimal digits, given as the eight bytes of one word. Computes the number in three
+/// steps, each of which combines adjacent groups of digits. None if a byte is not a digit.
 #[inline(always)]
 fn eight_digits(word: u64) -> Option<u64> {
     let low = word.wrapping_sub(LOW * 0x30);
@@ -58,8 +58,9 @@ pub fn from_hexadecimal(text: &[u8], digits: usize) -> Option<u128> {
     Some(u128::from(above) << 64 | u128::from(word(low)?))
 }
 
-/// Parses eight hexadecimal digits, given as the bytes of one word. Each digit is converted; then
-/// the digits are combined pairwise in three steps. None for other characters.
+/// Parses eight hexadecimal digits, given as the eight bytes of one word. First converts each byte
+/// to its digit. Then computes the number in three steps, each of which combines adjacent groups of
+/// digits. None if a byte is not a digit.
 #[inline(always)]
 fn eight_hexadecimal(word: u64) -> Option<u32> {
     // Adding 0x80 - `least` sets the top bit of each byte that is at least `least`.

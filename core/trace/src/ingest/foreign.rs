@@ -61,12 +61,12 @@ fn is_htrace(value: &Value) -> bool {
         .all(|key| value.get(key).is_some())
 }
 
-/// Reads a file in one of the formats of `Form`. Parses one value of the file's list of events,
-/// spans or traces at a time, so that the file need not fit into memory.
+/// Reads a file in one of the formats of `Form`. Parses the file's list of events, spans or traces
+/// one element at a time, so that the file need not fit into memory.
 pub struct ForeignReader {
     form: Form,
     /// The key of the list of events, spans or traces, if the file is an object that contains the
-    /// list. None if the list or its elements are at the top level.
+    /// list. None if the file is the list itself, or a sequence of its elements.
     key: Option<&'static str>,
     inside: bool,
     open: HashMap<(u64, u64), Vec<Value>>,
@@ -137,8 +137,9 @@ impl ForeignReader {
                 Form::Ceph => ceph::operation(&value, &mut self.found),
             }
             if self.found.spans() >= if identified { 1 } else { GATHERED_MAX } {
-                // A format without trace ids is converted in batches. Links between spans of
-                // different batches are lost, so each full batch is counted as a cut trace.
+                // The spans of a format without trace ids are converted in batches. Links between
+                // spans of different batches are lost. Each full batch is therefore counted as a
+                // cut trace.
                 self.found.losses.cut_traces += u64::from(!identified);
                 self.settle(store);
             }
@@ -178,8 +179,8 @@ impl ForeignReader {
         }
     }
 
-    /// Reads one key of the object that contains the list. If the key is `wanted`, stops before the
-    /// key's value, which is the list. Otherwise, also skips the key's value.
+    /// Reads one key of the object that contains the list. If the key is `wanted`, its value is the
+    /// list, and reading stops before it. Otherwise, the value is skipped.
     fn member(&mut self, source: &mut Source<'_>, wanted: &str) -> Result<(), Failure> {
         let length = source.json_value()?;
         let found = source.rest()[1..length - 1] == *wanted.as_bytes();
@@ -261,8 +262,8 @@ fn chrome(event: Value, open: &mut HashMap<(u64, u64), Vec<Value>>, found: &mut 
     }
 }
 
-/// Returns the process or thread id under `key` as a number; 0 if there is none. Some formats have
-/// names instead of numbers; `identity` converts the names.
+/// Returns the process or thread id under `key` as a number; 0 if there is none. If the id is a
+/// name, as in some formats, `identity` converts it to a number.
 fn row(event: &Value, key: &str) -> u64 {
     match event.get(key) {
         Some(Value::String(name)) => identity(name),
@@ -342,8 +343,9 @@ fn jaeger_weight(span: &Value) -> Option<u64> {
 
 fn zipkin(span: &Value, found: &mut Gathered) {
     let (id, parent) = (identity(word(span, "id")), identity(word(span, "parentId")));
-    // In Zipkin, the spans of a client and a server may share one id. The span of the server then
-    // becomes a child of the client's span, under an id that is derived from the shared id.
+    // In Zipkin, the span of a client and the span of the server it calls may have the same id. In
+    // this case, the server's span gets a new id, derived from the shared one, and becomes a child
+    // of the client's span.
     let shared = span.get("shared") == Some(&Value::Bool(true));
     let endpoint = span.get("localEndpoint").unwrap_or(&Value::Null);
     timed(span, ("timestamp", "duration"), found, |found, kept| {

@@ -15,8 +15,8 @@ pub struct Gathered {
     numbered: u64,
 }
 
-/// Maximum number of spans in a batch, for formats without trace ids. Nesting and ids are
-/// determined batch by batch, so that the memory is bounded.
+/// Maximum number of spans in a batch, for formats without trace ids. Parents and ids are
+/// determined batch by batch, which bounds the memory needed.
 pub const GATHERED_MAX: usize = 400_000;
 
 impl Gathered {
@@ -42,8 +42,8 @@ impl Gathered {
         self.store.spans.len()
     }
 
-    /// Gives each span an id, and makes the span a child of the shortest span that encloses it on
-    /// the same thread.
+    /// Gives each span an id, and determines its parent. The parent is the shortest span on the
+    /// same thread that encloses it.
     pub fn nest(&mut self) {
         let spans = &mut self.store.spans;
         spans.sort_by_key(|span| (span.thread, span.start_ns, u64::MAX - span.end_ns));

@@ -1,8 +1,8 @@
-//! Reads OTLP JSON: one document or several, with hexadecimal ids, and with long integers as text
-//! or as numbers.
+//! Reads OTLP JSON. A file has one document or several. Ids are hexadecimal, and long integers may
+//! be texts or numbers.
 //!
-//! The outer levels are walked with an explicit stack, so that a document of any size is read span
-//! by span. At most one span or one resource is in memory at a time.
+//! The outer levels of a document are walked with an explicit stack. A document of any size is
+//! therefore read span by span: at most one span or one resource is in memory at a time.
 
 use serde::de::{Deserialize, Deserializer};
 
@@ -131,8 +131,9 @@ impl JsonReader {
         Ok(true)
     }
 
-    /// Enters an object or list of the type `level`: consumes its opening bracket `byte` and puts
-    /// it on the stack. If `byte` begins any other value, `wrong_kind` handles the value.
+    /// Enters an object or list of the type `level`, whose first character is `byte`. If `byte` is
+    /// an opening bracket, consumes it and puts the object or list on the stack. Otherwise, the
+    /// value is of another type and is passed to `wrong_kind`.
     fn enter(&mut self, source: &mut Source<'_>, byte: u8, level: Level) -> Result<(), Failure> {
         let list = byte == b'[';
         if !(byte == b'{' || list && level != Level::Document) {

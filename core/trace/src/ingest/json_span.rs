@@ -1,8 +1,8 @@
-//! Parses spans of OTLP JSON fast, if they are in the form that most exporters write. In this form,
-//! texts have no escapes, times and sizes are digits, and attributes have a key and a value.
+//! Parses a span of OTLP JSON fast if it is in the form that most exporters write. In this form,
+//! texts have no escapes, times and sizes are digits, and each attribute has a key and a value.
 //!
-//! The functions in this module return None if a span is truncated or not in this form. Such a span
-//! may still be valid, so the library serde parses it.
+//! The functions in this module return None if a span is truncated or not in this form. The caller
+//! then parses the span with the library serde, since it may still be valid.
 
 use std::borrow::Cow;
 
@@ -154,8 +154,8 @@ impl<'a> Cursor<'a> {
         Some(&self.bytes[start..self.at - 1])
     }
 
-    /// Parses a hexadecimal id, from the position after its opening quote. A valid id has a known
-    /// length and contains no quote, so the closing quote is expected at a fixed position.
+    /// Parses a hexadecimal id, from the position after its opening quote. A valid id has `DIGITS`
+    /// digits, so the closing quote is expected at a fixed position and is not searched for.
     #[inline(always)]
     fn identity<const DIGITS: usize>(&mut self) -> Option<Identity> {
         if let Some(text) = self.quoted::<DIGITS>() {
@@ -194,9 +194,9 @@ impl<'a> Cursor<'a> {
         found
     }
 
-    /// Parses the first members of a span, as long as the members have no spaces and are in the
-    /// order in which OpenTelemetry's exporters write them. This order makes looking up the keys
-    /// unnecessary. Returns whether any member was parsed.
+    /// Parses the first members of a span as long as they have no spaces and are in the order in
+    /// which OpenTelemetry's exporters write them. Because of the known order, keys need not be
+    /// looked up. Returns whether any member was parsed.
     #[inline(always)]
     fn in_usual_order(&mut self, span: &mut UsualSpan<'a>) -> Option<bool> {
         if !self.literal(b"\"traceId\":\"") {

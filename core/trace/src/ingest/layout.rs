@@ -1,10 +1,11 @@
-//! Decodes protobuf spans fast by comparison with earlier spans, since most spans of a trace differ
-//! from an earlier span only in values.
+//! Decodes protobuf spans fast by comparison with earlier spans. Most spans of a trace differ from
+//! an earlier span only in values.
 //!
-//! The spans that one line of a program's code creates are encoded alike: their tags, lengths, keys
-//! and names are equal, and their ids, times and numbers have equal lengths. A full parse of one
-//! span yields a layout: the positions of the span's values. A later span that equals this span in
-//! all bytes outside the values has the same layout, so its values are at the same positions.
+//! The spans that one line of a program's code creates are encoded alike. Their tags, lengths, keys
+//! and names are equal, and their ids, times and numbers have equal lengths. When such a span is
+//! parsed in full for the first time, its layout is stored: the positions of its values. If a later
+//! span equals this span in all bytes outside the values, its values are at the same positions, and
+//! it need not be parsed.
 
 use super::picked::Key;
 use super::plain_span::PlainSpan;
@@ -19,8 +20,8 @@ const PART_WORDS: usize = PART_BYTES / 8;
 /// Layouts are learnt only for spans of fewer bytes than this. Longer spans are parsed in full.
 const SPAN_BYTES_MAX: usize = 512;
 
-/// The bytes of a span and the bytes after it in the file. The window is longer by `PART_BYTES`
-/// than the longest span for which layouts are learnt. So a part that starts within the span ends
+/// The bytes of a span and some bytes after it in the file. The window is `PART_BYTES` longer than
+/// the longest span for which layouts are learnt. A part that starts within the span therefore ends
 /// within the window, which saves bounds checks.
 pub type Window = [u8; SPAN_BYTES_MAX + PART_BYTES];
 
@@ -28,14 +29,14 @@ pub type Window = [u8; SPAN_BYTES_MAX + PART_BYTES];
 /// the layouts of spans with an equal number of bytes are compared.
 const TRIED_MAX: usize = 8;
 
-/// Number of layouts that are learnt unconditionally. After these, one more layout is learnt only
-/// for every `FOUND_EACH` spans that matched a layout. So little time is spent on learning the
-/// layouts of dissimilar spans.
+/// Number of layouts that are learnt unconditionally. Afterwards, each further layout is learnt
+/// only after another `FOUND_EACH` spans matched a known layout. In a file of dissimilar spans,
+/// little time is therefore spent on learning.
 const LEARNT_FREELY: usize = 256;
 const FOUND_EACH: usize = 16;
 
-/// All layouts learnt so far. They refer to texts by number and are valid only for the table of
-/// texts of one store.
+/// All layouts learnt so far. They refer to texts by their index in the table of texts of one
+/// store, and are valid only for this store.
 pub struct Layouts {
     of_length: Vec<Vec<Layout>>,
     learnt: usize,
@@ -103,8 +104,8 @@ impl Layouts {
     }
 }
 
-/// The positions of the values in those spans that one line of a program's code creates, and the
-/// bytes that all these spans share.
+/// A layout: the positions of the values in a span, and the bytes outside the values. All spans
+/// that one line of a program's code creates have these bytes in common.
 struct Layout {
     parts: Vec<Part>,
     trace_id: usize,
@@ -206,9 +207,9 @@ impl Digits {
     }
 }
 
-/// `PART_BYTES` consecutive bytes of the span from which a layout was learnt. Other spans of the
-/// layout must have equal bytes at this position, except for the bits that belong to values, which
-/// are masked out.
+/// `PART_BYTES` consecutive bytes of the span from which a layout was learnt, with a mask. The mask
+/// excludes the bits that belong to values. All other bits must be equal in every span of the
+/// layout.
 struct Part {
     at: usize,
     mask: [u64; PART_WORDS],
@@ -248,8 +249,8 @@ impl Part {
 struct Values {
     /// Offset of the span in the file.
     begin: usize,
-    /// A mask with one byte for each byte of the span. A bit is set if all spans of the layout
-    /// agree in that bit.
+    /// A mask with one byte for each byte of the span. A bit of the mask is set if this bit of the
+    /// span is equal in all spans of the layout.
     mask: Vec<u8>,
     trace_id: Option<usize>,
     span_id: Option<usize>,
@@ -257,9 +258,9 @@ struct Values {
     start: Option<usize>,
     end: Option<usize>,
     thread: Digits,
-    /// The attribute that has the number of bytes moved by the call, as (rank of the attribute's
-    /// key, position of its value). If a span has several such attributes, the one with the lowest
-    /// rank counts.
+    /// The attribute that has the number of bytes that the call moved, as (rank of the attribute's
+    /// key, position of its value). If a span has several such attributes, this is the one with the
+    /// lowest rank.
     size: Option<(u8, Digits)>,
 }
 
@@ -278,23 +279,25 @@ impl Values {
         }
     }
 
-    /// Walks over the fields of a span and records the positions of the values. All bytes outside
-    /// the values are compared with later spans. None if the span has no layout.
+    /// Walks over the fields of a span, records the positions of the values, and masks the bytes of
+    /// the values. The unmasked bytes are those that later spans are compared with. None if the
+    /// span has no layout.
     fn walk(&mut self, mut span: Message<'_>) -> Option<()> {
         while let Some((field, value)) = span.field().ok()? {
             match (field, value) {
                 (1, Value::Block(id)) => self.trace_id = Some(self.free(id)),
                 (2, Value::Block(id)) => self.span_id = Some(self.free(id)),
                 (4, Value::Block(id)) if id.is_empty() => self.parent_id = None,
-                // A parent id of another length is invalid and must be counted for each span, which
-                // only a full parse does. So a span with such an id has no layout.
+                // A parent id with a wrong length is invalid. It must be counted for each span that
+                // has it, which only a full parse does. A span with such an id therefore has no
+                // layout.
                 (4, Value::Block(id)) if id.bytes().len() != 8 => return None,
                 (4, Value::Block(id)) => self.parent_id = Some(self.free(id)),
                 (7, Value::Fixed64(_)) => self.start = Some(self.free_time(&span)),
                 (8, Value::Fixed64(_)) => self.end = Some(self.free_time(&span)),
                 (9, Value::Block(attribute)) => self.attribute(attribute)?,
-                // The sampling weight in a trace state needs a full parse of each span. So a span
-                // with a trace state has no layout.
+                // The sampling weight is part of the trace state, and only a full parse reads it. A
+                // span with a trace state therefore has no layout.
                 (3, _) => return None,
                 _ => {}
             }
@@ -345,7 +348,7 @@ impl Values {
         Some(())
     }
 
-    /// Excludes the bytes of a block, which are a value, from the comparison with other spans.
+    /// Excludes the bytes of `block`, which is a value, from the comparison with other spans.
     /// Returns the offset of these bytes in the span.
     fn free(&mut self, block: Message<'_>) -> usize {
         let at = block.offset() - self.begin;
@@ -353,8 +356,8 @@ impl Values {
         at
     }
 
-    /// Excludes the last 8 bytes that were read, which are a time, from the comparison with other
-    /// spans. Returns the offset of these bytes in the span.
+    /// Excludes a time from the comparison with other spans. The time is the 8 bytes that `span`
+    /// read last. Returns the offset of these bytes in the span.
     fn free_time(&mut self, span: &Message<'_>) -> usize {
         let at = span.offset() - self.begin - 8;
         self.mask[at..at + 8].fill(0);

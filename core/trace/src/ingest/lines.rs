@@ -22,8 +22,8 @@ pub enum Form {
 struct Call<'a> {
     row: u64,
     name: &'a str,
-    /// Time in the line, ns since 1970. In strace's format, it is the start of the call; in the
-    /// format of JuiceFS, it is the end of the call.
+    /// The time in the line, in ns since 1970. strace writes the start of the call; JuiceFS writes
+    /// its end.
     at_ns: u64,
     took_ns: u64,
     bytes: u64,
@@ -50,8 +50,9 @@ impl Form {
 /// Reads one text log, line by line.
 pub struct LineReader {
     form: Form,
-    /// For each thread, the call of which only the first line was read, as (start in ns, name).
-    /// strace writes a call as two lines if it logs a call of another thread in between.
+    /// For each thread: the call whose first line was read and whose second line is still missing,
+    /// as (start in ns, name). strace splits a call into two lines if it logs a call of another
+    /// thread in between.
     begun: HashMap<u64, (u64, String)>,
     durations: bool,
     found: Gathered,
@@ -69,9 +70,9 @@ impl LineReader {
         }
     }
 
-    /// Reads spans until the store holds `room` spans. Returns false at the end of the file. Lines
-    /// that do not complete a call, such as exits, signals and the first lines of split calls, are
-    /// counted as `other_lines`.
+    /// Reads spans until the store holds `room` spans. Returns false at the end of the file. A line
+    /// that completes no call is counted in `other_lines`; examples are exits, signals and the
+    /// first line of a split call.
     pub fn advance(
         &mut self,
         source: &mut Source<'_>,
@@ -96,8 +97,8 @@ impl LineReader {
                 let others = self.found.losses.other_lines;
                 self.take(line.trim_end_matches(['\r', '\n']));
                 if !line.ends_with('\n') && self.found.losses.other_lines > others {
-                    // If the last line has no line break and is not a call, it counts as a
-                    // truncation of the file, not as another line.
+                    // A last line that is not a call and has no line break was truncated. It is
+                    // counted as a truncation of the file and not as another line.
                     self.found.losses.other_lines = others;
                     self.found.losses.truncated_files += 1;
                     self.found.losses.unread_bytes += length as u64;
@@ -228,9 +229,10 @@ fn strace<'a>(line: &'a str, begun: &mut HashMap<u64, (u64, String)>) -> Option<
     })
 }
 
-/// Parses a line of JuiceFS's log in one of two forms. Before version 1.2 it is "2021.01.15
-/// 08:26:11.003330 [uid:0,gid:0,pid:4403] write (17669,8666,4993160): OK <0.000010>", since then it
-/// is "… read (3,4096,0,9): (6) - OK <0.000344>".
+/// Parses a line of JuiceFS's log. The line has one of two forms:
+/// - before version 1.2: "2021.01.15 08:26:11.003330 [uid:0,gid:0,pid:4403] write
+///   (17669,8666,4993160): OK <0.000010>"
+/// - since version 1.2: "… read (3,4096,0,9): (6) - OK <0.000344>"
 fn juicefs(line: &str) -> Option<Call<'_>> {
     let (date, rest) = line.split_once(' ')?;
     let (time, rest) = rest.split_once(' ')?;
@@ -239,8 +241,8 @@ fn juicefs(line: &str) -> Option<Call<'_>> {
     let took_ns = nanoseconds(rest.trim_end().strip_suffix('>')?.rsplit_once('<')?.1)?;
     let process = ids.rsplit_once("pid:")?.1.parse().ok()?;
     let reported = rest.strip_prefix('(')?;
-    // The status follows the last of these marks. An earlier mark may be part of the name of a
-    // file, which may contain any text.
+    // The status follows the last occurrence of one of these marks. An earlier occurrence may be
+    // part of a file name, since a file name may contain any text.
     let marks = [") - ", "] - ", "): - "];
     let newer = marks
         .iter()

@@ -26,12 +26,14 @@ use crate::span::SpanStore;
 use source::{Failure, Source};
 
 /// Reads one trace file and adds its spans to the store. Several files may have spans of the same
-/// trace.
+/// trace. A file without a span is an error.
 ///
-/// The supported formats are OTLP protobuf (one message, or a sequence of messages with varint or
-/// four-byte length prefixes) and OTLP JSON (one document, or one document per line); the JSON of
-/// Chrome, DFTracer, Jaeger, Zipkin, HTrace and Ceph's OpTracker; the output of `strace -f -T
-/// -ttt`; and the access log of JuiceFS. A file without a span is an error.
+/// These formats are supported:
+/// - OTLP protobuf: one message, or a sequence of messages with varint or four-byte length prefixes
+/// - OTLP JSON: one document, or one document per line
+/// - the JSON of Chrome, DFTracer, Jaeger, Zipkin, HTrace and Ceph's OpTracker
+/// - the output of `strace -f -T -ttt`
+/// - the access log of JuiceFS
 pub fn read_file(path: &Path, store: &mut SpanStore) -> Result<()> {
     read_all(Reader::open(path, None)?, store)
 }
@@ -111,9 +113,9 @@ enum FormReader {
 }
 
 impl<'r> Reader<'r> {
-    /// Opens a file. If `format` is None, the format is recognised by the content. If the file is
-    /// truncated, its complete spans are kept and the truncated bytes are counted as lost: files
-    /// are truncated when recorders are killed and disks run full.
+    /// Opens a file. If `format` is None, the format is recognised by the content. A truncated file
+    /// is no error, since files are truncated when recorders are killed or disks run full. Its
+    /// complete spans are kept, and the truncated bytes are counted as lost.
     pub fn open(path: &Path, format: Option<InputFormat>) -> Result<Reader<'static>> {
         let file =
             File::open(path).map_err(|error| TraceError::from_io("reading trace", path, &error))?;
@@ -259,7 +261,8 @@ enum Format {
 
 impl Format {
     /// Determines the format of a file from its first bytes. `named` is the format that the user
-    /// named, if any. This format takes precedence, unless the file is empty or compressed.
+    /// named, if any. It takes precedence over the recognised format, unless the file is empty or
+    /// compressed.
     fn of(bytes: &[u8], named: Option<InputFormat>) -> Format {
         let found = Format::recognise(bytes);
         let Some(named) = named else { return found };
@@ -297,7 +300,7 @@ impl Format {
 }
 
 /// Whether the bytes begin a JSON object. A protobuf trace may also start with a line break and
-/// "{", so the object's first key or its end is checked, too.
+/// "{". Therefore, the first key of the object is checked, too, or its end if it has no key.
 fn looks_like_json(bytes: &[u8]) -> bool {
     let text = json::without_byte_order_mark(bytes);
     let mut visible = text.iter().skip_while(|byte| byte.is_ascii_whitespace());
@@ -318,8 +321,8 @@ mod tests {
 
     #[test]
     fn a_protobuf_that_begins_like_text_is_still_protobuf() {
-        // As text, 0x0a is a line break and 0x7b is "{". As protobuf, the two bytes are the tag of
-        // field 1 and a length.
+        // These bytes begin a valid protobuf trace, but look like JSON. As text, 0x0a is a line
+        // break and 0x7b is "{". As protobuf, they are the tag of field 1 and its length.
         let mut bytes = vec![0x0a, 0x7b, 0x12, 0x79];
         bytes.extend([0x1a, 0x77]);
         bytes.extend([b'x'; 0x77]);

@@ -8,8 +8,8 @@ use crate::span::SpanStore;
 /// An attribute that this crate uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key {
-    /// The number of bytes that the call moved. Several attributes have this meaning; the attribute
-    /// with the lowest rank counts.
+    /// The number of bytes that the call moved. Several attribute keys have this meaning, and each
+    /// has a rank. If a span has several of these attributes, the one with the lowest rank counts.
     Size(u8),
     /// The thread id.
     Thread,
@@ -32,8 +32,8 @@ impl Key {
     /// Returns which attribute a key denotes; None for attributes that this crate does not use.
     #[inline(always)]
     pub fn of(key: &[u8]) -> Option<Key> {
-        // Keys are distinguished by their lengths first. Texts of equal, known length are compared
-        // as machine words, without a function call.
+        // Keys are first distinguished by their lengths. Two texts of equal, known length are then
+        // compared as machine words, without a function call.
         Some(match key.len() {
             17 if Self::is(key, b"dfslab.size_bytes") => Key::Size(0),
             10 if Self::is(key, b"size_bytes") => Key::Size(1),
@@ -93,20 +93,20 @@ impl Scalar<'_> {
     }
 }
 
-/// Converts a float to an integer, since some JSON writers know only floats. None if the float is
-/// negative, too large or not an integer.
+/// Converts a float to an integer, since some JSON writers write integers as floats. None if the
+/// float is negative, too large or not an integer.
 pub fn whole(value: f64) -> Option<u64> {
     let fits = value >= 0.0 && value < u64::MAX as f64 && value.fract() == 0.0;
     fits.then_some(value as u64)
 }
 
-/// The values of those attributes of one span or resource that this crate uses. Attributes that
-/// were not found yet have their default values.
+/// The values that this crate uses from the attributes of one span or resource. The value of an
+/// attribute that was not found has its default.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Picked<'a> {
-    /// The size of the call, as (rank of the attribute's key, size in bytes). The size in bytes is
-    /// None if the attribute's value is invalid. The pair is None if no attribute for the size was
-    /// found.
+    /// The size of the call, as (rank of the attribute's key, size in bytes). The outer option is
+    /// None if no attribute for the size was found. The inner option is None if the attribute's
+    /// value is invalid.
     size: Option<(u8, Option<u64>)>,
     thread: u64,
     wait: bool,
@@ -116,8 +116,8 @@ pub struct Picked<'a> {
     /// probability.
     probabilistic: bool,
     parameter: f64,
-    /// The names of service and host, which only resources have. The names are boxed to keep the
-    /// type small, since there are far more spans than resources.
+    /// The names of the service and the host, which only resources have. They are boxed, so that
+    /// this type is small for spans, of which there are far more than resources.
     origin: Option<Box<Origin<'a>>>,
 }
 

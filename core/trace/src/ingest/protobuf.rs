@@ -1,9 +1,9 @@
 //! Reads OTLP protobuf. Spans are decoded directly from the wire format, without building messages.
 //!
-//! The generated messages of `opentelemetry-proto` serve the writer and, in the tests, as the
-//! oracle of this reader. This reader does not use the generated messages, because their decoder
-//! allocates for every id, name and attribute (it is about ten times slower) and its errors carry
-//! no byte offset.
+//! The crate `opentelemetry-proto` has generated messages with a decoder. The writer uses them, and
+//! tests compare this reader's results with them. This reader does not use them for two reasons:
+//! the decoder is about ten times slower, because it allocates memory for every id, name and
+//! attribute, and its errors have no byte offset.
 
 use std::borrow::Cow;
 
@@ -28,10 +28,10 @@ pub enum Framing {
 impl Framing {
     const ALL: [Framing; 3] = [Framing::Bare, Framing::Fixed32, Framing::Delimited];
 
-    /// Determines how the messages of a file are separated. `bytes` is the whole file or its
-    /// beginning. Returns the first variant of `Framing` with which all of these bytes are valid.
-    /// If there is none, returns the first variant with which the beginning of these bytes is
-    /// valid, or else None.
+    /// Determines the framing of a file, which is how its messages are separated. `bytes` is the
+    /// whole file or its beginning. Returns the first variant of `Framing` for which all of these
+    /// bytes are valid. If there is none, returns the first variant for which at least the
+    /// beginning of the bytes is valid. Returns None if there is no such variant either.
     pub fn recognise(bytes: &[u8]) -> Option<Framing> {
         let fits = |framing: &Framing| framing.fits(bytes).unwrap_or(false);
         let begins = |framing: &Framing| framing.begins(bytes).unwrap_or(false);
@@ -51,8 +51,8 @@ impl Framing {
         file.block(length)
     }
 
-    /// Whether the file is valid if its messages are separated by this framing: every message
-    /// contains nothing but resource spans. Two levels of fields are checked.
+    /// Whether the file is valid under this framing. Every message must contain only resource
+    /// spans. The check covers two levels of fields.
     fn fits(self, bytes: &[u8]) -> Result<bool> {
         let mut file = Message::whole(bytes);
         while !file.is_empty() {
@@ -71,8 +71,8 @@ impl Framing {
         Ok(true)
     }
 
-    /// Whether the first bytes begin a valid message if messages are separated by this framing. If
-    /// so, an invalid byte after the first bytes is reported as damage of the file.
+    /// Whether the first bytes begin a valid message under this framing. In this case, the file is
+    /// assumed to have this framing, and an invalid byte later in the file is reported as damage.
     fn begins(self, bytes: &[u8]) -> Result<bool> {
         let mut file = Message::whole(bytes);
         match self {
@@ -83,8 +83,8 @@ impl Framing {
         let tag = file.varint()?;
         let _length = file.varint()?;
         let inner_tag = file.varint()?;
-        // The message must begin with field 1 (resource spans), which must begin with a resource,
-        // with scope spans or with a schema URL.
+        // The message must begin with field 1 (resource spans). This field must begin with a
+        // resource, scope spans or a schema URL.
         Ok(tag == 0x0a && matches!(inner_tag, 0x0a | 0x12 | 0x1a))
     }
 }
@@ -95,8 +95,8 @@ fn big_endian(bytes: &[u8]) -> u64 {
         .fold(0, |length, &byte| length << 8 | u64::from(byte))
 }
 
-/// The tag of a field with a span in a message of scope spans: field number 2 and wire type 2 (a
-/// block).
+/// The tag of the field that contains a span, in a message of scope spans: field number 2 and wire
+/// type 2 (a block).
 const SPANS: u8 = 0x12;
 
 /// Maximum number of bytes of a field's tag and length together.
@@ -113,8 +113,8 @@ enum Level {
 /// Reads one OTLP protobuf file. Between two spans, its state is the stack of the open messages.
 pub struct ProtobufReader {
     framing: Framing,
-    /// Type of each open message and the offset at which it ends. A bare file is one message that
-    /// ends with the file.
+    /// The open messages, each as (type, offset at which the message ends). A file without framing
+    /// is a single message, which ends with the file.
     open: Vec<(Level, u64)>,
     place: Option<(u32, u32)>,
     first: usize,
@@ -259,8 +259,8 @@ impl ProtobufReader {
         Ok(())
     }
 
-    /// Skips a field that is a number, which this crate uses only within spans. A number in place
-    /// of a message is an error.
+    /// Skips a field that is a number. Numbers outside spans are not used by this crate. A number
+    /// where a message is expected is an error.
     fn number(
         &self,
         level: Level,
@@ -347,8 +347,8 @@ fn head_of(head: &mut Message<'_>) -> Result<(u64, Option<u64>)> {
     ))
 }
 
-/// Converts an error of the decoder to a `Failure`, which distinguishes truncation from damage. If
-/// fewer than `HEAD_BYTES` bytes of the file remained, the error counts as a truncation.
+/// Converts an error of the decoder to a `Failure`, which is either a truncation or damage. It is a
+/// truncation if the error occurred within the last `HEAD_BYTES` bytes of the file.
 fn within_file<T>(source: &Source<'_>, outcome: Result<T>) -> std::result::Result<T, Failure> {
     let few = source.rest().len() < HEAD_BYTES;
     match outcome {

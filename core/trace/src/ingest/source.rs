@@ -8,8 +8,8 @@ use crate::error::FilePosition;
 /// another tool, a whole trace.
 pub const UNIT_BYTES_MAX: usize = 64 << 20;
 
-/// Number of bytes that are read at a time. It is so small that bytes are still in a cache of the
-/// processor when they are parsed after reading.
+/// Number of bytes that are read at a time. The number is small, so that the bytes are still in a
+/// processor cache when they are parsed.
 const BLOCK_BYTES: usize = 1 << 18;
 
 /// Why the reading of a file stops early.
@@ -29,8 +29,9 @@ pub struct Source<'r> {
     buffer: Vec<u8>,
     at: usize,
     filled: usize,
-    /// Number of bytes (`before`) and of line breaks (`lines`) in the file before the buffer's
-    /// first byte, and number of bytes since the last of these line breaks (`column`).
+    /// The position of the buffer's first byte in the file: the number of bytes before it
+    /// (`before`), the number of line breaks before it (`lines`), and the number of bytes since the
+    /// last of these line breaks (`column`).
     before: u64,
     lines: usize,
     column: usize,
@@ -55,8 +56,8 @@ impl<'r> Source<'r> {
         }
     }
 
-    /// Makes later errors give their place as line and column instead of as a byte offset. After
-    /// this call, line breaks are counted for this purpose.
+    /// Makes later errors give their position as line and column instead of as a byte offset. Only
+    /// after this call are line breaks counted.
     pub fn count_lines(&mut self) {
         self.text = true;
     }
@@ -160,9 +161,9 @@ impl<'r> Source<'r> {
         Ok(())
     }
 
-    /// Converts an error of the library serde to a `Failure`. serde gives the place of an error
-    /// relative to the JSON value at the first unconsumed byte; the result has the place in the
-    /// file.
+    /// Converts an error of the library serde to a `Failure`. serde gives the position relative to
+    /// the JSON value that it parsed, which is at the first unconsumed byte. The result has the
+    /// position in the file.
     pub fn json_failure(&self, error: &serde_json::Error) -> Failure {
         let message = error.to_string();
         let end = message.rfind(" at line ").unwrap_or(message.len());

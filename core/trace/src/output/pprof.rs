@@ -1,8 +1,8 @@
-//! Encodes a profile in the format of the tool pprof (profile.proto): one sample for each call
-//! path, with times in nanoseconds.
+//! Encodes a profile in the format of the tool pprof (profile.proto). There is one sample for each
+//! call path, with times in nanoseconds.
 //!
-//! The messages in this module are the needed subset of the messages in github.com/google/pprof,
-//! proto/profile.proto.
+//! Only those messages of github.com/google/pprof, proto/profile.proto, are defined here that are
+//! needed.
 
 use std::collections::HashMap;
 
@@ -93,8 +93,8 @@ impl Strings {
     }
 }
 
-/// Encodes a profile in pprof's format. The result is not compressed, while pprof's tools expect a
-/// file compressed with gzip. Sums beyond 2^63 - 1 are encoded as 2^63 - 1.
+/// Encodes a profile in pprof's format. Sums beyond 2^63 - 1 are encoded as 2^63 - 1. The result is
+/// uncompressed; the caller must compress it with gzip, which pprof's tools expect.
 pub fn pprof(profile: &SpanProfile) -> Vec<u8> {
     let mut strings = Strings::default();
     strings.number("");

@@ -19,8 +19,9 @@ use crate::span::TextId;
 use crate::tree::clocks::AlignedClock;
 use crate::tree::NONE;
 
-/// A profile with its rankings and the results of analyses of its spans. It is made from traces of
-/// spans, or from the profiles that processes wrote (profiles of processes).
+/// A profile, with rankings of its calls and the results of analyses of its spans. It is made in
+/// one of two ways: from traces of spans, or from profiles that processes wrote while they ran
+/// (called profiles of processes).
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "TraceProfile")]
 pub struct Report {
@@ -128,8 +129,8 @@ pub struct Reduction {
 pub struct TreeNode {
     /// Name of the calls.
     pub name: String,
-    /// Number of calls merged in this node. If the recorder sampled calls, this number and all sums
-    /// are estimates for all calls.
+    /// Estimated number of calls merged in this node. If the recorder sampled calls, this number
+    /// and all sums are estimates for all calls, including unrecorded ones.
     pub count: u128,
     /// Number of recorded calls.
     pub read: u64,
@@ -164,8 +165,8 @@ pub struct TreeNode {
     pub self_ns: u128,
     /// Whether the calls of this node are failed attempts that their caller retried.
     pub again: bool,
-    /// How many calls of this node one call of the parent node contains, as a distribution over the
-    /// calls of the parent node. None for root calls.
+    /// The distribution of the number of this node's calls within one call of the parent node.
+    /// There is one observation for each call of the parent node. None for root calls.
     pub times: Option<Times>,
     /// What most of the node's calls do: "blocked" or "service". In profiles of processes, this is
     /// a cost class.
@@ -182,8 +183,8 @@ pub struct TreeNode {
     /// The processes that made the calls. Only in profiles of processes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub instances: Vec<String>,
-    /// A map from the name of each host to the sums over its calls; empty if all calls are of one
-    /// host. In profiles of processes, the keys are the names of the processes.
+    /// The sums over the calls of each host, by the name of the host. Empty if all calls are of one
+    /// host. In profiles of processes, the keys are names of processes instead of hosts.
     #[schemars(with = "BTreeMap<String, (u64, u128, u128, u128, Option<f64>)>")]
     pub of: BTreeMap<String, OfHost>,
     /// Some calls of this node, which can be looked up in the trace (exemplars).
@@ -293,8 +294,9 @@ fn nested(profile: &SpanProfile) -> Vec<TreeNode> {
     in_order(roots)
 }
 
-/// Returns, for each node in order, a map from the name of each host to the sums over its calls.
-/// The maps are empty if all calls are of one host.
+/// Returns the sums over the calls of each host, for each node of the profile in order. The result
+/// has one map for each node, from the name of the host to the sums. The maps are empty if all
+/// calls are of one host.
 fn sums_by_host(profile: &SpanProfile) -> Vec<BTreeMap<String, OfHost>> {
     let by_host = profile.by_host();
     let hosts: BTreeSet<TextId> = by_host.iter().flat_map(BTreeMap::keys).copied().collect();

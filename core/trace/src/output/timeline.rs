@@ -10,8 +10,8 @@ use crate::selection::Selection;
 use crate::span::Texts;
 use crate::tree::{Forest, NONE};
 
-/// Largest number of types of call trees that are shown. The types that took most time are shown; a
-/// type is the name of the root call.
+/// Largest number of types of call trees that are shown. Trees have one type if their root calls
+/// have the same name. The types with the greatest total time are shown.
 const KINDS_MAX: usize = 3;
 /// Largest number of calls of a tree that are shown. The longest calls are shown.
 const CALLS_MAX: usize = 100;
@@ -61,12 +61,13 @@ pub struct TimelineCall {
     pub about: Option<String>,
 }
 
-/// Returns the slowest tree of each type, for the types whose trees took most time. Calls that the
-/// options drop are left out.
+/// Returns the slowest tree of each type, for the types with the greatest total time. Calls that
+/// the options drop are omitted.
 ///
 /// # Panics
 ///
-/// If the options are invalid; reading the files would have failed with an error.
+/// If the options are invalid. Invalid options cannot occur here, because reading the files with
+/// them would have failed.
 pub fn timelines(sample: &Forest, options: &ReportOptions) -> Vec<Timeline> {
     let mut selection = Selection::of(&options.choice).expect("a choice that was read under");
     if !selection.drops() {
@@ -77,8 +78,9 @@ pub fn timelines(sample: &Forest, options: &ReportOptions) -> Vec<Timeline> {
     slowest_of_each(&chosen, &sample.texts)
 }
 
-/// The trees whose root calls have one name: the total time of the trees in ns, the sort key of the
-/// slowest tree, and the index of this tree's root.
+/// The trees of one type: those whose root calls have the same name. The parts are the total time
+/// of these trees in ns, the sort key of the slowest tree, and the index of the slowest tree's
+/// root.
 type Kind = (u128, (u64, u128, u64), u32);
 
 fn slowest_of_each(forest: &Forest, texts: &Texts) -> Vec<Timeline> {

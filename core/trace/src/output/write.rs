@@ -26,8 +26,8 @@ pub enum OutputFormat {
     Protobuf,
 }
 
-/// Number of spans in one message. It is large enough that a message's bytes outside its spans cost
-/// little, and small enough to hold the message in memory twice.
+/// Number of spans in one message. The number is large, so that the bytes outside the spans matter
+/// little. It is small enough that two copies of the message fit into memory.
 const SPANS_PER_MESSAGE: usize = 65_536;
 
 /// Writes all spans of the store to the file `path`, and replaces an existing file atomically.
@@ -44,8 +44,8 @@ pub fn write_file(store: &SpanStore, path: &Path, format: OutputFormat) -> Resul
     })
 }
 
-/// Returns a unique file name in the folder of `path`, so that the last step of writing is an
-/// atomic rename.
+/// Returns a unique name for a temporary file in the folder of `path`. The complete file can then
+/// be renamed to `path` atomically.
 fn temporary_path(path: &Path) -> PathBuf {
     static CALLS: AtomicU64 = AtomicU64::new(0);
     let call = CALLS.fetch_add(1, Ordering::Relaxed);
@@ -66,12 +66,13 @@ fn write_new(store: &SpanStore, path: &Path, format: OutputFormat) -> std::io::R
         .sync_all()
 }
 
-/// Converts complete traces, chosen as by `whole_trees`, to one OTLP JSON document. Returns the
-/// document and the number of call trees that are not in it.
+/// Converts the traces that `whole_trees` chooses to one OTLP JSON document. Returns the document
+/// and the number of call trees that are not in it.
 ///
 /// # Panics
 ///
-/// If the options are invalid; reading the files would have failed with an error.
+/// If the options are invalid. Invalid options cannot occur here, because reading the files with
+/// them would have failed.
 pub fn otlp_text(sample: &Forest, spans_max: usize, options: &ReportOptions) -> (String, u64) {
     let (spans, left_out) = whole_trees(sample, spans_max, options);
     let message = traces_data(&spans, &sample.texts);
@@ -80,13 +81,16 @@ pub fn otlp_text(sample: &Forest, spans_max: usize, options: &ReportOptions) -> 
 }
 
 /// Returns the spans of complete traces, and the number of call trees that are left out. A trace is
-/// left out if there would be more than `spans_max` spans with it; the first trace is never left
-/// out. Calls that the options drop are left out, and the calls within them get the nearest kept
-/// caller as parent.
+/// left out if it would bring the number of spans above `spans_max`. The first trace is always
+/// returned, even if it is larger.
+///
+/// The calls that the options drop are not returned. If a dropped call contains other calls, their
+/// parent becomes the nearest caller that is kept.
 ///
 /// # Panics
 ///
-/// If the options are invalid; reading the files would have failed with an error.
+/// If the options are invalid. Invalid options cannot occur here, because reading the files with
+/// them would have failed.
 pub fn whole_trees(sample: &Forest, spans_max: usize, options: &ReportOptions) -> (Vec<Span>, u64) {
     let mut selection = Selection::of(&options.choice).expect("a choice that was read under");
     let mut chosen = sample.clone();

@@ -1,5 +1,6 @@
-//! Sums over the calls at each node of a profile (calls with one call path and shape), separately
-//! for each host. The sums are stored only for nodes whose calls are of several hosts.
+//! Sums over the calls at each node of a profile, separately for each host. The calls at a node
+//! have the same call path and shape. The sums are stored only for nodes whose calls are of several
+//! hosts.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::span::{cut_ns, Span, TextId};
 use crate::tree::shape::Mixing;
 
-/// Maximum number of pairs of a node and a host for which sums are stored, to bound the memory.
-/// Calls of further pairs are counted for the first host of their node.
+/// Maximum number of (node, host) pairs for which sums are stored, which bounds the memory. Once
+/// the maximum is reached, a call of a further pair is counted for the first host of its node.
 const SHARES_MAX: usize = 1 << 17;
 
 /// Sums over the recorded calls of one host at one node of a profile.
@@ -23,8 +24,8 @@ pub struct HostSums {
     pub total_ns: u128,
     /// Sum of self times, nanoseconds.
     pub self_ns: u128,
-    /// Sum of the squares of durations, ns². Each duration is first limited by the function
-    /// `cut_ns`, so that the sum cannot overflow.
+    /// Sum of the squares of durations, ns². The function `cut_ns` limits each duration first, so
+    /// that the sum cannot overflow.
     pub squares_ns2: u128,
 }
 
@@ -74,10 +75,10 @@ impl HostSums {
 /// A map from each host to the sums over its calls at one node.
 pub type ByHost = BTreeMap<TextId, HostSums>;
 
-/// Sums over the calls at each node of a profile, by host. The first host of a node (the host of
-/// its first call) is omitted: its sums are the sums of the whole node minus the stored sums of the
-/// other hosts. So for a trace of one host this table is empty, and each call costs only one
-/// comparison.
+/// Sums over the calls at each node of a profile, by host. The first host of a node, which is the
+/// host of its first call, is not stored. Its sums are the sums of the whole node minus the stored
+/// sums of the other hosts. For a trace of one host, this table is therefore empty, and each call
+/// costs only one comparison.
 #[derive(Clone, Debug, Default)]
 pub struct Elsewhere {
     shares: HashMap<(u32, TextId), HostSums, Mixing>,
@@ -85,8 +86,10 @@ pub struct Elsewhere {
 
 impl Elsewhere {
     /// Adds the sums `more` over calls of `host` at the node `place`. `host` must not be the node's
-    /// first host. Returns 0. If the table is full and has no such entry, adds nothing and returns
-    /// the number of calls in `more`; these calls then count for the node's first host.
+    /// first host. Returns 0.
+    ///
+    /// If the table is full and has no entry for this node and host, adds nothing and returns the
+    /// number of calls in `more`. The caller must then count these calls for the node's first host.
     pub fn add(&mut self, place: u32, host: TextId, more: &HostSums) -> u64 {
         let key = (place, host);
         if self.shares.len() >= SHARES_MAX && !self.shares.contains_key(&key) {

@@ -1,5 +1,5 @@
-//! Compresses call trees into a profile. A profile has each shape of call trees once, with
-//! statistics over all calls of the trees that have this shape.
+//! Compresses call trees into a profile. Trees with the same shape are stored once, with statistics
+//! over all their calls.
 
 pub(crate) mod hosts;
 pub(crate) mod rank;
@@ -21,14 +21,15 @@ use crate::span::{TextId, Texts};
 use crate::tree::shape::{Mixing, ShapeId, Shapes};
 use crate::tree::{Forest, NONE};
 
-/// Maximum number of nodes of a profile, so that very varied trees do not fill the memory. Calls
-/// that would need further nodes are merged by name only, in nodes without a parent.
+/// Maximum number of nodes of a profile, which bounds the memory for very varied trees. When the
+/// maximum is reached, further calls that need a new node are merged by name only. The nodes of
+/// these calls have no parent.
 const NODES_MAX: usize = 1 << 15;
 
 const RECENT_PLACES: usize = 64;
 
-/// A node of the compressed trees: all calls that have the same shape and whose callers are merged
-/// in the same node.
+/// A node of the compressed trees. It stands for all calls that have the same shape and whose
+/// callers belong to the same parent node.
 #[derive(Clone, Debug)]
 pub struct ProfileNode {
     /// The shape that the subtrees of all these calls have.
@@ -41,13 +42,13 @@ pub struct ProfileNode {
     pub statistics: Statistics,
     /// The host of the first call that was merged in this node.
     host: TextId,
-    /// How many calls of this node one call of the parent node contains, as a distribution over the
-    /// calls of the parent node.
+    /// The distribution of the number of this node's calls within one call of the parent node.
+    /// There is one observation for each call of the parent node.
     pub repeats: Repeats,
 }
 
-/// The key of a node among the children of its parent: the shape's number, with the flag `AGAIN`
-/// for failed attempts that were retried.
+/// The key of a node among the children of its parent. It is the number of the node's shape. For
+/// failed attempts that were retried, the flag `AGAIN` is set in it.
 type Branch = u32;
 
 /// The flag for retried attempts: a bit that is not used by the numbers of shapes.
@@ -87,11 +88,14 @@ impl Sampled {
     }
 }
 
-/// The tables of a profile as plain rows, to be sent to another process. A row of `shapes` has the
-/// name and the child shapes of one shape; child shapes precede their parents. A row of `nodes` has
-/// the key of one node, its parent (an earlier node, or `NONE`), its statistics, its repetitions
-/// and the host of its first call. A row of `elsewhere` has a node, a host other than that of the
-/// node's first call, and the sums over this host's calls at the node.
+/// The tables of a profile as plain rows, to be sent to another process.
+///
+/// - A row of `shapes` has the name and the child shapes of one shape. Child shapes precede their
+///   parents.
+/// - A row of `nodes` describes one node: its key, its parent (an earlier node, or `NONE`), its
+///   statistics, its repetitions and its first host (the host of its first call).
+/// - A row of `elsewhere` has a node, a host other than the node's first host, and the sums over
+///   this host's calls at the node.
 #[derive(Clone, Deserialize, Serialize)]
 pub struct Rows {
     shapes: Vec<(TextId, Vec<ShapeId>)>,
@@ -101,14 +105,15 @@ pub struct Rows {
 
 /// Call trees after the compression of Liu et al. 2018, section 2.2.
 ///
-/// The paper first merges, bottom up, repeated subtrees of equal structure within each tree, and
-/// then trees of equal structure. Both merges assign a call to the node that its shape and the
-/// shapes of its ancestors determine. Once all shapes are known, one pass from the root down
-/// therefore records each span exactly once at its final node, without building intermediate trees.
+/// The paper merges twice, bottom up. First, it merges repeated subtrees of equal structure within
+/// each tree. Then, it merges trees of equal structure. Under both merges, the node of a call
+/// depends only on the shape of the call and the shapes of its ancestors. Once all shapes are
+/// known, one pass from the root down can therefore add each span directly to its final node. No
+/// intermediate trees are built.
 ///
-/// A profile can be read as a grammar: a node is a rule with a name, and below it are the steps of
-/// which it consists, each with the distribution of its repetitions. Failed attempts are separate
-/// rules (module `attempts`).
+/// A profile can be read as a grammar. A node is a rule with a name. Its children are the steps of
+/// the rule, each with the distribution of its repetitions. Failed attempts are separate rules
+/// (module `attempts`).
 #[derive(Clone, Debug, Default)]
 pub struct SpanProfile {
     /// Number of spans recorded.
@@ -137,16 +142,16 @@ impl SpanProfile {
         profile
     }
 
-    /// Adds the trees of a forest to the profile. The names of their calls are numbers in the table
-    /// `texts`. When all trees are added, the caller passes the complete table to `know`.
+    /// Adds the trees of a forest to the profile. The names of the calls are indices into the table
+    /// `texts`. After the last forest, the caller must pass the complete table to `know`.
     pub(crate) fn record(&mut self, forest: &Forest, texts: &Texts) {
         self.spans += forest.spans.len() as u64;
         self.trees += forest.trees();
         self.losses.merge(&forest.losses);
         let shapes = self.shapes_of(forest, texts);
         let mut nodes = vec![NONE; forest.spans.len()];
-        // Two caches: `lot` has the pseudo-random number of the latest trace. `recent` has the
-        // nodes found last, since consecutive spans of a trace alternate between few nodes.
+        // Two caches. `lot` has the pseudo-random number of the latest trace. `recent` has the most
+        // recently found nodes, since consecutive spans of a trace belong to few nodes.
         let mut lot = (0, lot_of_trace(0));
         let mut recent = [((NONE, NONE), (NONE, false)); RECENT_PLACES];
         for &index in &forest.order {
@@ -189,8 +194,8 @@ impl SpanProfile {
         self.count_repeats(forest, &nodes);
     }
 
-    /// Counts, for each call, its child calls at each child node, and adds these numbers to the
-    /// distributions of the child nodes. `nodes` has the node of each span.
+    /// Counts, for each call, how many calls it makes at each child node, and adds these numbers to
+    /// the distributions of the child nodes. `nodes` has the node of each span.
     fn count_repeats(&mut self, forest: &Forest, nodes: &[u32]) {
         let mut times = vec![0u64; self.nodes.len()];
         let mut met: Vec<u32> = Vec::new();
@@ -216,11 +221,11 @@ impl SpanProfile {
         self.texts = texts;
     }
 
-    /// Returns the profile, unless the user's selection dropped all calls.
+    /// Returns the profile if it has any calls, or if no call was dropped.
     ///
     /// # Errors
     ///
-    /// If the selection dropped all calls: one line with the number of these calls.
+    /// If the user's selection dropped all calls: one line with the number of these calls.
     pub fn some_kept(self) -> std::result::Result<Self, String> {
         if self.spans > 0 || self.left_out.is_empty() {
             return Ok(self);
@@ -300,8 +305,8 @@ impl SpanProfile {
         }
     }
 
-    /// Creates a profile from the rows that `rows` returned, with the names in `texts`. The profile
-    /// can only be merged into another profile.
+    /// Creates a profile from the output of the function `rows` of another profile, with the names
+    /// in `texts`. The new profile can only be merged into another profile.
     ///
     /// # Panics
     ///
@@ -329,8 +334,8 @@ impl SpanProfile {
         profile
     }
 
-    /// Returns, for each node in order, a map from each host of the node's calls to the sums over
-    /// the host's calls. The host of the node's first call is included.
+    /// Returns the sums over the calls of each host, for each node in order. The first host of the
+    /// node (the host of its first call) is included.
     pub fn by_host(&self) -> Vec<ByHost> {
         let mut others = self.elsewhere.by_place();
         let all = (0..).zip(&self.nodes);
@@ -369,8 +374,8 @@ impl SpanProfile {
         self.texts.text(self.shapes.name(node.shape))
     }
 
-    /// Returns a key by which the children of one node that have equal names are sorted. Unlike the
-    /// indices of the nodes, the key of a child is the same in every profile.
+    /// Returns a key for sorting those children of a node that have equal names. The key of a child
+    /// is the same in every profile, unlike the indices of the nodes.
     pub fn order_key(&self, node: &ProfileNode) -> u64 {
         self.shapes.order_key(node.shape) ^ u64::from(node.again)
     }
@@ -401,10 +406,10 @@ impl SpanProfile {
         shapes
     }
 
-    /// Returns (node, whether calls are merged by name only). The node is the child of the node
-    /// `parent` with the key `branch`, which is created if it does not exist. If the profile has
-    /// too many nodes to create the child, the node is instead the one without a parent in which
-    /// calls of the same name are merged.
+    /// Returns the child of the node `parent` with the key `branch`, and creates it if it does not
+    /// exist. The result is (node, whether calls are merged by name only). If the profile has too
+    /// many nodes to create the child, the node is the one without a parent in which calls of this
+    /// name are merged.
     fn place(&mut self, parent: u32, branch: Branch, texts: &Texts) -> (u32, bool) {
         let node = u32::try_from(self.nodes.len()).expect("fewer than 2^32 nodes");
         if let Some(&known) = self.places.get(&(parent, branch)) {

@@ -120,8 +120,8 @@ pub struct Entry {
     pub read: u64,
     /// Number of calls that reported an error.
     pub errors: u128,
-    /// Sum of durations, seconds. In the ranking by name, the time of a call within a call of the
-    /// same name counts twice.
+    /// Sum of the durations of the calls, seconds. In the ranking by name, the durations of nested
+    /// calls with the same name are both added, so their common time counts twice.
     pub total_s: f64,
     /// Sum of self times, seconds.
     pub self_s: f64,
@@ -165,9 +165,9 @@ pub struct Rankings {
     pub ranking_beyond_limit: u64,
 }
 
-/// Sums over the calls with one path or name. `read` and `waits` count recorded calls only. `all`
-/// has the sums over all calls, recorded or not, and `again` those over the failed calls that their
-/// caller retried. The sums are estimates from the sampling weights.
+/// Sums over the calls with one path or name. `read` and `waits` are numbers of recorded calls.
+/// `all` has the sums over all calls, and `again` has the sums over the failed calls that their
+/// caller retried. `all` and `again` include unrecorded calls, estimated from the sampling weights.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PathSums {
     pub read: u64,
@@ -233,8 +233,8 @@ pub(crate) fn seconds(nanoseconds: u128) -> f64 {
     nanoseconds as f64 / 1e9
 }
 
-/// The call paths of a profile. Nodes whose names are equal from the root on are merged into one
-/// path, although the shapes of the nodes may differ.
+/// The call paths of a profile. Nodes are merged into one path if all names from the root to the
+/// node are equal, even if their shapes differ.
 pub(crate) struct Paths<'a> {
     /// The paths, each as (index of the parent path or `NONE`, name of the last call, sums). A
     /// parent path precedes its child paths.

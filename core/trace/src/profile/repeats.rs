@@ -1,13 +1,13 @@
-//! Counts how often a step is repeated within one call of its caller, which shows the steps that
-//! are loops.
+//! Counts how often a step is repeated within one call of its caller. Large counts show that the
+//! step is executed in a loop.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::profile::statistics::Numbers;
 
-/// How many calls of one node a call of its parent node contains, as a distribution over the calls
-/// of the parent node. Parent calls that contain no call of the node are not counted.
+/// The distribution of the number of calls of one node within one call of its parent node. There is
+/// one observation for each parent call with at least one call of the node.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Repeats {
     /// Number of parent calls with at least one call of the node.
@@ -17,8 +17,8 @@ pub struct Repeats {
     times: Numbers,
 }
 
-/// How many calls of a step one call of its parent step contains, as a distribution over the calls
-/// of the parent step.
+/// The distribution of the number of calls of a step within one call of its parent step. There is
+/// one observation for each parent call with at least one call of the step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Times {
     /// Number of parent calls with at least one call of the step.

@@ -1,9 +1,9 @@
-//! Encodes and merges shards. A shard is the result of reading some of many trace files. Several
-//! processes can each read one shard, and the shards may be merged in any order.
+//! Encodes and merges shards. When many trace files are read by several processes, a shard is the
+//! result of one process. Shards may be merged in any order.
 //!
 //! A shard has the tables of a profile and a sample of complete traces. Samples and histograms
-//! merge exactly, and the merge sorts shards by their names. So the result does not depend on which
-//! process read which shard, or when.
+//! merge exactly, and shards are sorted by name before they are merged. The result is therefore
+//! independent of which process read which files, and when.
 
 use std::collections::HashMap;
 
@@ -86,9 +86,9 @@ fn texts_of(all: &[String]) -> Texts {
     texts
 }
 
-/// Finds shards that share traces, as far as the samples in the shards show. Returns groups of two
-/// or more indices in `parts`. Whether a trace is in a sample depends on the trace's id, so shards
-/// that share many traces also share some sampled traces.
+/// Finds shards that have spans of the same traces. Returns groups of two or more indices into
+/// `parts`. Only the sampled traces of the shards are compared. Whether a trace is sampled depends
+/// on its id alone, so shards that share many traces also have some sampled traces in common.
 pub fn sharing(parts: &[Part]) -> Vec<Vec<usize>> {
     let mut group: Vec<usize> = (0..parts.len()).collect();
     let mut first_with: HashMap<u128, usize> = HashMap::new();
@@ -113,8 +113,9 @@ pub fn sharing(parts: &[Part]) -> Vec<Vec<usize>> {
     groups
 }
 
-/// Merges shards into the result of reading the files of all shards. The shards must share no
-/// traces and must have been read with `selection`.
+/// Merges shards into one result. The result equals that of reading the files of all shards at
+/// once. No trace may have spans in two shards, and all shards must have been read with
+/// `selection`.
 pub fn merge_parts(mut parts: Vec<Part>, mut selection: Selection) -> TraceSummary {
     parts.sort_by(|left, right| left.name.cmp(&right.name));
     let (mut profile, mut sample, mut texts) =

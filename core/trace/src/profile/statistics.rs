@@ -13,9 +13,9 @@ use crate::tree::shape::mix;
 /// exemplars.
 pub const EXEMPLARS_EACH: usize = 2;
 
-/// Largest number of calls for which a node stores each duration instead of a histogram. Most nodes
-/// of an irregular trace have one or two calls, and a histogram for each node would take a thousand
-/// times the memory of the spans.
+/// Largest number of calls for which a node stores each duration instead of a histogram. In an
+/// irregular trace, most nodes have one or two calls. A histogram for each of these nodes would
+/// take a thousand times the memory of the spans.
 const EXACT_MAX: usize = 24;
 
 /// One of the merged calls, which can be looked up in the trace by its ids.
@@ -34,9 +34,9 @@ impl Exemplar {
         (self.duration_ns, self.trace_id, self.span_id)
     }
 
-    /// Returns a pseudo-random number that depends on the call's ids only. Each node keeps the
-    /// calls with the largest numbers, which is uniform sampling and does not depend on the order
-    /// of merging (bottom-k sampling, Cohen & Kaplan 2007).
+    /// Returns a pseudo-random number that depends only on the ids of the call. Each node keeps the
+    /// calls with the largest numbers as exemplars. This is uniform sampling whose result does not
+    /// depend on the order of merging (bottom-k sampling, Cohen & Kaplan 2007).
     fn lot(&self) -> (u64, u128, u64) {
         let of_trace = lot_of_trace(self.trace_id);
         (mix(of_trace ^ self.span_id), self.trace_id, self.span_id)
@@ -63,10 +63,10 @@ impl Default for Numbers {
     }
 }
 
-/// The buckets of a histogram, from the bucket of the shortest call to the bucket of the longest;
-/// `first` is the number of the first bucket. Buckets outside this range are not stored, to save
-/// memory: the durations of a step extend over a few powers of ten, and a profile has thousands of
-/// steps.
+/// The buckets of a histogram, from the bucket of the shortest call to the bucket of the longest
+/// call. `first` is the number of the first of these buckets. Buckets outside this range are not
+/// stored. This saves memory, because the durations of a step extend over only a few powers of ten
+/// and a profile has thousands of steps.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Buckets {
     first: usize,
@@ -99,9 +99,9 @@ pub struct Statistics {
     durations: Numbers,
     slowest: Vec<Exemplar>,
     sampled: Vec<Exemplar>,
-    /// The least duration in ns (`least_slow_ns`) and the least pseudo-random number (`least_lot`)
-    /// with which a call can still become an exemplar. A call that is below both needs no further
-    /// check.
+    /// The limits above which a call can become an exemplar: the duration in ns (`least_slow_ns`)
+    /// and the pseudo-random number (`least_lot`). A call that is below both limits needs no
+    /// further check.
     least_slow_ns: u64,
     least_lot: u64,
     /// Sums over the calls that were not recorded, as the sampling weights estimate them. None
@@ -191,8 +191,9 @@ impl Statistics {
         self.remember(call, of_trace);
     }
 
-    /// Adds the unrecorded calls that the recorded call `span` represents: `weight` minus one
-    /// calls. `weight` is given in units of 2^-20 and is at least one (`ONE`).
+    /// Adds estimates for the unrecorded calls that the recorded call `span` represents. Their
+    /// number is `weight` minus one. `weight` is in units of 2^-20 and is at least one (the
+    /// constant `ONE`).
     #[cold]
     pub fn weigh(&mut self, span: &Span, self_ns: u64, weight: u64) {
         let more = u128::from(weight - ONE);
@@ -207,8 +208,8 @@ impl Statistics {
         self.beyond.get_or_insert_default().add(beyond);
     }
 
-    /// Returns the sums over all calls, recorded or not, as the sampling weights estimate them. If
-    /// all calls were recorded, the sums are exact.
+    /// Returns the sums over all calls. The share of the unrecorded calls is estimated from the
+    /// sampling weights. If all calls were recorded, the sums are exact.
     pub fn estimated(&self) -> Sums {
         let recorded = Sums {
             count: self.count.into(),

@@ -1,6 +1,7 @@
-//! Finds the time periods in which the calls run that a span makes on other logical threads. The
-//! calls of one logical thread are disjoint or nested in time. While the self time of the span is
-//! divided into segments, each of the calls is visited only once.
+//! For a span, finds the periods in which its calls on other logical threads run. A logical thread
+//! is a sequence of calls that are disjoint or nested in time. The periods are needed to divide the
+//! self time of the span into segments. Over all segments of a span, each call is visited only
+//! once.
 
 use super::steps;
 
@@ -28,10 +29,11 @@ impl Elsewhere {
         }
     }
 
-    /// Returns the periods in which at least one call on another logical thread runs. Returns those
-    /// that overlap the interval from `start_ns` to `end_ns`, as (start, end, index of the span
-    /// that ends last). A period starts at `start_ns` at the earliest, but may end after `end_ns`.
-    /// The intervals of consecutive calls of this function must be in order of time and must not
+    /// Returns periods in which at least one call on another logical thread runs, as (start, end,
+    /// index of the span that ends last). These are the periods that overlap the interval from
+    /// `start_ns` to `end_ns`. A period is cut at `start_ns`, but may end after `end_ns`.
+    ///
+    /// Successive calls of this function must have intervals that are in order of time and do not
     /// overlap.
     pub fn within(&mut self, start_ns: u64, end_ns: u64) -> Vec<Call> {
         while self.peek().is_some_and(|call| call.0 <= start_ns) {

@@ -1,6 +1,6 @@
-//! A graph of the events in recorded call trees. An event is the start or the end of a segment of a
-//! call. An edge from event A to event B means that B cannot happen before A. One pass over the
-//! graph replays the execution.
+//! A graph of the events in recorded call trees. An event is the start or the end of a segment,
+//! which is a part of a call. An edge from event A to event B means that B cannot happen before A.
+//! One pass over the graph replays the execution.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,13 +12,14 @@ use crate::profile::rank::ReportOptions;
 use crate::selection::pattern;
 use crate::tree::{Forest, NONE};
 
-/// A call counts as queued at its server if it starts soon after the previous call on the same
-/// server thread ended. The time between the two calls must be at most 1 / `QUEUE_SLACK` of the
-/// pause that the caller made before the queued call.
+/// Determines whether a call counts as queued at its server. It does if the previous call on the
+/// same server thread ended shortly before it started. The time between this end and this start may
+/// be at most 1 / `QUEUE_SLACK` of the caller's pause before the call.
 const QUEUE_SLACK: u64 = 20;
 
-/// A gap without explanation is a time interval whose end no recorded event explains. Gaps that
-/// take less than 1 / `OPEN_SHARE` of the duration of their tree are ignored.
+/// Gaps without explanation are ignored if they take less than 1 / `OPEN_SHARE` of the duration of
+/// their tree. A gap without explanation is a time interval whose end coincides with no recorded
+/// event that could have caused it.
 const OPEN_SHARE: u64 = 50;
 
 /// A hypothetical change of the recorded execution, such as a faster step.
@@ -36,8 +37,8 @@ impl Change {
         Self::faster(NONE, 1.0)
     }
 
-    /// A change in which the work of one step takes 1 / `factor` of its recorded time. The work of
-    /// a step does not include its waiting.
+    /// Creates a change in which the work of one step takes 1 / `factor` of its recorded time. The
+    /// waiting of the step is unchanged, since it is not part of its work.
     pub fn faster(step: u32, factor: f64) -> Self {
         Self {
             step,
@@ -56,8 +57,8 @@ impl Change {
         }
     }
 
-    /// Returns this change with the assumption that gaps without explanation shrink by the same
-    /// factor as the work of the step.
+    /// Returns this change with one more assumption: the gaps without explanation shrink by the
+    /// same factor as the work of the step.
     pub fn shrinking(self) -> Self {
         Self {
             shrinking: true,
@@ -74,7 +75,7 @@ struct After {
 }
 
 /// The graph of events. Each segment (a time interval of one span on one logical thread) has two
-/// events: 2n is the start of segment n, 2n + 1 is its end.
+/// events. Event 2n is the start of segment n, and event 2n + 1 is its end.
 pub struct Graph {
     threads: LogicalThreads,
     /// The number of the step (service and name) of each span.
@@ -198,8 +199,10 @@ impl Graph {
         }
     }
 
-    /// Adds the edges that the calls imply: the segments of one logical thread follow each other,
-    /// calls begin after their callers, and callers wait for the ends of their calls.
+    /// Adds the edges that the calls imply:
+    /// - The segments of one logical thread follow each other.
+    /// - Calls begin after their callers.
+    /// - Callers wait for the ends of their calls.
     fn link(&mut self, forest: &Forest) {
         let mut latest: HashMap<u32, u32> = HashMap::new();
         let mut before_in_thread = vec![NONE; self.threads.segments.len()];
@@ -237,10 +240,12 @@ impl Graph {
         }
     }
 
-    /// Classifies the pause of a caller before its call as queueing, if the call began soon after
-    /// the previous call on the serving thread had ended. A pause for queueing does not count as
-    /// work of the caller. `caller` is the segment of the pause, `served` is the segment before the
-    /// call on the serving thread, and `start_ns` is the start of the call.
+    /// Determines whether a caller paused before its call because the call had to queue at its
+    /// server. This is assumed if the call began soon after the previous call on the serving thread
+    /// had ended. The pause then does not count as work of the caller.
+    ///
+    /// `caller` is the segment of the pause. `served` is the segment on the serving thread before
+    /// the call. `start_ns` is the start of the call.
     fn queue(&mut self, caller: u32, served: u32, start_ns: u64) {
         let pause = self.threads.segments[caller as usize];
         if served == NONE || pause.end_ns != start_ns || pause.kind == Kind::Leaf {
@@ -262,8 +267,8 @@ impl Graph {
         self.after[event as usize].push(one);
     }
 
-    /// Adds an edge for each inferred dependency in `releases`. The time for which a segment waited
-    /// for the event of a dependency no longer counts as the segment's work.
+    /// Adds an edge for each inferred dependency in `releases`. A dependency says that a segment
+    /// waited for an event. The time of this waiting is subtracted from the segment's work.
     fn release(&mut self, releases: &[Release]) {
         let mut held: BTreeMap<(u32, u32, Class), Vec<u32>> = BTreeMap::new();
         let mut tight = vec![false; self.threads.segments.len()];
@@ -307,8 +312,8 @@ impl Graph {
             let usual = match kind {
                 Class::Wait => 0,
                 _ if free.len() >= 3 => free[free.len() / 2],
-                // Nearly every gap between child calls was a wait for another call, so a gap may
-                // contain no work at all.
+                // A gap between child calls may contain no work at all, because nearly every such
+                // gap was a wait for another call.
                 Class::Between => 0,
                 Class::Leaf => least,
             };
@@ -331,8 +336,8 @@ impl Graph {
         }
     }
 
-    /// Sorts the events topologically. If inferred dependencies form a cycle, the edges of the
-    /// cycle that lead to its earliest event are removed.
+    /// Sorts the events topologically. Inferred dependencies may form a cycle. In this case, those
+    /// edges of the cycle that lead to its earliest event are removed.
     fn sort(&mut self) {
         let events = self.after.len();
         let mut missing: Vec<u32> = vec![0; events];
@@ -382,8 +387,8 @@ impl Graph {
         }
     }
 
-    /// Computes the delays that no edge explains: the delays before the starts of segments, and the
-    /// delays before ends whose edges were removed with a cycle.
+    /// Computes the delays that no edge explains. These are the delays before the starts of
+    /// segments, and the delays before ends of segments whose edges were removed to break a cycle.
     fn measure_lags(&mut self) {
         for at in 0..self.threads.segments.len() {
             let latest = |event: usize| {
@@ -401,8 +406,8 @@ impl Graph {
     }
 }
 
-/// Classes of segments: a whole call without child calls, self time between child calls, and
-/// waiting. The usual working time of segments is determined separately for each class.
+/// The class of a segment: a whole call without child calls, self time between child calls, or
+/// waiting. The usual working time of a segment is determined separately for each class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Class {
     Leaf,

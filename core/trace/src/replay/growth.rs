@@ -1,5 +1,6 @@
-//! Tests that the replay of a trace of twice the size takes about twice the number of elementary
-//! steps. The traces have call trees of several shapes.
+//! Tests that the cost of a replay grows in proportion to the size of the trace. If the trace is
+//! twice as large, the replay must take about twice as many elementary steps. The traces have call
+//! trees of several shapes.
 
 use super::{savings, steps};
 use crate::profile::rank::ReportOptions;
@@ -54,8 +55,8 @@ fn in_a_row(calls: u64) -> Vec<Row> {
     below_root((0..calls).map(|call| ("call", 1, 0, 10 * call, 10 * call + 7)))
 }
 
-/// Creates a tree of overlapping calls that are distributed evenly over sixteen threads. The end of
-/// one call may release another call.
+/// Creates a tree of overlapping calls, distributed evenly over sixteen threads. Since ends and
+/// starts of calls coincide, an inferred dependency can connect two calls.
 fn on_servers(calls: u64) -> Vec<Row> {
     let one = |call| ("call", 2 + call % 16, 0, 100 * call, 100 * call + 1000);
     below_root((0..calls).map(one))
@@ -71,8 +72,8 @@ fn on_many_threads(calls: u64) -> Vec<Row> {
     below_root((0..calls).map(one))
 }
 
-/// Creates a tree of consecutive calls and of chains of calls. In between, very long calls begin on
-/// other threads.
+/// Creates a tree of consecutive calls and chains of calls. Very long calls on other threads begin
+/// between them.
 fn mixed(calls: u64) -> Vec<Row> {
     let one = |call: u64| {
         let at = 100 * (call / 3);
@@ -110,9 +111,9 @@ fn twice_the_calls_take_twice_the_steps() {
         let (once, twice) = (steps_of(CALLS), steps_of(2 * CALLS));
         println!("{name}: {once} steps, then {twice}");
         assert!(once >= CALLS, "{name}: nobody counted");
-        // If the work is proportional to the number of calls, the ratio is 2. Work for every pair
-        // of calls would make the ratio 4. Sorting makes the ratio a little larger than 2, and a
-        // limit on the number of streams can make it smaller.
+        // The ratio is 2 if the work is proportional to the number of calls, and 4 if there is work
+        // for every pair of calls. The sorting of events makes it slightly larger than 2. A limit
+        // on the number of streams can make it smaller.
         let ratio = twice as f64 / once as f64;
         assert!((1.0..2.3).contains(&ratio), "{name}: {ratio}");
     }

@@ -1,5 +1,5 @@
 //! Assigns the calls of trees to logical threads. The calls of one logical thread are disjoint or
-//! nested in time, and the time of a logical thread is divided into consecutive segments.
+//! nested in time. The time of each logical thread is divided into consecutive segments.
 
 use std::collections::HashMap;
 
@@ -43,8 +43,8 @@ pub struct Segment {
     pub joins: u32,
 }
 
-/// The segments of all call trees of a forest, and for each span its first and last segment and its
-/// logical thread.
+/// The segments of all call trees of a forest. Each span has a logical thread, a first segment and
+/// a last segment.
 #[derive(Debug, Default)]
 pub struct LogicalThreads {
     /// All segments. Those of one logical thread are in order of time.
@@ -134,8 +134,9 @@ impl LogicalThreads {
         }
     }
 
-    /// Divides the time of one span, including the calls within it on its logical thread, into
-    /// segments. The recursion is at most as deep as the trees.
+    /// Divides the time of one span into segments. The calls within the span that are on its
+    /// logical thread are divided, too, by recursion. The recursion is at most as deep as the
+    /// trees.
     fn lay(&mut self, forest: &Forest, waits: &[bool], span: u32) {
         let whole = &forest.spans[span as usize];
         let first = self.segments.len() as u32;
@@ -148,16 +149,17 @@ impl LogicalThreads {
             let call = &forest.spans[child as usize];
             (call.start_ns, call.end_ns)
         };
-        // The calls have to be sorted by time, since calls that were moved up because of their
-        // depth are in the order of their ids.
+        // The calls must be sorted by time. They may be out of order: if a tree is too deep, its
+        // deepest calls are moved up, and these calls are in the order of their ids.
         own.sort_by_key(|&child| times(child));
         steps::take(1 + own.len() + others.len());
         let mut reached = whole.start_ns;
         let leaf = own.is_empty() && others.is_empty();
         let call = |child: u32| (times(child).0, times(child).1, child);
         let mut others = Elsewhere::of(others.into_iter().map(call).collect());
-        // A wait and the pause after it form one segment, which ends at the next call. So the n-th
-        // segment always precedes the n-th call, whether or not the call had to wait.
+        // A wait and the pause after it form one segment, which ends at the next call. Whether or
+        // not a call was preceded by a wait, the n-th segment therefore always precedes the n-th
+        // call.
         let mut waiting = None;
         for child in own {
             let begin = forest.spans[child as usize].start_ns;
@@ -192,8 +194,8 @@ impl LogicalThreads {
         });
     }
 
-    /// Adds segments for one interval of a span's self time. The interval is divided where calls on
-    /// other logical threads begin and end.
+    /// Adds the segments of one interval of a span's self time. A new segment begins whenever a
+    /// call on another logical thread begins or ends.
     fn piece(
         &mut self,
         waits: &[bool],

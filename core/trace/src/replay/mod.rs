@@ -1,11 +1,14 @@
 //! Estimates the end-to-end gain of making one step faster, by replaying recorded call trees.
 //!
-//! The recorded times are converted to a graph of events. The time of each event is the maximum,
-//! over its predecessors, of the predecessor's time plus a delay (max-plus algebra, as for tandem
-//! queues with finite buffers). Each logical thread executes its segments in order, calls begin
-//! after their callers, and callers wait for calls; `rules` adds inferred dependencies. Without a
-//! change, the replay reproduces the recorded times exactly. If the work of one step is divided by
-//! a factor, the replay yields the times of the changed execution.
+//! The recorded times are converted to a graph of events. An event cannot happen before its
+//! predecessors. Each predecessor gives a lower bound for the event's time: the predecessor's time
+//! plus a delay. The event's time is the maximum of these bounds (max-plus algebra, as for tandem
+//! queues with finite buffers).
+//!
+//! The predecessors follow from three rules: each logical thread executes its segments in order,
+//! calls begin after their callers, and callers wait for their calls. `rules` adds inferred
+//! dependencies. Without a change, the replay reproduces the recorded times exactly. If the work of
+//! one step is divided by a factor, it yields the times of the changed execution.
 
 mod elsewhere;
 mod graph;
@@ -34,9 +37,9 @@ use sample::SPANS_MAX;
 
 /// Largest number of steps whose gain is estimated. The steps with the most work are chosen.
 const STEPS_MAX: usize = 60;
-/// The verdict on a step is "cannot tell" if the confidence interval of the step's saving is wider
-/// than `WIDE` times the interval's upper end, and also wider than the fraction `NOTABLE` of the
-/// end-to-end time.
+/// Limits for the verdict "cannot tell" on a step. The step gets this verdict if the confidence
+/// interval of its saving is wider than `WIDE` times the interval's upper end, and also wider than
+/// the fraction `NOTABLE` of the end-to-end time.
 const WIDE: f64 = 0.6;
 const NOTABLE: f64 = 0.02;
 /// Half-width of a 90 % confidence interval, in units of the standard error.
@@ -59,8 +62,8 @@ pub enum SavingVerdict {
 /// The estimated end-to-end gain from making one step faster.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Saving {
-    /// Service and name of the step, joined by ":", or the name alone if no service is known. In
-    /// profiles of processes, this is the whole call path.
+    /// Service and name of the step, joined by ":". If no service is known, the name alone. In
+    /// profiles of processes, the step is identified by its whole call path instead.
     #[schemars(extend("format" = "call-path"))]
     pub step: String,
     /// Fraction of end-to-end time that would be saved if the step were faster by the factor.
@@ -77,12 +80,12 @@ pub struct Saving {
     pub waited_s: f64,
     /// Whether calls of the step are waits, by their name or by the recorder's classification.
     pub wait: bool,
-    /// Self time of the step as a fraction of all self time. A ranking by self time would suggest
-    /// this fraction as the saving.
+    /// Self time of the step as a fraction of all self time. This is the saving that one would
+    /// expect from a ranking of the steps by self time.
     pub summed_share: f64,
-    /// Fraction of the critical path that the step takes. The critical path is estimated by
-    /// following, from the end of each call, the child call that finished last. Only in traces of
-    /// spans.
+    /// Fraction of the critical path that the step takes. The critical path is estimated backwards
+    /// in time: from the end of each call, it leads to the child call that finished last. Only in
+    /// traces of spans.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_finisher_share: Option<f64>,
     /// Work of the step divided by the elapsed time of the logical threads that do it. Only in
@@ -116,8 +119,8 @@ pub struct Savings {
     /// spans.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trees_left_out: Option<u64>,
-    /// Fraction of the end-to-end time that was spent in delays whose end no recorded event
-    /// explains. Set only for traces of spans.
+    /// Fraction of the end-to-end time that is without explanation: it passed in delays that end at
+    /// no recorded event. Set only for traces of spans.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unexplained: Option<f64>,
     /// Names of the root calls to which the gains refer. Only in profiles of processes.
@@ -127,8 +130,8 @@ pub struct Savings {
     pub steps: Vec<Saving>,
 }
 
-/// Replays a forest once for each of the steps with the most work, each time with this step made
-/// `options.factor` times faster. Returns the gains.
+/// Predicts the gains from making steps faster. For each of the steps with the most work, replays
+/// the forest with this step made `options.factor` times faster.
 pub fn savings(forest: &Forest, options: &ReportOptions) -> Savings {
     if forest.spans.len() <= SPANS_MAX {
         return predict(forest, options, 0);
@@ -144,12 +147,13 @@ pub fn savings(forest: &Forest, options: &ReportOptions) -> Savings {
     predict(&smaller, options, forest.trees() - smaller.trees())
 }
 
-/// Estimates gains like `savings`, for a sample of a larger trace. `trees_left_out` is the number
-/// of the trace's trees that are not in the sample. Calls that the options drop are not replayed.
+/// Estimates gains like `savings`, for a sample of the trees of a larger trace. `trees_left_out` is
+/// the number of trees that are not in the sample. Calls that the options drop are not replayed.
 ///
 /// # Panics
 ///
-/// If the options are invalid; reading the files would have failed with an error.
+/// If the options are invalid. Invalid options cannot occur here, because reading the files with
+/// them would have failed.
 pub fn savings_of_sample(sample: &Forest, trees_left_out: u64, options: &ReportOptions) -> Savings {
     let mut selection = Selection::of(&options.choice).expect("a choice that was read under");
     if !selection.drops() {
@@ -170,8 +174,8 @@ struct Sums {
     wait: bool,
 }
 
-/// Returns, for each step, its time by several methods of accounting: work, waiting, self time, and
-/// time on the path of last finishers (function `last_finishers`).
+/// Returns several measures of the time of each step: its work, its waiting, its self time, and its
+/// time on the path of last finishers (see `last_finishers`).
 fn sums_of(graph: &Graph, forest: &Forest) -> HashMap<u32, Sums> {
     let last = last_finishers(forest);
     let mut sums: HashMap<u32, Sums> = HashMap::new();
@@ -267,11 +271,12 @@ fn verdict(low: f64, high: f64) -> SavingVerdict {
     }
 }
 
-/// Returns the saving from a step made `factor` times faster, with the lower and the upper end of
-/// its 90 % confidence interval. `all` has the durations of the trees without a change. The
-/// interval covers the variance over trees (the saving is a ratio of sums). If there are gaps
-/// without explanation, the interval also contains the saving under each of two assumptions: that
-/// the gaps end at their recorded times, and that they shrink by the same factor as the step's
+/// Returns the saving from a step made `factor` times faster, and the lower and upper end of its 90
+/// % confidence interval. `all` has the durations of the trees without a change.
+///
+/// The saving is a ratio of sums over trees, and the interval covers its variance over trees. If
+/// there are gaps without explanation, the interval is also made wide enough for two assumptions:
+/// that the gaps end at their recorded times, and that they shrink by the same factor as the step's
 /// work.
 fn interval(graph: &Graph, step: u32, factor: f64, all: &[u64]) -> (f64, f64, f64) {
     let whole: f64 = all.iter().map(|&ns| ns as f64).sum();
@@ -308,9 +313,10 @@ fn interval(graph: &Graph, step: u32, factor: f64, all: &[u64]) -> (f64, f64, f6
     (point, low, high)
 }
 
-/// Returns, for each span, its time in ns on the path of last finishers. This path begins at the
-/// end of each root call and leads back in time: from each call to its child that finished last,
-/// and from the start of this child to the child that had finished last before.
+/// Returns, for each span, its time in ns on the path of last finishers. The path is followed
+/// backwards in time, from the end of each root call. From a call, it leads to the child that
+/// finished last. From the start of this child, it leads to the child that had finished last before
+/// this time.
 fn last_finishers(forest: &Forest) -> Vec<u64> {
     let mut found = vec![0u64; forest.spans.len()];
     // Spans still to be visited, each with the time up to which the calls within the span are

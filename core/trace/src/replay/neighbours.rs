@@ -1,6 +1,6 @@
-//! The graph of the logical threads of a call tree, and distances in this graph. The calls of one
-//! logical thread are disjoint or nested in time. Two logical threads are adjacent if one calls the
-//! other.
+//! The graph of the logical threads of a call tree, and the distances in it. Each logical thread is
+//! a node; its calls are disjoint or nested in time. Two logical threads are adjacent if one calls
+//! the other.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -18,9 +18,11 @@ pub struct Neighbours {
 
 impl Neighbours {
     /// Lists the neighbours of each logical thread. `calls` has pairs of a calling and a called
-    /// logical thread. A logical thread with a single neighbour leads to no other logical thread,
-    /// so it is omitted from the list of its neighbour. The logical threads in `requested` are
-    /// never omitted, since distances to them are needed.
+    /// logical thread.
+    ///
+    /// A logical thread with a single neighbour is a dead end: no path to another thread leads
+    /// through it. It is therefore left out of its neighbour's list. The logical threads in
+    /// `requested` are never left out, since the distances to them are needed.
     pub fn of(calls: &[(u32, u32)], requested: &HashSet<u32>) -> Self {
         let both_ways = |&(left, right): &(u32, u32)| [(left, right), (right, left)];
         let mut pairs: Vec<(u32, u32)> = calls.iter().flat_map(both_ways).collect();
@@ -78,8 +80,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Computes the distances by their definition: in each round, every call from or to a logical
-    /// thread of known distance leads to threads that are one step farther.
+    /// Computes the distances by their definition, in rounds. In each round, the neighbours of the
+    /// threads found so far get a distance that is larger by one.
     fn plain(calls: &[(u32, u32)], from: u32) -> HashMap<u32, u32> {
         let mut far = HashMap::from([(from, 0)]);
         for distance in 1..=DISTANCE_MAX {

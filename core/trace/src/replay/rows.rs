@@ -1,6 +1,6 @@
-//! Assigns calls whose thread is unknown to logical threads, whose calls are disjoint or nested in
-//! time. Of the logical threads that are free at the start of a call, the call is assigned to the
-//! one with the lowest number.
+//! Assigns calls whose thread is unknown to logical threads. The calls of one logical thread are
+//! disjoint or nested in time. If several logical threads are free at the start of a call, the call
+//! is assigned to the one with the lowest number.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,7 +17,7 @@ pub struct Rows {
 
 impl Rows {
     /// Returns the free logical thread with the lowest number at the time `start_ns`; None if all
-    /// are busy. The times of consecutive calls must not decrease.
+    /// are busy. `start_ns` must not be smaller than in the previous call of this function.
     pub fn free_at(&mut self, start_ns: u64) -> Option<u32> {
         steps::take(1);
         while let Some(&Reverse((until_ns, thread))) = self.busy.peek() {

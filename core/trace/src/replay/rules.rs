@@ -1,11 +1,12 @@
 //! Infers regular dependencies between logical threads from the times of many repetitions. The
 //! calls of one logical thread are disjoint or nested in time.
 //!
-//! No span of a streaming write says "packet 40 was accepted once packet 24 had left the buffer".
-//! But the times of the spans may show it: for some distance d, the i-th item of one stream never
-//! ends before the (i + d)-th event of another stream, and often ends right after this event. Then
-//! events of the second stream release items of the first stream. In this way a pipeline, its
-//! buffers and its window of unacknowledged packets are found without a model.
+//! For example, no span of a streaming write says "packet 40 was accepted once packet 24 had left
+//! the buffer". But the times of the spans may show it. For some distance d, the i-th item of one
+//! stream never ends before the (i + d)-th event of another stream, and often ends right after it.
+//! This suggests that the events of the second stream release the items of the first stream. Such
+//! dependencies reveal a pipeline, its buffers and its window of unacknowledged packets without a
+//! model.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -19,8 +20,8 @@ use super::thresholds::{
 };
 use crate::tree::{Forest, NONE};
 
-/// A dependency: the end of a segment (a time interval on one logical thread) waited for an event,
-/// or at least never preceded it.
+/// A dependency of a segment (a time interval on one logical thread) on an event. The end of the
+/// segment waited for the event, or at least never preceded it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Release {
     /// Index of the segment.
@@ -39,8 +40,8 @@ pub struct Release {
     pub once: bool,
 }
 
-/// The calls of one name on one logical thread of a tree, without calls that are marked as waits.
-/// The starts and ends of the calls are the events that may release segments.
+/// The calls of one name on one logical thread of a tree, except calls that are marked as waits.
+/// The start or end of such a call is an event that may release a segment.
 struct Events {
     thread: u32,
     spans: Vec<u32>,
@@ -83,8 +84,9 @@ pub fn find(forest: &Forest, threads: &LogicalThreads, waits: &[bool]) -> Vec<Re
     found
 }
 
-/// Returns a map from the index of each tree's root to a `Tree`. The `Tree` has the tree's calls,
-/// grouped by logical thread and name, and the pairs of logical threads that call each other.
+/// Returns a map from the index of each tree's root to a `Tree`. The `Tree` has two parts: the
+/// tree's calls, grouped by logical thread and name, and the pairs of logical threads that call
+/// each other.
 fn trees_of<'a>(
     forest: &'a Forest,
     threads: &'a LogicalThreads,
@@ -138,9 +140,10 @@ struct Tree<'a> {
 
 impl Tree<'_> {
     fn releases(&self, streams: impl Iterator<Item = SegmentStream>, found: &mut Vec<Release>) {
-        // The key is a pair of logical threads: the thread of a stream, and a thread whose calls
-        // the stream follows although no waiting is visible. The value is the smallest lag of these
-        // dependencies in ns, and the dependencies of the stream, one for each segment.
+        // Dependencies of streams on calls that they follow although no waiting is visible. The key
+        // is (logical thread of the stream, logical thread of the calls). The value has the
+        // smallest lag of these dependencies in ns, and one dependency for each segment of the
+        // stream.
         let mut gates: BTreeMap<(u32, u32), (u64, Vec<Release>)> = BTreeMap::new();
         let mut near = (NONE, HashMap::new());
         for stream in streams {
@@ -163,8 +166,9 @@ impl Tree<'_> {
                 }
             }
             let tenth = 1.max(paused.iter().filter(|&&one| one).count() / 10);
-            // Candidates that explain clearly more pauses come first. Candidates that explain about
-            // equally many pauses are ordered by distance and lag.
+            // Candidates are sorted by the number of pauses that they explain, largest number
+            // first. Differences of less than `tenth` are ignored; such candidates are ordered by
+            // distance, then by lag.
             candidates
                 .sort_by_key(|one| (usize::MAX - one.tight / tenth, one.distance, one.lag_ns));
             let before = found.len();
@@ -189,11 +193,13 @@ impl Tree<'_> {
         found.extend(gates.into_values().flat_map(|(_, releases)| releases));
     }
 
-    /// Finds calls that the items of a stream follow although no waiting is visible: for at least
-    /// 98 % of the items, event i precedes the end of item i. The events are either the starts or
-    /// the ends of the calls. `ends` has the end of each item, ns. Considers the calls of one name
-    /// on a neighbouring logical thread (distance 1 in `near`), if there are as many calls as
-    /// items. Of several such names, returns the one with the smallest lag; None if there is none.
+    /// Finds calls that the items of a stream follow although no waiting is visible. This is the
+    /// case if, for at least 98 % of the items, event i precedes the end of item i. The events are
+    /// either the starts or the ends of the calls. `ends` has the end of each item, ns.
+    ///
+    /// The calls of one name on one neighbouring logical thread (distance 1 in `near`) are
+    /// considered if there are as many calls as items. If several names qualify, returns the one
+    /// with the smallest lag; None if there is none.
     fn gate(&self, ends: &[u64], near: &HashMap<u32, u32>) -> Option<Candidate> {
         let mut found: Option<Candidate> = None;
         for (index, events) in self.events.iter().enumerate() {
@@ -222,8 +228,8 @@ impl Tree<'_> {
         found
     }
 
-    /// Finds long pauses that occur rarely and end right after a call on another logical thread.
-    /// For each such pause, adds to `found` a dependency of the pause on this call.
+    /// Finds rare, long pauses that end right after a call on another logical thread. For each such
+    /// pause, adds to `found` a dependency of the pause on this call.
     fn pauses<'s>(
         &self,
         streams: impl Iterator<Item = &'s SegmentStream>,
@@ -268,9 +274,9 @@ impl Tree<'_> {
         }
     }
 
-    /// Returns, for each call in `tops`, the last call to end before it on another logical thread,
-    /// among the calls in `tops`. The calls are given as the indices of their spans. `NONE` if
-    /// there is no such call.
+    /// Returns, for each call in `tops`, its predecessor. The predecessor is the last call in
+    /// `tops` that ends before the call on another logical thread. Calls are given as indices of
+    /// their spans; `NONE` means that there is no predecessor.
     fn tops_before(&self) -> Vec<u32> {
         let mut before: Vec<u32> = Vec::with_capacity(self.tops.len());
         for (place, &span) in self.tops.iter().enumerate() {
@@ -286,8 +292,8 @@ impl Tree<'_> {
         before
     }
 
-    /// Returns, for each segment of a stream, whether it took so long that its length needs an
-    /// explanation. `ends` has the end of each segment, ns.
+    /// Returns, for each segment of a stream, whether it took much longer than usual, so that a
+    /// dependency must explain its length. `ends` has the end of each segment, ns.
     fn paused(&self, stream: &SegmentStream, ends: &[u64]) -> Vec<bool> {
         let notable_ns = spacing_ns(ends) * SLACK;
         let took = |&at: &u32| {
@@ -324,10 +330,12 @@ impl Tree<'_> {
         }
     }
 
-    /// Determines which event may release each item of a stream. The events are the starts or, if
-    /// `at_end`, the ends of the calls `self.events[events]`. Event i + shift is assigned to item
-    /// i. The shift is the largest number with which at least about 98 % of the items end no
-    /// earlier than their event. None if too few items end after the first event.
+    /// Determines which event may release each item of a stream. An event is the start of a call in
+    /// `self.events[events]` or, if `at_end`, its end. Event i + shift is assigned to item i.
+    ///
+    /// An item fits a shift if it ends no earlier than its event. The chosen shift is the largest
+    /// one that at least about 98 % of the items fit. None if too few items end after the first
+    /// event.
     fn candidate(
         &self,
         (ends, paused): (&[u64], &[bool]),
@@ -368,9 +376,9 @@ impl Tree<'_> {
         })
     }
 
-    /// Accepts candidates in the given order and adds their dependencies to `found`. Skips a
-    /// candidate if it explains too few of the pauses that the candidates accepted before it leave
-    /// unexplained.
+    /// Accepts candidates in the given order and adds their dependencies to `found`. Each candidate
+    /// explains some of the pauses. A candidate is skipped if it explains too few of those pauses
+    /// that no accepted candidate explains.
     fn choose(
         &self,
         stream: &SegmentStream,
@@ -403,9 +411,9 @@ impl Tree<'_> {
         }
     }
 
-    /// Whether the calls of a stream took clearly longer when they ended right after the event that
-    /// releases them than in other cases. Then the calls wait for the event, although their name
-    /// does not mark them as waits.
+    /// Whether the calls of a stream wait for the event that releases them, although their name
+    /// does not mark them as waits. This is assumed if the calls that ended right after their event
+    /// took clearly longer than the other calls.
     fn is_held_up(
         &self,
         stream: &SegmentStream,
@@ -465,8 +473,9 @@ impl Tree<'_> {
     }
 }
 
-/// Returns, for each item, the time from its event (the event at the item's index plus `shift`) to
-/// the item's end, ns. None if the event does not exist or is later than the item's end.
+/// Returns the slack of each item in ns: the time from its event to its end. The event of item i is
+/// event i + `shift`. The slack is None if the event does not exist or is later than the item's
+/// end.
 fn slacks(ends: &[u64], shift: i64, time: &impl Fn(i64) -> Option<u64>) -> Vec<Option<u64>> {
     steps::take(ends.len());
     let slack = |(index, &end_ns): (i64, &u64)| end_ns.checked_sub(time(index + shift)?);

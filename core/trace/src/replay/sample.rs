@@ -11,10 +11,10 @@ use crate::tree::Forest;
 /// random.
 pub(super) const SPANS_MAX: usize = 300_000;
 
-/// A random sample: the traces with the smallest pseudo-random numbers (bottom-k sampling). The
-/// pseudo-random number of a trace depends on the trace's id only, so neither the order of arrival
-/// nor the size of a trace affects its chance to be in the sample. Only traces of more than
-/// `SPANS_MAX` spans are never in the sample.
+/// A random sample of traces: those with the smallest pseudo-random numbers (bottom-k sampling).
+/// The pseudo-random number of a trace depends only on its id. The chance of a trace to be in the
+/// sample is therefore independent of its size and of its time of arrival. The only exception:
+/// traces of more than `SPANS_MAX` spans are never in the sample.
 #[derive(Default)]
 pub struct Sample {
     traces: BTreeMap<(u64, u128), Vec<Span>>,
@@ -22,8 +22,9 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Offers the spans of a complete trace. The trace is kept if it has at most `SPANS_MAX` spans
-    /// and its pseudo-random number is small enough; traces that are offered later may displace it.
+    /// Offers the spans of a complete trace to the sample. The trace is kept if it has at most
+    /// `SPANS_MAX` spans and its pseudo-random number is small enough. Traces that are offered
+    /// later may replace it.
     pub fn offer(&mut self, trace: &[Span]) {
         let id = trace[0].trace_id;
         let lot = (mix(id as u64 ^ mix((id >> 64) as u64)), id);

@@ -1,5 +1,5 @@
-//! Finds segments that repeat on a logical thread of a call tree, so that their dependencies can be
-//! inferred. A segment is a time interval of one call on one logical thread.
+//! Finds series of similar segments on a logical thread of a call tree, so that their dependencies
+//! can be inferred. A segment is a time interval of one call on one logical thread.
 
 use std::collections::BTreeMap;
 
@@ -22,9 +22,9 @@ pub struct SegmentStream {
 }
 
 /// Groups the segments of each tree into streams. The segments of a stream have equal keys
-/// (`StreamKey`), so they belong to calls of one name, and the next calls on their logical thread
-/// have one name too. Returns a map from the index of each tree's root to the tree's streams, by
-/// key. Segments that are known to wait for a call are omitted.
+/// (`StreamKey`): they belong to calls of one name, and each is followed on its logical thread by a
+/// call of the same next name. Segments that are known to wait for a call are omitted. Returns a
+/// map from the index of each tree's root to the tree's streams, by key.
 pub fn streams_of(
     forest: &Forest,
     threads: &LogicalThreads,

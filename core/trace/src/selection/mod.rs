@@ -1,8 +1,8 @@
 //! Applies the user's selection of calls: which calls are kept, and which names they get.
 //!
-//! The time of a dropped call counts as self time of the nearest kept caller, and the calls within
-//! the dropped call are moved below this caller. Dropped calls are reported by rule, so that
-//! nothing disappears silently.
+//! Below a dropped call, the remaining calls are moved to the nearest caller that is kept. The time
+//! of the dropped call counts as self time of this caller. The report states for each rule which
+//! calls it dropped, so that nothing disappears silently.
 
 pub(crate) mod pattern;
 
@@ -27,8 +27,8 @@ struct Rule {
 }
 
 impl Rule {
-    /// Parses a rule: a pattern for the names of calls, or terms such as "service=…,kind=wait". An
-    /// error names the wrong term and says what is allowed.
+    /// Parses a rule. The text is either a pattern for the names of calls, or a list of terms such
+    /// as "service=…,kind=wait". An error names the wrong term and says what is allowed.
     fn parse(text: &str) -> Result<Rule, String> {
         let mut rule = Rule::default();
         const KEYS: [&str; 4] = ["step", "service", "host", "kind"];
@@ -78,9 +78,9 @@ pub struct CallChoice {
     pub keep: Vec<String>,
     /// Rules for calls to drop.
     pub drop: Vec<String>,
-    /// New names for calls. Each entry has the name of a step, and patterns for the names of the
-    /// calls that get the name of this step. Of several entries that match a call, the first
-    /// counts. The rules `keep` and `drop` refer to the new names.
+    /// New names for calls. Each entry has a new name and patterns; a call whose name matches one
+    /// of the patterns gets the new name. If several entries match a call, the first one counts.
+    /// The rules `keep` and `drop` refer to the new names.
     pub steps: Vec<(String, Vec<String>)>,
 }
 
@@ -134,8 +134,8 @@ pub struct Selection {
     /// A cache: for the number of each name that occurred, the number of the name that replaces it.
     renamed: HashMap<TextId, TextId, Mixing>,
     /// A cache of decisions. The key is (name, service, host, whether the call is a wait). The
-    /// value is the index in `names` of the rule that drops calls with this key, or None if these
-    /// calls are kept.
+    /// value is None if calls with this key are kept. Otherwise it is the index in `names` of the
+    /// rule that drops them.
     verdicts: HashMap<(TextId, TextId, TextId, bool), Option<usize>, Mixing>,
 }
 
@@ -178,8 +178,8 @@ impl Selection {
         chosen.trees()
     }
 
-    /// Renames calls: a call whose name matches a pattern of a step gets the name of the step. The
-    /// first step that matches counts.
+    /// Renames calls as the user's rules say. If the name of a call matches a pattern of a step,
+    /// the call gets the name of the step. If several steps match, the first one counts.
     pub fn rename(&mut self, spans: &mut [Span], store: &mut SpanStore) {
         if self.steps.is_empty() {
             return;
@@ -203,8 +203,8 @@ impl Selection {
         }
     }
 
-    /// Drops calls from a forest; the names of its calls are numbers in `texts`. Returns the sums
-    /// over the dropped calls, by rule.
+    /// Drops calls from a forest as the user's rules say. `texts` has the names of the calls, which
+    /// refer to it by index. Returns the sums over the dropped calls, by rule.
     pub fn apply(&mut self, forest: &mut Forest, texts: &Texts) -> AllLeftOut {
         let mut left_out = AllLeftOut::new();
         if !self.drops() {

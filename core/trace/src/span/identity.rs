@@ -5,16 +5,16 @@ use std::collections::HashMap;
 use crate::span::SpanStore;
 use crate::tree::shape::{digest_of, mix};
 
-/// Gives all spans of a call tree the same trace id. The trace id is derived from the service, the
-/// tree's first start and the smallest span id of the tree. So the same spans always get the same
-/// trace ids, while equal span ids of two processes lead to different trace ids.
+/// Gives all spans of a call tree the same trace id. The id is derived from the tree's service,
+/// first start and smallest span id. The same spans therefore always get the same trace id. Trees
+/// of two processes get different trace ids even if their span ids are equal.
 pub fn assign_trace_ids(store: &mut SpanStore) {
     let places: HashMap<u64, u32> = (0u32..)
         .zip(&store.spans)
         .map(|(place, span)| (span.span_id, place))
         .collect();
-    // The trees are found by union-find over the links from children to parents. Union-find ends
-    // even if parents form a cycle, while a walk towards the root would not end.
+    // The trees are found by union-find over the links from children to parents. Walking from each
+    // span to its root would not end if parents form a cycle; union-find does.
     let mut links: Vec<u32> = (0..store.spans.len() as u32).collect();
     for (place, span) in (0u32..).zip(&store.spans) {
         for other in [span.span_id, span.parent_id] {
@@ -39,8 +39,9 @@ pub fn assign_trace_ids(store: &mut SpanStore) {
     }
 }
 
-/// Returns the index of the span that represents the tree of the span with the index `place`. On
-/// the way, shortens the chain of `links` to the representing span (path halving of union-find).
+/// Returns the index of the span that represents a tree (the leader in union-find). `place` is the
+/// index of any span of the tree. Shortens the chain of `links` to the leader on the way (path
+/// halving).
 fn leader(links: &mut [u32], mut place: u32) -> u32 {
     while links[place as usize] != place {
         let above = links[links[place as usize] as usize];

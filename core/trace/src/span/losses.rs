@@ -10,8 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct SpanLosses {
     /// Number of spans that were dropped because they equal an earlier span in every field.
     pub duplicates: u64,
-    /// Number of spans that were dropped because a different span has the same id; the longest of
-    /// these spans stays.
+    /// Number of spans that were dropped because a longer, different span has the same id.
     pub conflicting_duplicates: u64,
     /// Number of spans that were dropped because their trace id or span id is all zeros.
     pub zero_ids: u64,
@@ -27,8 +26,8 @@ pub struct SpanLosses {
     pub cycles: u64,
     /// Number of spans that were set to zero length because they end before they start.
     pub end_before_start: u64,
-    /// Number of spans that extend beyond their parents. The part of such a span outside its parent
-    /// does not reduce the parent's self time.
+    /// Number of spans that extend beyond their parents. Only the part of such a span within its
+    /// parent reduces the parent's self time.
     pub outside_parent: u64,
     /// Number of spans that were too deep in their tree and were moved up to the deepest level that
     /// is kept. Sums are unchanged.

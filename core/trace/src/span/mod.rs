@@ -1,5 +1,5 @@
-//! The type of a span, and the store of spans. The store has each distinct text once, and a span
-//! has the numbers of its texts.
+//! The type of a span, and the store of spans. Each distinct text, such as a name, is stored once,
+//! and spans refer to it by index.
 
 pub(crate) mod identity;
 pub(crate) mod losses;
@@ -18,13 +18,13 @@ pub type TextId = u32;
 /// Stands for "no node" where the index of a node is expected.
 pub const NONE: u32 = u32::MAX;
 
-/// The deepest level of a call tree. Deeper calls are moved up to this level, so that neither the
-/// length of a path nor the depth of a recursion grows without bound.
+/// The deepest level of a call tree. Deeper calls are moved up to this level. This limits the
+/// length of a path and the depth of a recursion.
 pub const DEPTH_MAX: u32 = 200;
 
-/// Longest duration that quantiles and sums of squares distinguish: 2^48 ns, about three days. For
-/// quantiles and sums of squares, longer durations are reduced to this duration, since the squares
-/// of forged durations would overflow the sums. Sums, minima and maxima of durations are exact.
+/// Longest duration in quantiles and sums of squares: 2^48 ns, about three days. Longer durations
+/// count there as this duration. Otherwise, the squares of forged durations would overflow the
+/// sums. Sums, minima and maxima of durations are exact.
 const QUANTILE_NS_MAX: u64 = 1 << 48;
 
 /// Limits a duration in ns to the longest that quantiles and sums of squares distinguish.
@@ -36,8 +36,8 @@ pub fn cut_ns(duration_ns: u64) -> u64 {
 /// fill the memory.
 pub const NAME_BYTES_MAX: usize = 1024;
 
-/// Maximum number of distinct names. A program that puts a number into every name exceeds this
-/// maximum; all further names are replaced by `OTHER_NAMES`.
+/// Maximum number of distinct names. The maximum can be exceeded, for example if a program puts a
+/// number into every name. Further names are then replaced by `OTHER_NAMES`.
 const TEXTS_MAX: usize = 1 << 15;
 const OTHER_NAMES: &str = "(other names)";
 
@@ -85,8 +85,9 @@ impl Span {
 pub struct Texts {
     ids: HashMap<Arc<str>, TextId>,
     texts: Vec<Arc<str>>,
-    /// A cache: for each hash slot, the number of the latest text with this slot, since the names
-    /// in a trace alternate between few texts.
+    /// A cache of texts that were used last. It has a slot for each of a few hash values, with the
+    /// index of the latest text with this hash value. It is effective because the names in a trace
+    /// alternate between few texts.
     recent: [TextId; RECENT_SLOTS],
     /// Sampling weights in units of 2^-20. The first entry is the weight of spans without a
     /// recorded weight; the other entries are the recorded weights.
@@ -163,8 +164,8 @@ impl Texts {
         self.weights[0] = weight;
     }
 
-    /// Returns the sampling weight with this index, in units of 2^-20. The sampling weight is the
-    /// number of calls that a recorded span represents.
+    /// Returns the sampling weight with this index, in units of 2^-20. A recorded span represents
+    /// as many calls as its sampling weight says.
     pub fn weight(&self, number: u16) -> u64 {
         self.weights[usize::from(number)]
     }
@@ -227,7 +228,7 @@ impl SpanStore {
         self.texts.intern(&text[..end])
     }
 
-    /// Returns the number of a text that may not be valid UTF-8: invalid characters are replaced
+    /// Returns the number of a text that may contain invalid UTF-8. Invalid characters are replaced
     /// and counted as a loss.
     pub fn intern_bytes(&mut self, bytes: &[u8]) -> TextId {
         if let Some(id) = self.texts.recall(bytes) {

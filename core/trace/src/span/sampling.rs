@@ -2,10 +2,10 @@
 //! of calls that it represents.
 //!
 //! For a sampling probability p, the weight is 1 / p. It is stored as an integer in units of 2^-20,
-//! so that sums do not depend on the order of addition. Weights are read from trace states as
-//! OpenTelemetry's "TraceState: Probability Sampling" defines them (`ot=th:` with a rejection
-//! threshold of 56 bits, and the earlier `ot=p:` with an exponent), and from Jaeger's tags
-//! `sampler.type` and `sampler.param`.
+//! so that sums do not depend on the order of addition. Weights are read from two places:
+//! - trace states, as OpenTelemetry's "TraceState: Probability Sampling" defines them: `ot=th:`
+//!   with a rejection threshold of 56 bits, or the earlier `ot=p:` with an exponent
+//! - Jaeger's tags `sampler.type` and `sampler.param`
 
 /// The weight of a call that represents only itself, in units of 2^-20.
 pub const ONE: u64 = 1 << 20;

@@ -1,9 +1,9 @@
 //! Reconstructs call trees in one pass from spans in canonical form.
 //!
-//! Most programs number their spans in order of start. If spans are sorted by these numbers, a call
-//! follows its caller, and calls of one caller are ordered by start. For such spans, one pass
-//! yields what the module `tree` computes in several passes. Spans that are not in canonical form
-//! are left to the module `tree`.
+//! Most programs number their spans in order of start. When such spans are sorted by number, each
+//! call follows its caller, and the calls of one caller are in order of start. One pass then yields
+//! what the module `tree` computes in several passes. Spans in any other form are left to the
+//! module `tree`.
 
 use crate::span::{Span, DEPTH_MAX, NONE};
 
@@ -26,12 +26,15 @@ pub struct Walk {
 }
 
 impl Walk {
-    /// If the spans are in canonical form, computes the parent (`parents`) and the self time
-    /// (`self_ns`) of each span and returns true. Otherwise returns false.
+    /// Computes the parent (`parents`) and the self time (`self_ns`) of each span if the spans are
+    /// in canonical form. Returns whether they are.
     ///
-    /// In canonical form, each trace is contiguous, ids ascend, no span ends before it starts, and
-    /// each span follows its caller. No call below a root failed, no call is below the level
-    /// `DEPTH_MAX`, and the calls of a caller are ordered by start.
+    /// In canonical form:
+    /// - The spans of each trace are contiguous, and their ids ascend.
+    /// - Each span follows its caller, and the calls of a caller are ordered by start.
+    /// - No span ends before it starts.
+    /// - No call below a root failed.
+    /// - No call is below the level `DEPTH_MAX`.
     pub fn link(&mut self, spans: &[Span], parents: &mut Vec<u32>, self_ns: &mut Vec<u64>) -> bool {
         parents.resize(spans.len(), NONE);
         self_ns.resize(spans.len(), 0);
@@ -91,8 +94,8 @@ impl Walk {
 /// Finds the position of a span's parent among the earlier spans of its trace, whose ids ascend.
 /// None if the parent is not among them.
 fn find(before: &[Span], span: &Span) -> Option<usize> {
-    // If the ids of a trace have no gaps, the difference of two ids is the distance of the spans.
-    // Ids have no gaps if they come from one counter.
+    // If the ids of a trace are consecutive numbers, as those of a counter are, the parent's
+    // position follows from the difference of the two ids.
     let back = span.span_id.wrapping_sub(span.parent_id) as usize;
     let guess = before.len().wrapping_sub(back);
     match before.get(guess) {
@@ -135,9 +138,9 @@ mod tests {
         spans
     }
 
-    /// Reconstructs the call trees of the spans by the one-pass algorithm and by the general
-    /// algorithm of the module `tree`, and asserts that the results are equal. Returns whether the
-    /// one-pass algorithm could be used.
+    /// Compares the one-pass algorithm with the general algorithm of the module `tree`. Both
+    /// reconstruct the call trees of the spans, and the results must be equal. Returns whether the
+    /// one-pass algorithm accepted the spans.
     fn compared(spans: &[Span]) -> bool {
         let store = SpanStore {
             spans: spans.to_vec(),

@@ -1,11 +1,11 @@
 //! Estimates the clock offsets between hosts from causality: a call runs while its caller runs.
 //!
-//! A call between hosts starts no earlier and ends no later than the call that caused it. So each
-//! pair of caller and callee bounds the offset of the callee's clock. The estimate is the offset
-//! that agrees with most pairs; asynchronous calls, which outlive their callers, are outvoted. A
-//! clock is corrected only if fewer pairs agree with a zero offset. The correction is the middle of
-//! the interval of offsets on which most pairs agree, as in NTP (RFC 5905, section 8). The residual
-//! is half the width of this interval.
+//! A call between hosts starts no earlier and ends no later than its caller. Each pair of caller
+//! and callee therefore allows an interval of offsets of the callee's clock. Asynchronous calls
+//! violate this rule, since they outlive their callers. The estimate is therefore made by majority:
+//! it is in the range of offsets that most pairs allow. As in NTP (RFC 5905, section 8), it is the
+//! middle of this range, and the residual is half the range's width. A clock is corrected only if
+//! fewer pairs allow a zero offset.
 
 use std::collections::BTreeMap;
 
@@ -23,19 +23,20 @@ pub struct AlignedClock {
     /// Time by which this clock is ahead of the reference host's clock, ns. The host's spans are
     /// moved back by this time.
     pub ahead_ns: i64,
-    /// Largest remaining error of `ahead_ns`, ns. If hosts are connected only through other hosts,
-    /// the errors along that chain add up.
+    /// Largest remaining error of `ahead_ns`, ns. If a host is connected with the reference host
+    /// only through other hosts, this is the sum of the errors along this chain of hosts.
     pub residual_ns: u64,
-    /// Number of calls between hosts on which the estimate is based, over the whole chain of hosts
-    /// to the reference host.
+    /// Number of calls between hosts on which the estimate is based. If a host is connected with
+    /// the reference host only through other hosts, all calls along this chain of hosts are
+    /// counted.
     pub calls: u64,
     /// Number of the calls in `calls` that contradict the estimate: asynchronous calls, or calls
     /// during clock drift.
     pub against: u64,
 }
 
-/// An estimate of the offset between the clocks of two hosts, from the calls between the hosts. Its
-/// fields have the meanings of those in `AlignedClock`.
+/// An estimate of the offset between the clocks of two hosts, from the calls between them. The
+/// fields have the same meanings as in `AlignedClock`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Reading {
     ahead_ns: i64,
@@ -84,9 +85,9 @@ pub fn clocks(forest: &Forest) -> Vec<AlignedClock> {
     found
 }
 
-/// Returns a map from each pair of hosts (host of callers, host of callees) to the intervals of
-/// offsets of the callee's clock, in ns, that causality allows. There is one interval, (smallest
-/// offset, largest offset), for each call between the two hosts that is not longer than its caller.
+/// Returns, for each pair of hosts, the offsets of the callee's clock that causality allows. The
+/// key is (host of callers, host of callees). The value has one interval for each call between the
+/// two hosts that is not longer than its caller, as (smallest offset, largest offset) in ns.
 fn bounds_of(forest: &Forest) -> BTreeMap<(TextId, TextId), Vec<(i64, i64)>> {
     let mut bounds: BTreeMap<(TextId, TextId), Vec<(i64, i64)>> = BTreeMap::new();
     for (span, &parent) in forest.spans.iter().zip(&forest.parents) {
@@ -112,9 +113,10 @@ fn difference(left: u64, right: u64) -> Option<i64> {
     i64::try_from(i128::from(left) - i128::from(right)).ok()
 }
 
-/// Estimates the offset of a callee's clock. `bounds` has, for each call, the interval of offsets
-/// in ns that the call allows. The estimate is the middle of the range of offsets that the largest
-/// number of calls allows. It is zero if the offset zero is allowed by equally many calls.
+/// Estimates the offset of a callee's clock. `bounds` has one interval of offsets for each call:
+/// the offsets in ns that the call allows. The estimate is the middle of the range of offsets that
+/// the largest number of calls allows. If the offset zero is allowed by equally many calls, the
+/// estimate is zero.
 fn vote(bounds: Vec<(i64, i64)>) -> Reading {
     let calls = bounds.len() as u64;
     let allows = |offset: i64| {
@@ -164,8 +166,8 @@ fn vote(bounds: Vec<(i64, i64)>) -> Reading {
     }
 }
 
-/// Returns the host with the most root calls. If several hosts have the most root calls, returns
-/// the first of them in order of names.
+/// Returns the host with the most root calls. If there are several, returns the one whose name is
+/// first in alphabetical order.
 fn busiest(forest: &Forest, readings: &BTreeMap<(String, String), Reading>) -> String {
     let mut roots: BTreeMap<&str, u64> = BTreeMap::new();
     for (span, &parent) in forest.spans.iter().zip(&forest.parents) {
@@ -181,9 +183,10 @@ fn busiest(forest: &Forest, readings: &BTreeMap<(String, String), Reading>) -> S
         .clone()
 }
 
-/// Selects the next host whose offset can be determined: a host that is not yet in `known`, but
-/// that calls connect with a host in `known`. Of several such hosts, selects the host whose offset
-/// has the smallest residual error. Returns the host and its offset; None if there is no such host.
+/// Selects the next host whose offset can be determined. This is a host that is not yet in `known`,
+/// but has calls to or from a host in `known`. Of several such hosts, the one whose offset has the
+/// smallest residual error is selected. Returns the host and its offset; None if there is no such
+/// host.
 fn nearest(
     known: &BTreeMap<String, Reading>,
     readings: &BTreeMap<(String, String), Reading>,

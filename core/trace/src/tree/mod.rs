@@ -25,9 +25,10 @@ impl Children {
     fn fill(&mut self, parents: &[u32]) {
         let starts = &mut self.starts;
         starts.clear();
-        // Entry n + 2 of `starts` is first the number of children of node n. After summation, entry
-        // n + 1 is the start of the list of node n. While the list is filled, entry n + 1 advances
-        // to the end of the list, which is the start of the list of node n + 1.
+        // `starts` is computed in three steps. First, entry n + 2 is the number of children of node
+        // n. Then, the entries are summed, so that entry n + 1 is the start of the list of node n.
+        // While the list is filled, entry n + 1 advances to the end of the list, which is the start
+        // of the list of node n + 1.
         starts.resize(parents.len() + 2, 0);
         for &parent in parents.iter().filter(|&&parent| parent != NONE) {
             starts[parent as usize + 2] += 1;
@@ -69,8 +70,8 @@ pub struct Forest {
     pub children: Children,
     /// The indices of all nodes; parents precede their children.
     pub order: Vec<u32>,
-    /// Self time of each span, ns: the span's duration minus the time in which at least one child
-    /// runs. The time of a child outside the span does not count.
+    /// Self time of each span, ns. It is the duration of the span minus the time in which at least
+    /// one child runs. The time of a child outside the span is not subtracted.
     pub self_ns: Vec<u64>,
     /// For each call, whether it is a failed attempt that its caller retried. Empty if there are no
     /// such calls.
@@ -111,9 +112,9 @@ impl Forest {
         forest
     }
 
-    /// Reconstructs the call trees of `self.spans`, which may be damaged. The memory of the
-    /// previous trees is reused. `grouped` means that the spans of each trace are consecutive. Adds
-    /// repaired and dropped spans to `self.losses`.
+    /// Reconstructs the call trees of `self.spans`, which may be damaged. Counts repaired and
+    /// dropped spans in `self.losses`. `grouped` says whether the spans of each trace are
+    /// consecutive. The memory of the previous trees is reused.
     pub(crate) fn untangle(&mut self, texts: &Texts, grouped: bool) {
         assert!(
             self.spans.len() < NONE as usize,
@@ -158,8 +159,8 @@ impl Forest {
         self.measure_self();
     }
 
-    /// Sets the sampling weight of each span without a weight: to the weight of its parent or, if
-    /// the parent has none, to the weight of another span of its trace.
+    /// Sets the sampling weight of each span that has none. The span gets the weight of its parent
+    /// or, if the parent has none, the weight of another span of its trace.
     fn spread_weights(&mut self) {
         for &node in &self.order {
             let parent = self.parents[node as usize];
@@ -224,7 +225,7 @@ impl Forest {
         }
     }
 
-    /// Of the spans `claims`, which have the same id, returns the longest, since shorter ones were
+    /// Returns the longest of the spans `claims`, which all have the same id. Shorter ones were
     /// probably truncated. Counts all other spans as duplicates in the losses.
     fn choose<'a>(
         &mut self,
@@ -386,8 +387,8 @@ impl Forest {
     }
 
     /// Drops the calls for which `keep` is false. `around` has the nearest kept caller of each
-    /// call. Kept calls become children of their nearest kept callers, and the self time of dropped
-    /// calls is added to the self time of the nearest kept caller.
+    /// call. This caller becomes the parent of a kept call. The self time of a dropped call is
+    /// added to this caller's self time.
     pub(crate) fn retain(&mut self, keep: impl Fn(usize) -> bool, around: &[u32]) {
         let mut places = vec![NONE; self.spans.len()];
         let kept: Vec<usize> = (0..self.spans.len()).filter(|&node| keep(node)).collect();
@@ -412,8 +413,8 @@ impl Forest {
         self.losses.outside_parent = outside;
     }
 
-    /// Moves every call below the deepest level (`DEPTH_MAX`) up to this level: the call becomes a
-    /// child of its ancestor one level above the deepest level. Self times are unchanged.
+    /// Moves every call below the deepest level (`DEPTH_MAX`) up to this level. The call becomes a
+    /// child of that ancestor which is one level above the deepest level. Self times are unchanged.
     fn limit_depth(&mut self) {
         let mut depths = vec![1u32; self.spans.len()];
         let deep_before = self.losses.deep_spans;
@@ -435,12 +436,12 @@ impl Forest {
     }
 }
 
-/// Finds the position of the span `parent_id` in a trace sorted by span id. None if the trace has
-/// no such span. `place` is the position of the child, from which the likely position of the parent
-/// is computed.
+/// Finds the position of the span `parent_id` in a trace sorted by span id. `place` is the position
+/// of the child; the search begins at a guess that is computed from it. None if the trace has no
+/// such span.
 fn find(trace: &[Span], place: usize, parent_id: u64) -> Option<usize> {
-    // If the ids of a trace have no gaps, the difference of two ids is the distance of the spans.
-    // Ids have no gaps if they come from one counter.
+    // If the ids of a trace are consecutive numbers, as those of a counter are, the parent's
+    // position follows from the difference of the two ids.
     let back = trace[place].span_id.wrapping_sub(parent_id);
     let guess = place.wrapping_sub(back as usize);
     if trace

@@ -9,12 +9,12 @@ use crate::span::{TextId, Texts};
 /// The number of a shape in a table of shapes.
 pub type ShapeId = u32;
 
-/// A table of distinct shapes. A shape is a name and the set of child shapes, each counted once.
+/// A table of distinct shapes. A shape is a name and the set of child shapes.
 ///
-/// Siblings of one shape are merged, so three packets and three hundred packets make the same
-/// shape. Concurrency reorders siblings, so their order is ignored. Shapes are compared exactly,
-/// not by hash: the key of a shape is its name, followed by the sorted numbers of the distinct
-/// child shapes.
+/// Since it is a set, siblings of one shape count once: three packets and three hundred packets
+/// make the same shape. The order of siblings is ignored, too, because concurrency changes it.
+/// Shapes are compared exactly, not by hash: the key of a shape is its name, followed by the sorted
+/// numbers of the distinct child shapes.
 #[derive(Clone, Debug, Default)]
 pub struct Shapes {
     ids: HashMap<Box<[u32]>, ShapeId, Mixing>,
@@ -22,8 +22,9 @@ pub struct Shapes {
     digests: Vec<u64>,
     /// For each name, the shape of calls with this name and without children, or `UNKNOWN`.
     leaves: Vec<ShapeId>,
-    /// For each name, the last look-up with a key of at most `RECENT_WORDS` words: the key with its
-    /// child shapes not yet sorted, the length of the key in words, and the shape that was found.
+    /// A cache of look-ups: for each name, the last one with a key of at most `RECENT_WORDS` words.
+    /// An entry has the key (child shapes not sorted), the length of the key in words, and the
+    /// shape that was found.
     recent: Vec<([u32; RECENT_WORDS], usize, ShapeId)>,
     /// Total number of words (name and child shapes) in all keys.
     words: usize,
@@ -32,18 +33,19 @@ pub struct Shapes {
 const UNKNOWN: ShapeId = ShapeId::MAX;
 
 /// Maximum number of shapes (`SHAPES_MAX`), and of words in all keys (`WORDS_MAX`). Beyond these
-/// limits, which only forged or extremely varied trees reach, the shape of a call consists of the
-/// call's name only.
+/// limits, the shape of a call is its name alone. Only forged or extremely varied trees exceed the
+/// limits.
 const SHAPES_MAX: usize = 1 << 17;
 const WORDS_MAX: usize = 1 << 22;
 
-/// Maximum length, in words, of a key that is first compared with the last key of the same name. If
-/// the two keys are equal, the new key need not be sorted.
+/// Maximum length, in words, of keys for which the cache `recent` is used. Such a key is first
+/// compared with the last key of the same name. If the two are equal, the new key need not be
+/// sorted.
 const RECENT_WORDS: usize = 8;
 
 impl Shapes {
-    /// Returns the shape of a call `name` whose child calls have the shapes `children`, in any
-    /// order and with repetitions. `scratch` is reused memory.
+    /// Returns the shape of a call `name` with child calls. `children` has the shapes of the child
+    /// calls, in any order and with repetitions. `scratch` is reused memory.
     pub fn intern(
         &mut self,
         name: TextId,
@@ -128,8 +130,8 @@ impl Shapes {
         &self.keys[shape as usize][1..]
     }
 
-    /// A sort key of a shape that depends only on names and structure. So shapes are sorted equally
-    /// in every table.
+    /// A key for sorting shapes that depends only on names and structure. The order of shapes is
+    /// therefore the same in every table, unlike the order of their numbers.
     pub fn order_key(&self, shape: ShapeId) -> u64 {
         self.digests[shape as usize]
     }
@@ -182,8 +184,8 @@ pub fn mix(value: u64) -> u64 {
     value ^ (value >> 31)
 }
 
-/// A fast hash for numbers in hash maps. It does not resist adversaries, which is acceptable:
-/// numbers of names are assigned by this crate, and forged trace ids with equal hashes only make a
+/// A fast hash for numbers in hash maps. An adversary can create numbers with equal hashes. This is
+/// acceptable, because this crate assigns the numbers of names, and forged trace ids only make a
 /// window slow.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MixingHasher(u64);

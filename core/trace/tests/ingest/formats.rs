@@ -1,5 +1,5 @@
-//! Tests that JSON and protobuf files of one trace give the same spans. Both readers are also
-//! compared with the messages that are generated from OTLP's definition.
+//! Tests that JSON and protobuf files of one trace give the same spans. The results of both readers
+//! are also compared with those of the code that is generated from OTLP's definition.
 
 use std::path::Path;
 
@@ -24,8 +24,8 @@ fn written(store: &SpanStore, format: OutputFormat, name: &str) -> Vec<u8> {
     bytes
 }
 
-/// Returns the spans with their texts. The texts are compared instead of their numbers, since two
-/// stores may number texts differently.
+/// Returns each span with its texts. The tests compare texts because the numbers of equal texts may
+/// differ between two stores.
 fn in_words(store: &SpanStore) -> Vec<(Span, [String; 3])> {
     let words = |span: &Span| {
         let texts = [span.name, span.service, span.host].map(|id| store.texts.text(id).to_owned());
@@ -84,8 +84,8 @@ fn a_document_a_line_costs_no_more_than_one_document() {
         start.elapsed().as_secs_f64()
     };
     let (few, many) = (seconds_of(10_000), seconds_of(100_000));
-    // `many` is the time for ten times as many lines as `few`. If each line required reading the
-    // whole file again, the time would be a hundred times as long.
+    // `few` is the time for a number of lines, and `many` is the time for ten times as many. If
+    // each line required reading the whole file again, `many` would be a hundred times `few`.
     assert!(many < 50.0 * few, "{many} s against {few} s");
 }
 
@@ -244,7 +244,7 @@ fn a_failed_write_leaves_nothing_behind() {
 }
 
 /// Returns the members of a JSON span with this id, time and attributes. The arguments are inserted
-/// as they are, so they may have an unusual form.
+/// without a check, so that a test can pass unusual or invalid ones.
 fn members(id: &str, time: &str, attributes: &str) -> String {
     let ends = r#""droppedAttributesCount":0,"events":[],"droppedEventsCount":0,"links":[]"#;
     format!(r#""traceId":"{id}","spanId":"0123456789abcdef","parentSpanId":"{id}","name":"n","#)

@@ -167,12 +167,12 @@ fn a_span_is_parsed_the_same_among_like_spans_and_alone() {
 
 #[test]
 fn a_changed_byte_has_the_same_effect_in_a_file_and_alone() {
-    // The same twelve spans occur three times, so the layout of each span is known before a span of
-    // the third copy is changed and read.
+    // The same twelve spans occur three times. The test changes and reads spans of the third copy.
+    // By then, the layout of each span is known.
     let kinds = encoded(7, 12);
     let kinds = [kinds.clone(), kinds.clone(), kinds].concat();
-    // The result for a span that is read alone does not depend on other spans. So after a change of
-    // one span, only this span is read again.
+    // Each span can be read alone, since the result does not depend on other spans. After a span
+    // was changed, only this span is therefore read again.
     let known: Vec<_> = kinds.iter().map(|span| alone(span)).collect();
     let mut random = Random(9);
     let (mut same, mut wrong) = (0, 0);

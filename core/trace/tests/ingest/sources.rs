@@ -136,8 +136,8 @@ fn strace_and_juicefs() {
         row("openat", "", "", 5000, 0, true),
     ];
     assert_eq!(rows, expected);
-    // Two lines are counted as other lines: the first half of the write call, and the exit. No
-    // record is unpaired, since the second half of the write call follows.
+    // Two lines are counted as other lines: the first half of the write call, and the exit. The
+    // number of unpaired records is 0, since the second half of the write call follows in the log.
     assert_eq!((losses.other_lines, losses.unpaired), (2, 0));
     let (rows, _) = read(JUICEFS);
     let expected = vec![

@@ -1,6 +1,6 @@
-//! Simulates streaming writes whose times are known, and creates their traces. A client sends
-//! packets through three DataNodes with buffers between them, and limits the number of
-//! unacknowledged packets by a window.
+//! Simulates streaming writes and creates their traces. The times of the components are parameters
+//! of the simulation. A client sends packets through three DataNodes with buffers between them. A
+//! window limits the number of unacknowledged packets.
 #![allow(dead_code)]
 
 use dfslab_trace::{Span, SpanStore};
@@ -26,8 +26,8 @@ pub struct Pipeline {
     /// Relative variation of the times, per cent.
     pub spread_percent: u64,
     pub seed: u64,
-    /// Whether the waiting of one component for another component is recorded as a separate span.
-    /// If not, the waiting is visible only as a longer span or as a gap between spans.
+    /// Whether the waiting of one component for another is recorded as a separate span. If not, the
+    /// waiting only makes a span or a gap between spans longer.
     pub waits_shown: bool,
 }
 

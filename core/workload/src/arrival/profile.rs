@@ -1,8 +1,9 @@
 //! Maps arrivals at a constant rate to arrivals at a rate that changes over time.
 
-/// A rate of arrivals that changes over time, and its cumulative integral. An arrival at time t of
-/// a process with the rate 1 becomes an arrival at the time at which the integral reaches t (Çinlar
-/// 1975, on non-homogeneous Poisson processes). Times must be requested in ascending order.
+/// A rate of arrivals that changes over time, and its cumulative integral. It converts the arrivals
+/// of a process with the rate 1: an arrival at time t is moved to the time at which the integral
+/// reaches t (Çinlar 1975, on non-homogeneous Poisson processes). Times must be requested in
+/// ascending order.
 pub(super) struct Profile {
     /// The vertices of the piecewise linear rate, as (time in s, rate in 1/s).
     points: Vec<(f64, f64)>,

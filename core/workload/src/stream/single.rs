@@ -8,9 +8,10 @@ use crate::{Access, OperationKind, Order};
 /// Number of random bits that select one operation of a mix.
 const DECIDING_BITS: u32 = 53;
 
-/// Precomputed values of a phase of single transfers (positional reads and writes). The files of
-/// such a phase do not change, so an operation depends only on its random numbers. A test checks
-/// that the operations equal those of `Stream` without this fast generator.
+/// Precomputed values of a phase of single transfers (positional reads and writes), for generating
+/// its operations fast. The files of such a phase do not change, so an operation depends only on
+/// its random numbers. A test checks that `Stream` generates the same operations without these
+/// values.
 pub(super) struct Singles {
     shares: Vec<Drawn>,
     transfer_bytes: u64,
@@ -23,8 +24,9 @@ pub(super) struct Singles {
 pub(super) struct Drawn {
     kind: OperationKind,
     choice: FileChoice,
-    /// The operation is selected if the deciding bits (the top bits of a random number) are below
-    /// this bound, but not below the bound of the previous operation in the mix.
+    /// Exclusive upper bound of the deciding bits (the top bits of a random number) for which this
+    /// operation is selected. The lower bound is the upper bound of the previous operation in the
+    /// mix.
     below: u64,
 }
 
@@ -144,10 +146,10 @@ pub(super) fn place_in(mix: &[Share], total_weight: f64, bits: u64) -> usize {
     mix.len() - 1
 }
 
-/// Returns the exclusive upper bound of the deciding bits (the top `DECIDING_BITS` bits of a random
-/// number) for operation number `place` of the mix: the smallest value for which `place_in` selects
-/// a later operation. It is found by bisection, so that it agrees exactly with the rounding in
-/// `place_in`.
+/// Returns the exclusive upper bound of the deciding bits for operation number `place` of the mix.
+/// The deciding bits are the top `DECIDING_BITS` bits of a random number. The bound is the smallest
+/// value for which `place_in` selects a later operation. It is found by bisection with `place_in`,
+/// so that rounding has the same effect in both.
 fn below(mix: &[Share], total_weight: f64, place: usize) -> u64 {
     if place + 1 == mix.len() {
         return u64::MAX;

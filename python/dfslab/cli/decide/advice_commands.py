@@ -197,7 +197,7 @@ def _verify(
     as_json: bool,
 ) -> None:
     """Prints the advice, carries out its first `most` changes, and prints the real gains. After an
-    interrupt, the gains that were measured until then are printed before the command ends."""
+    interrupt, first prints the gains measured so far."""
     from dfslab.studies.decisions.decision_input import evidence_of
     from dfslab.studies.decisions.prices import prices_of
     from dfslab.studies.decisions.recommend import recommend
@@ -220,8 +220,8 @@ def _verify(
 
 
 def _stored(source: Path) -> Recommended | None:
-    """Returns the advice for a run. If the run's folder has no stored advice yet, it is computed
-    and stored first. Returns None for a scenario file, and for a run to which no advice can be
+    """Returns the advice for a run. It is read from the run's folder, or computed and stored there
+    if it is missing. Returns None for a scenario file, and for a run to which no advice can be
     given."""
     if not source.is_dir():
         return None

@@ -100,7 +100,7 @@ def _two_runs(
 def run_against(
     first: Scenario, second: Scenario, out: Path, fresh: bool, allow_incomplete: bool, as_json: bool
 ) -> None:
-    """Runs two scenarios whose measurements alternate, and prints what differs between them.
+    """Measures two scenarios alternately, and prints the differences between their results.
     `fresh`: start new runs instead of resuming unfinished ones. Exits with code 1 if results are
     incomplete and `allow_incomplete` is false."""
     from dfslab.studies.decisions.paired_runs import check_comparable, compare_runs

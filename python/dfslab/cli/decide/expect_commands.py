@@ -183,12 +183,14 @@ def _discovered(
     hardware. Returns a triple: the file system, the probed hardware, and the scenario that
     describes the place.
 
-    `texts`: the text of each hardware option; None if the option is not given. `servers`, `copies`:
-    numbers that the command line states; None if it does not. `as_json`: whether standard output is
-    for JSON only. `check`: is called before the hardware is probed, with a scenario that has the
-    final name; it raises InputError if the output cannot be written. `time_s`: seconds for
-    measurements; None if nothing is measured afterwards. Raises InputError if the text of an option
-    is empty, or if an option does not fit the place.
+    - `texts`: the text of each hardware option; None if the option is not given.
+    - `servers`, `copies`: numbers from the command line; None if not given.
+    - `as_json`: whether standard output is for JSON only.
+    - `check`: called before the probes with a scenario that has the final name. It raises
+      InputError if the output cannot be written.
+    - `time_s`: seconds for measurements; None if nothing is measured afterwards.
+
+    Raises InputError if the text of an option is empty, or if an option does not fit the place.
     """
     from dfslab.instruments.discovery import place as places
     from dfslab.instruments.discovery.probes import Probed
@@ -209,8 +211,8 @@ def _discovered(
     )
     given.check()
     found = places.find(place, texts["--web"] or "")
-    # Probing the hardware takes seconds. The scenario is therefore also made before the probes, so
-    # that an option that does not fit the place raises its error at once.
+    # An option that does not fit the place must raise its error at once. Making the scenario raises
+    # it. The scenario is therefore also made here, before the probes, which take seconds.
     check(scenario_of(found, Probed(), given))
     if time_s is not None:
         check_time(time_s, operations_of(found.is_in_memory))

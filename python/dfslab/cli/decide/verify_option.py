@@ -48,9 +48,8 @@ def verified(
 
 
 def place_of(scenario: Scenario) -> str:
-    """Returns the place that a scenario measures and that belongs to the user: an address (`uri`),
-    or else an existing directory. Returns "" if the scenario runs on a testbed or in a temporary
-    folder."""
+    """Returns the place of the user that a scenario measures. This is its address (`uri`), or else
+    an existing directory. Returns "" if the scenario runs on a testbed or in a temporary folder."""
     access = scenario.file_system.access
     return "" if access.testbed else access.uri or access.directory
 

@@ -76,6 +76,6 @@ def phases(words: Sequence[str]) -> str:
 
 
 def is_named(line: str, named: str) -> bool:
-    """Returns whether a line of the summary belongs to one of the selected phases. True for every
-    line if no phase is selected."""
+    """Returns whether a line of the summary belongs to one of the selected phases, which `named`
+    lists. If no phase is selected, returns True for every line."""
     return not named or any(line.endswith(PHASES[letter]) for letter in named)

@@ -1,9 +1,8 @@
-"""Runs a command in a child process, so that `dfslab` can end even if the kernel does not let the
-child end.
+"""Runs a command in a child process, so that `dfslab` can end even if the child cannot.
 
-A thread that waits in a system call on a file system that does not answer cannot be ended, not even
-by SIGKILL; nor can its process. The parent process only passes signals on to the child. If the
-child does not end, the parent ends without it.
+If a file system does not answer, a thread that waits for it in a system call cannot be ended, not
+even by SIGKILL. The same is true of its process. The parent process makes no such calls: it only
+passes signals on to the child. If the child does not end, the parent ends without it.
 """
 
 from __future__ import annotations
@@ -139,18 +138,18 @@ class Attendant:
                 self._pass_on(signal.Signals(waited.si_signo))
 
     def _judged(self, status: int) -> int:
-        """Returns the wait status with which this process shall end. If the child was killed after
-        it had written its exit code to the pipe, the wait status is made from this exit code.
-        Otherwise it is the child's wait status `status`."""
+        """Returns the wait status with which this process shall end. Usually this is the child's
+        wait status `status`. If the child was killed after it had written its exit code to the
+        pipe, it is made from this exit code instead."""
         self._read_code()
         if self._code is not None and os.WIFSIGNALED(status) and self._leave_at_s is not None:
             return self._code << 8
         return status
 
     def _read_code(self) -> None:
-        """Reads from the pipe if something has arrived: first the exit code, later the end of the
-        pipe, which the child has then closed. The child is killed WORK_DONE_LIMIT_S seconds after
-        the exit code, or EXIT_LIMIT_S seconds after the end of the pipe."""
+        """Reads what has arrived in the pipe. The child first writes its exit code and later closes
+        the pipe. The child is killed WORK_DONE_LIMIT_S seconds after the exit code, or EXIT_LIMIT_S
+        seconds after the pipe was closed."""
         if not self._is_done and select.select([self._done], [], [], 0)[0]:
             written = os.read(self._done, 1)
             self._is_done = not written

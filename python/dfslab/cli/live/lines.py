@@ -31,8 +31,8 @@ class LineReporter:
 
     def __call__(self, done: float, total: float, text: str, *remaining_s: float) -> None:
         now_s = self._clock()
-        # A preparation during a run, such as the start of a testbed, reports 0 for `done`. This
-        # report must not reset the printed proportion.
+        # A preparation during a run, such as the start of a testbed, reports 0 for `done`. The
+        # printed proportion must not fall to 0 then, so the last proportion is kept.
         self._share = done / total if done and total else self._share
         self._left.report(done >= total, remaining_s)
         if now_s < self._due_s:

@@ -7,9 +7,10 @@ from types import FrameType
 
 from dfslab.spec.clock import REAL, Clock
 
-# A signal that arrives at most this many seconds after an equal signal repeats the request of that
-# signal. `timeout` sends its signal twice. A service manager sends a signal to every process of a
-# command, so that the child process receives it from the service manager and from its parent.
+# A signal counts as a repetition if it arrives at most this many seconds after an equal signal.
+# Repetitions occur for two reasons. `timeout` sends its signal twice. A service manager sends a
+# signal to every process of a command, so that the child process receives it from the service
+# manager and from its parent.
 REPEATED_S = 1.0
 
 

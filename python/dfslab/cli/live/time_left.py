@@ -20,9 +20,10 @@ class TimeLeft:
 
     def report(self, is_done: bool, remaining_s: Sequence[float]) -> None:
         """Receives a report of progress. `remaining_s`: the estimated seconds that remain; empty if
-        the report has no estimate. `is_done`: whether the reported work has ended. Without an
-        estimate in the report, the last estimate is dropped if the work has ended, and stays valid
-        otherwise."""
+        the report has no estimate. `is_done`: whether the reported work has ended.
+
+        If the report has no estimate, the last estimate stays valid, unless the work has ended.
+        """
         if remaining_s:
             self._end_s = self._clock() + remaining_s[0]
         elif is_done:

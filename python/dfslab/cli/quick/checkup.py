@@ -14,9 +14,9 @@ from dfslab.documents.table import Table, heads, words
 from dfslab.extras import EXTRAS, absent
 from dfslab.testbeds.hosts import kernel
 
-# Measurements are reported as disturbed if other programs use more than this proportion of the
-# cores. The value is a choice: with this proportion, one client of a measurement still finds a free
-# core on machines with two or more cores.
+# Largest proportion of the cores that other programs may use. Above it, measurements are reported
+# as disturbed. The value is a choice: below it, one client still finds a free core on machines with
+# two or more cores.
 QUIET_SHARE = 0.25
 # What each optional extra of the package provides.
 PURPOSES = {
@@ -40,12 +40,14 @@ GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
 class InspectedMachine:
     """The state of a machine.
 
-    `has_java`, `has_fuse`: whether the program java and the device /dev/fuse exist. `load`: mean
-    number of running processes over the last minute. `governor`: frequency governor of the
-    processor; "" if unknown. `lacking`: for each optional extra that is incomplete, the first of
-    its libraries that is not installed. `packages`: the Debian packages of programs that emulated
-    hosts need and that are missing. `has_namespaces`: false if root may not make namespaces, in
-    which emulated hosts run; containers often forbid it. True if this was not tried.
+    - `has_java`, `has_fuse`: whether the program java and the device /dev/fuse exist
+    - `load`: mean number of running processes over the last minute
+    - `governor`: frequency governor of the processor; "" if unknown
+    - `lacking`: for each optional extra that is incomplete, the first of its libraries that is not
+      installed
+    - `packages`: the missing Debian packages of the programs that emulated hosts need
+    - `has_namespaces`: false if root may not make namespaces, in which emulated hosts run;
+      containers often forbid it. True if this was not tried.
     """
 
     is_root: bool
@@ -70,8 +72,8 @@ class InspectedPart:
 
 
 def inspect() -> InspectedMachine:
-    """Inspects this machine. Nothing is changed. Whether namespaces can be made is tried only for
-    root, because other users cannot start emulated hosts, and only if no package is missing."""
+    """Inspects this machine without changing anything. Whether namespaces can be made is tried only
+    if no package is missing, and only for root, because other users cannot start emulated hosts."""
     is_root = os.geteuid() == 0
     packages = kernel.missing_programs()
     missing = {extra: names[0] for extra in EXTRAS if (names := absent(extra))}

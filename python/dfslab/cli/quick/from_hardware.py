@@ -27,9 +27,9 @@ TRAINING_NOTE = (
 
 
 def from_hardware(path: Path) -> Scaling:
-    """Returns predictions for each system in the CSV table in `path`. If the table is about
-    training, a prediction is the number of accelerators that the system can supply with data. For
-    any other table, the predictions are the rates of IO500's phases."""
+    """Returns predictions for each system in the CSV table in `path`. There are two kinds of
+    tables. For a table about training, a prediction is the number of accelerators that the system
+    can supply with data. For any other table, the predictions are the rates of IO500's phases."""
     text = inputs.text("TABLE", path)
     if hardware_table.is_of_training(text):
         return _trainings(text, str(path))

@@ -111,10 +111,10 @@ def _chosen(
     sets: list[str] | None,
     scheduler: str,
 ) -> Scenario:
-    """Returns the scenario that measures the directory `place`, or, if `place` is a scenario file,
-    the scenario of the file without its models. `given`: the options for directories. With
-    `all_instruments`, every instrument that the file names is run; otherwise only `measure`. Raises
-    InputError if an option does not fit `place`."""
+    """Returns the scenario to measure. If `place` is a directory, the scenario measures this
+    directory, with the options `given`. If `place` is a scenario file, its scenario is returned
+    without models. With `all_instruments`, every instrument that the file names is run; otherwise
+    only `measure`. Raises InputError if an option does not fit `place`."""
     if place.is_dir():
         if all_instruments:
             raise InputError("--all-instruments", None, "is for a scenario; a directory has none")

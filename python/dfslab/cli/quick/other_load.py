@@ -35,19 +35,20 @@ def is_of_rates(path: Path, has_counts: bool) -> bool:
     """Returns whether the CSV table in `path` has measured rates instead of hardware. `has_counts`:
     whether the command line has numbers of clients or servers.
 
-    A table with the columns of a hardware table has no rates. Any other table has rates if
-    `has_counts` is true or if it has the columns of a table of rates. If such a table lacks a
-    column, the error that its reader raises names the column."""
+    A table with the columns of a hardware table has no rates. For any other table, the result is
+    true if `has_counts` is true or if it has the columns of a table of rates. If such a table lacks
+    a column, its reader later raises an error that names the column.
+    """
     text = inputs.text("TABLE", path)
     is_of_hardware = hardware_table.is_of_systems(text)
     return not is_of_hardware and (has_counts or load_table.is_of_rates(text))
 
 
 def scaling(path: Path, clients: str, servers: str) -> Scaling:
-    """Returns predictions from the CSV table of measured rates in `path`. `clients` and `servers`:
-    numbers as text, such as "4,64", for which rates are predicted. A table with a column of servers
-    needs `servers`, any other table needs `clients`. Raises InputError if the needed text is empty
-    or malformed, or if the text that the table does not need is given."""
+    """Returns predictions from the CSV table of measured rates in `path`. `clients` and `servers`
+    are texts such as "4,64": the numbers for which rates are predicted. Only one of them is used:
+    `servers` if the table has a column of servers, otherwise `clients`. Raises InputError if the
+    used text is empty or malformed, or if the other text is given."""
     text = inputs.text("TABLE", path)
     if load_table.is_of_servers(text):
         if clients:

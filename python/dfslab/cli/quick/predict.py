@@ -130,8 +130,8 @@ def _emit_predictions(as_json: bool, results: Sequence[Result], source: str, wid
     from dfslab.report.answers.predicted_answer import closing_of_predictions
     from dfslab.report.answers.result_tables import result_table, result_tables
 
-    # The results are converted to plain data only for JSON output. The conversion first builds a
-    # serialiser for `Result`; text output saves that time.
+    # The results are converted to plain data only for JSON output. Building the serialiser of
+    # `Result` for this takes time, which text output saves.
     document = [result.model_dump(mode="json") for result in results] if as_json else None
     shown = [result_table(results)] if wide else result_tables(results)
     emit(as_json, document, *shown, *map(Paragraph, closing_of_predictions(results, source)))

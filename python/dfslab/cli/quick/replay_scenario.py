@@ -25,10 +25,12 @@ from dfslab.spec.scenario import Scenario
 class ReplayOptions:
     """The options of a replay.
 
-    `time`: time limit of each repetition. `space`: maximum size of all files; "": no limit except
-    SPACE_SHARE of the free space, which always holds. `speed`: 0 replays each call directly after
-    the previous one, 1 at the recorded times, 2 twice as fast. `is_cold`: whether the page cache is
-    cold at the start, not warm.
+    - `time`: time limit of each repetition
+    - `space`: maximum size of all files. In addition, the files may never take more than
+      SPACE_SHARE of the free space; "" means that only this limit holds.
+    - `speed`: 0 replays each call directly after the previous one, 1 at the recorded times, 2 twice
+      as fast
+    - `is_cold`: whether the page cache is cold or warm at the start
     """
 
     time: str = "60s"

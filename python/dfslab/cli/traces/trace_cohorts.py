@@ -49,11 +49,11 @@ def compared(
 
 
 def _hosts(files: Sequence[callprofile.File]) -> list[cohort.CohortPair]:
-    """Returns one pair of cohorts (groups of calls) for each process that is not the only one of
-    its role. Each pair has the process name, the calls of all other processes of the same role, and
-    the calls of this process.
+    """Returns one pair of cohorts (groups of calls) for each process that shares its role with
+    other processes. The first cohort has the calls of all other processes of the role. The second
+    cohort has the calls of the process itself.
 
-    In the paths of calls, processes are replaced by their roles, so that paths of different
+    In the paths of calls, each process is replaced by its role, so that paths of different
     processes can be equal.
     """
     roles: dict[str, dict[str, list[callprofile.File]]] = {}
@@ -82,9 +82,9 @@ def _by_role(file: callprofile.File) -> callprofile.File:
 
 
 def _slow(files: Sequence[Path], reading: Reading) -> cohort.CohortPair:
-    """Returns a pair of cohorts (groups of calls) from complete traces. The first cohort has the
-    fast traces, the second cohort has the slowest traces of each kind of operation. Kinds with too
-    few traces are left out. If there are too many traces, a random sample is used. Raises
+    """Divides complete traces into a pair of cohorts (groups of calls) by their speed. Of each kind
+    of operation, the first cohort has the fast traces and the second cohort the slowest ones. Kinds
+    with too few traces are left out. If there are too many traces, a random sample is used. Raises
     InputError if a cohort is empty."""
     if not files:
         raise InputError("--cohorts", "slow", "needs whole calls beside the profiles (*.otlp.json)")

@@ -55,10 +55,15 @@ class Increase:
 
 @dataclass
 class Snapshot:
-    """The state of a trace at one update. `whole`: the calls, times and bytes of all steps since
-    the start of the trace. `work` and `waits`: their increase in the last period of `period_s`
-    seconds, for steps that work and for steps that wait. `written_s`: time at which the newest
-    profile was written, in seconds. `ended`: whether no process writes any more."""
+    """The state of a trace at one update.
+
+    - `whole`: the calls, times and bytes of all steps since the start of the trace
+    - `work`, `waits`: the increase of these in the last period, for steps that work and for steps
+      that wait
+    - `period_s`: the length of the last period in seconds
+    - `written_s`: time at which the newest profile was written, in seconds
+    - `ended`: whether no process writes any more
+    """
 
     whole: TraceProfile
     written_s: float
@@ -153,11 +158,9 @@ def received(path: Path) -> ReceivedProfile:
 
 
 def since(before: Sequence[Entry], now: Sequence[Entry]) -> list[Increase]:
-    """Returns how much the calls and times of each step increased between the rankings `before` and
-    `now`, sorted by the increase of the self time, the largest first.
-
-    Steps without new calls are omitted.
-    """
+    """Returns how much the calls and times of each step increased from the ranking `before` to the
+    ranking `now`. The step with the largest increase of self time comes first. Steps without new
+    calls are omitted."""
     old = {row.path: row for row in before}
     rows = [_increase(row, old.get(row.path)) for row in now]
     return sorted((row for row in rows if row.count > 0), key=lambda row: -row.self_s)
@@ -212,10 +215,8 @@ def _looks(folder: Path, interval_s: float, clock: Clock) -> Iterator[Snapshot |
 
 
 def _log(folder: Path, interval_s: float, clock: Clock) -> Snapshot | None:
-    """Prints the view for each newly written profile, because standard output is no terminal.
-
-    Returns the last snapshot; None if no profile was written.
-    """
+    """Prints the view whenever a new profile has been written. This is used if standard output is
+    no terminal. Returns the last snapshot; None if no profile was written."""
     console = harmless(Console(width=LOG_WIDTH, highlight=False, emoji=False))
     last, reported_s = None, -1.0
     try:

@@ -123,10 +123,10 @@ def _record_mounted(
     folder: Path,
     notify: Callable[[str], None],
 ) -> TraceProfile:
-    """Runs a client command on a testbed that has server counters instead of traced JVMs. Returns
-    the profile of the calls that the servers counted, as `record_command` does for traced JVMs. The
-    command runs in the directory where the testbed is mounted. Raises InputError if the testbed has
-    no server counters, and RunFailed if the command fails."""
+    """Runs a client command on a testbed that has server counters instead of traced JVMs. It is the
+    counterpart of `record_command` for such testbeds. The command runs in the directory where the
+    testbed is mounted. Returns the profile of the calls that the servers counted. Raises InputError
+    if the testbed has no server counters, and RunFailed if the command fails."""
     if not issubclass(kind, Counting):
         raise InputError("--on", name, "can neither be traced nor count calls")
     folder.mkdir(exist_ok=True)

@@ -48,13 +48,13 @@ class MonitoredValue(Document):
 
 
 class NetSimulation(Document):
-    """The means of a simulation of a Petri net over its replications, for each place, each
-    transition and each monitor of the net's file by name.
+    """The results of a simulation of a Petri net, as means over its replications. There are results
+    for each place, each transition and each monitor of the net's file by name.
 
-    `end_time_s` is the simulated time at the end of a replication. `ends` maps each reason for an
-    end, such as "end_time", "dead" (nothing can fire any more) or "breakpoint NAME", to the number
-    of replications that ended for it. `refused_monitors` has the reason for each monitor of the
-    file that did not run.
+    `end_time_s` is the simulated time at the end of a replication. `ends` has the number of
+    replications for each reason to end, such as "end_time", "dead" (nothing can fire any more) or
+    "breakpoint NAME". `refused_monitors` has, for each monitor of the file that did not run, the
+    reason.
     """
 
     net: str

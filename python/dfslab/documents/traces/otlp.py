@@ -72,10 +72,8 @@ def attributes(table: OtlpResource | OtlpSpan) -> dict[str, str]:
 @dataclass(frozen=True)
 class CallSpan:
     """A call of a process, as it is written to a span. `number` identifies the call in its
-    document, from 1 on. `caller` is the number of the call that waited for this call; 0 if that
-    call is unknown. `trace` is the number of the outermost call of the tree. Times are Unix times
-    in nanoseconds.
-    """
+    document, from 1 on. `caller` is the number of the call that waited for this call; 0 if unknown.
+    `trace` is the number of the root call of the tree. Times are Unix times in nanoseconds."""
 
     service: str
     host: str

@@ -1,6 +1,6 @@
-"""A trace profile together with the results that dfslab computes from it: which processor, disk or
-link should be faster, comparisons of groups of calls, and comparisons with a model's step times.
-"""
+"""A trace profile, together with results that dfslab computes from it. These are the gains from a
+faster processor, disk or link, comparisons of groups of calls, and a comparison with a model's step
+times."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ class PartShare(Document):
 
 
 class PartRanking(Document):
-    """Three rankings of processors, disks and links. `parts` ranks them by the end-to-end time that
-    would be saved if they were faster; `by_sum` and `by_last_finisher` rank them by self time."""
+    """Three rankings of processors, disks and links. `parts` ranks them by the saved end-to-end
+    time if they were faster. `by_sum` and `by_last_finisher` rank them by self time."""
 
     # Factor by which each part is made faster.
     factor: float
@@ -81,8 +81,8 @@ class StepChange(Document):
     count: int
     mean_before_s: float
     mean_s: float
-    # (Self time per call in the second cohort - self time per call in the first cohort) x number of
-    # calls in the second cohort, seconds.
+    # Change of the step's self time from the first to the second cohort, in seconds: the difference
+    # of the self time per call, times the number of calls in the second cohort.
     own_change_s: float
     # Relative change of the step's mean duration.
     change: float

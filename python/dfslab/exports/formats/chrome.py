@@ -27,12 +27,12 @@ class _Event(TypedDict):
 
 
 def write(profile: TraceProfile) -> bytes:
-    """Returns the merged call trees as a JSON document of trace events. The trees follow each other
-    on the time axis, and each node (all calls of a step with the same callers) is drawn as one long
-    call.
+    """Returns the merged call trees as a JSON document of trace events. Each node (all calls of a
+    step with the same callers) is drawn as one long call. The trees follow each other on the time
+    axis.
 
-    The document states how many nodes are left out, either because the document would be too large
-    or because they took no time.
+    The document states how many nodes are left out. A node is left out if it took no time, or if
+    the document would otherwise be too large.
     """
     nodes = [node for _, node in walk(profile.roots)]
     widths = _widths_ns(nodes)

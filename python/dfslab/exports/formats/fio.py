@@ -85,10 +85,9 @@ def write(results: Sequence[Result]) -> bytes:
     """Returns the results in fio's JSON format, with one job for each measured result. The document
     has only the keys that readers of fio's output use.
 
-    Reads and writes are whole operations, so `iops` counts operations, not system calls. If
-    operations have a scheduled start, `lat_ns` is the response time since that start.
-
-    Raises RunFailed if there are results, but none of dfslab's load generator.
+    `iops` counts whole operations, not system calls. If operations have
+    a scheduled start, `lat_ns` is the response time since that start. Raises RunFailed if there are
+    results, but none of dfslab's load generator.
     """
     measured = [(result, load) for result in results if (load := result.load) and load.generator]
     if results and not measured:

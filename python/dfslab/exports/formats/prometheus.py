@@ -18,9 +18,9 @@ from dfslab.studies.runs import completeness
 
 TITLE = "Gauges and histograms as Prometheus reads them"
 NANO = 1e-9
-# The kinds of times, such as latency. The value for each kind is a pair: the function that returns
-# the histograms of these times from the measurements of a workload run, and the description of the
-# times in the output.
+# The kinds of times, such as latency. Each value is a pair. The first part is a function that
+# returns the histograms of these times from a measured workload run. The second part is the
+# description of the times in the output.
 TIMES: dict[str, tuple[Callable[[MeasuredLoad], dict[str, Buckets]], str]] = {
     metrics.LATENCY: (lambda load: load.histograms, "Time of an operation"),
     metrics.RESPONSE: (
@@ -85,9 +85,9 @@ def _completeness(results: Sequence[Result]) -> list[str]:
 
 
 def _content(results: Sequence[Result]) -> list[str]:
-    """Returns the lines of a gauge that has a value for each result of the load generator: 0 if the
-    content of files was not compared with what was written, else 1. Returns no lines if it was
-    compared in all results."""
+    """Returns the lines of a gauge that has a value for each result of the load generator: 1 if the
+    content of files was compared with what was written, else 0. Returns no lines if it was compared
+    in all results."""
     if not any(map(completeness.is_unverified, results)):
         return []
     name = "dfslab_content_compared"

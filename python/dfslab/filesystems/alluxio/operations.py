@@ -53,12 +53,13 @@ _read_block = seq(
         ),
     ),
 )
-# With its default mount options, the kernel reads ahead with several concurrent requests, which
+# With its default mount options, the kernel reads ahead with several concurrent requests. These
 # reach the FUSE process out of order. A request that does not continue its stream opens the block
-# again and transfers two chunks, together 2 MiB: the requested chunk and the chunk read ahead
-# (Alluxio/alluxio issues 13206, 16623 and 17026 on GitHub). With the option sync_read or with
-# direct I/O, the kernel has only one request in flight. The block is then opened again only if the
-# program jumps to another position.
+# again and transfers two chunks of together 2 MiB: the requested chunk and the chunk read ahead
+# (Alluxio/alluxio issues 13206, 16623 and 17026 on GitHub).
+#
+# With the option sync_read or with direct I/O, the kernel has only one request in flight. The block
+# is then opened again only if the program jumps to another position.
 requests = named("requests", Max(1, ceiling(P.file_size / P.max_read)))
 _kernel_bytes = select(P.direct | P.scattered, Min(P.transfer_size, P.max_read), P.max_read)
 _kernel_reads = named("kernel_reads", Max(1, ceiling(P.file_size / _kernel_bytes)))

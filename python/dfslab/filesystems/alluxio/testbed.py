@@ -54,9 +54,9 @@ JAVA_LIMIT_S = 300.0
 MOUNT_LIMIT_S = 300.0
 ANSWER_LIMIT_S = 20.0
 MIB = 2**20
-# The space that a worker reserves for a block that is being written. Alluxio's default is a whole
-# block, even for a short file. With four writers, the reservations would then fill the memory tier
-# and evict blocks of which no other copy exists.
+# The space in bytes that a worker reserves for a block that is being written. Alluxio's default is
+# a whole block, even for a short file. The default would let the reservations of four writers fill
+# the memory tier and evict blocks of which no other copy exists.
 RESERVED_BYTES = MIB
 # The testbed parameters that are quantities. Each has a unit and a smallest allowed value.
 LEAST = {
@@ -96,11 +96,11 @@ Answer = TypeVar("Answer", bound=Document)
 class Testbed(MountedTestbed, Traceable):
     """A running Alluxio; `with Testbed.up({...}) as testbed:` stops it at the end.
 
-    The under-store is a folder of the testbed on this machine. Every host sees this folder as a
-    local path, so traffic between a worker and the under-store passes no emulated link and no
-    emulated disk. With the parameter `under_hdfs`, the under-store is an HDFS on the same hosts
-    instead. Through the mount, a file can only be written once and sequentially, because Alluxio
-    has no random writes.
+    The under-store is a folder of the testbed on this machine. Every host sees it as a local path.
+    Traffic between a worker and the under-store therefore passes no emulated link and no emulated
+    disk. With the parameter `under_hdfs`, the under-store is instead an HDFS on the same hosts.
+    Through the mount, a file can only be written once and sequentially, because Alluxio has no
+    random writes.
     """
 
     SYSTEM = "alluxio"
@@ -111,9 +111,9 @@ class Testbed(MountedTestbed, Traceable):
     OPTIONS = {
         "memory_tier": "256 MiB",
         "heap": "384 MiB",
-        # Alluxio's own default, ASYNC_THROUGH, is not allowed, because it needs a job service,
-        # which the testbed does not start. For a client, the default here, MUST_CACHE, behaves
-        # like ASYNC_THROUGH. The description of Alluxio assumes MUST_CACHE.
+        # Alluxio's own default, ASYNC_THROUGH, is not allowed. It needs a job service, which the
+        # testbed does not start. The default here is MUST_CACHE, which behaves like ASYNC_THROUGH
+        # for a client. The description of Alluxio assumes MUST_CACHE.
         "write_type": ("MUST_CACHE", "CACHE_THROUGH", "THROUGH"),
         "worker_timeout": "5 min",
         # With `trace`, daemons and mounts write their profiles to `trace_directory`; "" means a
@@ -219,8 +219,8 @@ class Testbed(MountedTestbed, Traceable):
         return None if reply is None else len(reply.nodes or ())
 
     def disks_read_bytes(self) -> None:
-        """Returns None instead of a number of bytes, because workers keep the data in memory, not
-        on disks. Only the caches of clients can be emptied for cold reads."""
+        """Returns None, since no disk reads can be counted: workers keep the data in memory. For
+        cold reads, only the caches of clients can be emptied."""
 
     def shell(self, host: Host, *words: str) -> str:
         """Returns the output of an `alluxio fs` command on a host. Raises TestbedError when the

@@ -41,9 +41,9 @@ unit_size = named(
 requests = named("requests", Max(1, ceiling(P.file_size / unit_size)))
 request_bytes = named("request_bytes", P.file_size / requests)
 servers_per_call = named("servers_per_call", Min(P.stripe_count, ceiling(unit_size / P.chunk_size)))
-# Number of rounds in which the disks transfer a file. In a round, each target's disk transfers its
-# part of one request or, if a chunk is larger than this part, one chunk. With synchronous or direct
-# calls, it is always the part of one request.
+# Number of rounds in which the disks transfer a file. In a round, each target's disk transfers
+# either one chunk or its part of one request. It transfers the larger of the two; with synchronous
+# or direct calls, always the part of the request.
 rounds = named(
     "rounds",
     select(
@@ -56,8 +56,8 @@ buddies = 1 + P.mirrored
 
 
 def _ask(name: str, seconds: Expression, response_bytes: Expression = 256) -> Node:
-    """Returns the step in which the client calls the metadata server that owns the directory. The
-    call takes `seconds` of processor time at that server."""
+    """Returns the step in which the client calls the metadata server of the directory. The call
+    takes `seconds` of this server's processor time."""
     handled = hold_thread("metadata", P.worker_threads, cpu("metadata", seconds), name="handle")
     return seq(
         cpu("client", P.client_call_cpu),
@@ -79,8 +79,9 @@ def _blocks(size_bytes: Expr) -> tuple[Expr, Expr]:
 
 
 def _read_from(size_bytes: Expr) -> Node:
-    """Returns the part of a read request that one target serves: the target sends `size_bytes`,
-    block by block. The file's data on one target is one extent of the target's disk."""
+    """Returns the part of a read request that one target serves. The target sends `size_bytes`,
+    block by block. The description assumes that the file's data on one target is one extent of the
+    target's disk."""
     blocks, each = _blocks(size_bytes)
     access_s = uncached_s("storage", requests * blocks)
     seeks = select(P.scattered, 1 / blocks, 1 / (requests * blocks))
@@ -126,8 +127,9 @@ _client = cpu("client", P.client_call_cpu + request_bytes * P.client_byte_cpu, "
 _open = seq(_ask("open", P.lookup_cpu), name="open")
 _create = seq(_ask("create", P.update_cpu * buddies), name="create")
 _close = seq(_ask("close", P.lookup_cpu), name="close")
-# While the client sends one round of data, the targets' disks write the data of the previous round.
-# A synchronous call waits until the disks have written its data.
+# The disk writes of a round overlap with the sending of the next round: while the client sends one
+# round of data, the targets' disks write the previous one. A synchronous call waits until the disks
+# have written its data.
 _sent = seq(
     repeat(
         requests / rounds,

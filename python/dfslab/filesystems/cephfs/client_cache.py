@@ -10,9 +10,9 @@ from dfslab.spec.clock import REAL, Clock
 # Ceph's option for the largest number of names that a client process caches, and the option's
 # default. When the process drops a name, it also drops the file's inode and its cached data.
 OPTION, DEFAULT_NAMES = "client_cache_size", 16384
-# A client process drops names and releases their inodes once a second (client_tick_interval). So
-# the cache counts as empty when the number of inodes has not changed for SETTLED_S seconds. The
-# process is queried every POLL_S seconds.
+# Intervals in seconds for waiting until the cache is empty. A client process drops names and
+# releases their inodes once a second (client_tick_interval). The cache therefore counts as empty
+# when the number of inodes has not changed for SETTLED_S. The process is queried every POLL_S.
 SETTLED_S, POLL_S = 1.5, 0.25
 # Longest wait for an empty cache, in seconds. If applications use files all the time, the cache
 # never becomes empty.

@@ -61,8 +61,8 @@ def discover(found: ExistingFileSystem, command: Command) -> SystemDiscovery:
 
 
 def _read(text: str, kind: type[Reply]) -> Reply:
-    """Returns the reply of a command as an object of `kind`. If `text` is no such reply, the fields
-    of the object have their defaults."""
+    """Returns the reply of a command as an object of `kind`. If `text` is not such a reply, all
+    fields of the object have their defaults."""
     try:
         return kind.model_validate_json(text)
     except ValidationError:

@@ -45,11 +45,12 @@ uneven = 1 + select(stores > 1, 1.2 * deviation, 0)
 # Most bytes of one FUSE request.
 REQUEST_BYTES = 131072
 # Largest numbers of names and of bytes of data that a client's process (ceph-fuse) caches by
-# default: the options client_cache_size and client_oc_size. While the process has the capabilities
-# of a file, it answers from this cache, even after the kernel has dropped its own caches. The least
-# recently used names and data are dropped first. So if a workload repeatedly visits files in the
-# same order, either all files fit into the cache, or each file has been dropped when it is visited
-# again.
+# default: the options client_cache_size and client_oc_size. The process answers from this cache
+# while it has the capabilities of a file, even after the kernel has dropped its own caches.
+#
+# The least recently used names and data are dropped first. If a workload visits files repeatedly in
+# the same order, the cache is therefore all or nothing: either all files fit into it, or each file
+# has been dropped when it is visited again.
 KEPT_NAMES, KEPT_BYTES = 16384, 200 * 2**20
 _mount_names = P.entries * P.clients / symbol("client.instances")
 knows_names = named("client_knows_names", _mount_names <= KEPT_NAMES)
@@ -81,9 +82,9 @@ def _spread(part: Callable[[Expr, Expr], Node]) -> Node:
     return either(P.file_size > P.stripe_unit, everywhere, part(P.file_size, expression(1)))
 
 
-# `_request_s` is the client's processor time for FUSE requests in seconds per byte that is read:
-# client_call_cpu * number of requests / file size. There is one request for each window that the
-# kernel reads ahead. If the kernel does not read ahead, there is one request for each call, or
+# `_request_s` is the client's processor time for FUSE requests, in seconds per byte that is read:
+# client_call_cpu * number of requests / file size. The number of requests depends on read-ahead.
+# With read-ahead, there is one request for each window. Without it, there is one for each call, or
 # several for a call of more than REQUEST_BYTES.
 _by_call = Max(1, ceiling(P.file_size / Min(P.transfer_size, REQUEST_BYTES)))
 _read_requests = select(P.scattered | P.direct, _by_call, windows_of(P.file_size))
@@ -99,9 +100,9 @@ def _copied_s(size_bytes: Expr, request_bytes: Expression) -> Expr:
 
 
 def _part_read(size_bytes: Expr, slower: Expr) -> Node:
-    """Returns the step that reads `size_bytes` of a file from one store, one object after another.
-    Each object is one extent of the disk. `slower` is the factor by which uneven use slows the disk
-    down."""
+    """Returns the step that reads `size_bytes` of a file from one store. Objects are read one after
+    another, and each is one extent of the disk. `slower` is the factor by which the disk is slower
+    because the stores are used unevenly."""
     objects = named("objects", Max(1, ceiling(size_bytes / P.object_size)))
     object_bytes = size_bytes / objects
     seeks = seeks_of(object_bytes)
@@ -119,9 +120,9 @@ def _part_read(size_bytes: Expr, slower: Expr) -> Node:
 
 
 def _part_written(size_bytes: Expr, slower: Expr) -> Node:
-    """Returns the step that writes `size_bytes` of a file to one primary store. The store writes
-    each object to its disk and at the same time forwards copies or fragments of the object to other
-    stores. `slower` is the factor by which uneven use slows the disks down."""
+    """Returns the step that writes `size_bytes` of a file to one primary store. While the store
+    writes an object to its disk, it forwards the object's copies or fragments to other stores.
+    `slower` is the factor by which disks are slower because the stores are used unevenly."""
     objects = named("objects", Max(1, ceiling(size_bytes / P.object_size)))
     object_bytes = size_bytes / objects
     fragment_bytes = object_bytes / P.data_fragments
@@ -163,12 +164,12 @@ _acknowledged = at("osd", reply("client", size_bytes=128, name="acknowledged"))
 _read_calls = repeat(calls, _part_read(call_bytes, expression(1)), reselect=True)
 _write_calls = repeat(calls, _part_written(call_bytes, expression(1)), _acknowledged, reselect=True)
 
-# A close is one FUSE request. After the close of a written file, the client sends the size, the
-# times and the capabilities of the file to the metadata server.
+# A close is one FUSE request. If the file was written, the client then also sends the file's size,
+# times and capabilities to the metadata server.
 _close = seq(_requests(), name="close")
 _flushed = later(call("mds", "capabilities", cpu("mds", P.update_cpu), request_bytes=512))
-# Before the kernel opens, renames or removes a name, it sends a request to look the name up. The
-# client's process answers this request, because it knows the names.
+# Before the kernel opens, renames or removes a name, it looks the name up by a request. The
+# client's process answers this request without the metadata server, because it knows the names.
 _look_up = _requests()
 _open = seq(_look_up, _ask("open", P.lookup_cpu), name="open")
 _create = seq(_look_up, _ask("create", P.update_cpu), name="create")

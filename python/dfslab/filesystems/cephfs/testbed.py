@@ -104,12 +104,11 @@ class Testbed(MountedTestbed, Counting, CachingClients):
         }
 
     def empty_caches(self) -> None:
-        """Empties the caches in which OSDs keep data of their disks. The page cache has none of
-        this data, because OSDs read their disks with direct I/O.
-        """
+        """Empties the caches of the OSDs, which hold data of their disks. The page cache holds none
+        of this data, because OSDs read their disks with direct I/O."""
         for number, host in enumerate(self.hosts.of("osd")):
-            # An OSD that a fault has killed caches nothing, and an OSD that a fault has suspended
-            # does not answer.
+            # Only running OSDs get the command. An OSD that a fault has killed caches nothing, and
+            # an OSD that a fault has suspended does not answer.
             if self.is_running(f"osd-{number + 1}"):
                 self._daemon_command(host, f"osd.{number}", "cache", "drop")
 
@@ -117,9 +116,9 @@ class Testbed(MountedTestbed, Counting, CachingClients):
         """Makes every client process (ceph-fuse) drop the names and the file data that it caches,
         up to 200 MiB by default. Raises TestbedError if a client process does not answer."""
         for host in self.clients:
-            # A client process drops neither data that it has not sent to the object stores yet, nor
-            # names that the kernel uses. `sync` sends the data. Looking for the files makes the
-            # kernel use their names, so its caches of names are dropped afterwards.
+            # A client process drops neither unsent data nor names that the kernel uses. `sync`
+            # therefore first sends the data to the object stores. Looking for the files makes the
+            # kernel use their names, so the kernel's caches of names are dropped afterwards.
             files = "find", str(self.mount_point), "-type", "f"
             host.run(*files, "-exec", "sync", "{}", "+")
             host.run("sh", "-c", "echo 2 > /proc/sys/vm/drop_caches")
@@ -127,12 +126,13 @@ class Testbed(MountedTestbed, Counting, CachingClients):
 
     @contextmanager
     def tracing(self, folder: Path) -> Iterator[None]:
-        """Makes Ceph's OpTracker keep the last MOST_OPERATIONS operations of each daemon instead of
-        twenty. At the end of the `with` block, writes the operations that began in the block to
-        `folder` as spans. The operations of several OSDs for one write form one tree.
+        """Records the last operations of each daemon during the `with` block. Ceph's OpTracker
+        keeps the last MOST_OPERATIONS operations of a daemon instead of twenty. At the end of the
+        block, those operations that began in it are written to `folder` as spans. The operations of
+        several OSDs for one write form one tree.
 
-        Newer operations replace older ones, so only the last operations of a long command are
-        recorded.
+        Newer operations replace older ones. Of a long command, only the last operations are
+        therefore recorded.
         """
         for name, host in self._answering.items():
             kind = name.partition(".")[0]

@@ -23,8 +23,8 @@ from dfslab.spec.model import InputError
 MEBI, MEGA, KILO = float(1 << 20), 1e6, 1e3
 GLOBAL = "global"
 SECTION = re.compile(r"\[([^\]]+)\]")
-# Number of transfers planned for each client of a job with a time limit. It is larger than any
-# client can complete, so that the time limit ends the job.
+# Number of transfers planned for each client of a job with a time limit. No client can complete
+# this number, so the time limit always ends the job.
 ENDLESS = 1_000_000_000
 DEFAULT_LIMIT_S = 3600
 
@@ -140,8 +140,8 @@ def _workload(job: Job) -> dict[str, LevelValue]:
 
 def _run(job: Job) -> dict[str, LevelValue]:
     """Returns the scenario's `run` settings for a fio job: `timed`, the time limit and the seed.
-    `timed` is true if the job has a `runtime`: a run that ends at this time limit counts as
-    complete. Raises InputError for `time_based` without a `runtime`."""
+    `timed` is true if the job has a `runtime`. This runtime is the time limit, and a run that ends
+    at it counts as complete. Raises InputError for `time_based` without a `runtime`."""
     limit_s = job.time_s("runtime", 1.0)
     if job.flag("time_based") and not limit_s:
         raise InputError(job.key("time_based"), None, "needs a runtime")

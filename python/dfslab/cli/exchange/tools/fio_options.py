@@ -30,8 +30,8 @@ def _names(text: str) -> list[str]:
     return text.split()
 
 
-# fio's I/O engines that keep one transfer in flight. The asynchronous engines (DEEP_ENGINES) do the
-# same with an iodepth of 1.
+# fio's I/O engines that keep one transfer in flight. The asynchronous engines (DEEP_ENGINES) are
+# equivalent if their iodepth is 1.
 ENGINES = ("psync", "sync", "pvsync", "pvsync2", "mmap")
 DEEP_ENGINES = ("libaio", "io_uring", "posixaio")
 SYNCS = {"0": "none", "none": "none", "1": "all", "sync": "all", "dsync": "data"}
@@ -229,10 +229,13 @@ class Job:
         return reads / 100
 
     def cache(self) -> str:
-        """Returns how the job uses the page cache: "direct" for direct I/O, "cold" if the pages of
-        its files are dropped before the job, else "warm". As in fio, the pages are dropped unless
-        the option `invalidate` is 0. For the mode "write" the result is never "cold", because
-        writing new data reads no pages."""
+        """Returns how the job uses the page cache: "direct", "cold" or "warm".
+        - "direct": direct I/O
+        - "cold": the pages of the job's files are dropped before the job. As in fio, this is the
+          default; the option `invalidate` = 0 switches it off.
+        - "warm": otherwise. In the mode "write" also instead of "cold", because writing new data
+          reads no pages.
+        """
         direct = self.flag("direct") or ("buffered" in self.given and not self.flag("buffered"))
         if direct:
             return "direct"

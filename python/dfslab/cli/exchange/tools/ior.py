@@ -95,8 +95,8 @@ def _shared(
     """Returns the settings of a workload in which all tasks share one file.
 
     `block`, `transfer`: bytes, as in IOR's options -b and -t. `segments`: as in option -s. Raises
-    InputError if tasks would read what other tasks wrote, or if there are several segments whose
-    blocks have several transfers.
+    InputError in two cases: if tasks would read what other tasks wrote, and if the file has several
+    segments whose blocks consist of several transfers.
     """
     if "-C" in given.flags or "-Q" in given.values:
         raise InputError("ior", "-C", "in a shared file a task reads what it wrote; -F has -C")

@@ -20,8 +20,8 @@ SIZE = re.compile(r"(\d+)([bkmgt]?)(?:ib|b)?", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Requested:
-    """The workload, the directory and the settings of the run that a command line of another
-    benchmark requests.
+    """What a command line of another benchmark requests: a workload, a directory, and settings of
+    the run.
 
     `grids`: for a command line with several jobs, one table for each job, which maps scenario keys
     to their values. `notes`: differences between this run and the benchmark's run. `say`: function
@@ -106,8 +106,8 @@ class ToolOptions:
         return given
 
     def _split(self, word: str) -> list[tuple[str, str]]:
-        """Splits a word of the command line into options. Returns a list of pairs (option, value
-        that is joined to it), where the value is "" if none is joined. For a word that is no
+        """Splits a word of the command line into options. Returns pairs (option, value). The value
+        is the text that is joined to the option in the same word, or "". For a word that is no
         option, the list is [("", word)]."""
         if word.startswith("--"):
             name, _, value = word.partition("=")
