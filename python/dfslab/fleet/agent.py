@@ -46,7 +46,7 @@ from dfslab.testbeds.hosts.process import LiveProcess, boot_id
 REPORT_EVERY_S = 0.2
 BLOCK_BYTES = 1 << 16
 # Largest number of attempts to create and lock the lock file. An attempt fails if another process
-# removes the file before it is locked.
+# removes the file after it is created and before it is locked.
 LOCK_ATTEMPTS = 100
 
 
@@ -161,9 +161,9 @@ class Agent:
                 write_atomically(self._keep, {"plan": json.loads(plan), "answer": answer})
             self._say(answer)
         finally:
-            # A thread may still wait for a file system. The kernel then cannot end this process and
-            # keeps its output open. The controller waits for the end of the output, so the output
-            # is closed explicitly.
+            # A thread of this process may be blocked in a call to a file system. The kernel then
+            # cannot end the process, which would keep its output open. The controller waits for the
+            # end of the output, so the output is closed explicitly.
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self._out)
             os.close(nowhere)
@@ -240,12 +240,12 @@ class Agent:
             self._alone = True
 
     def _check_controller(self) -> None:
-        """Raises Stopped if the controller's process has ended.
+        """Raises Stopped if the controller has ended or can no longer be reached.
 
-        If the controller runs on another machine, this agent cannot observe the controller's
-        process. In this case, raises Stopped if the connection to the Dask worker that started the
-        agent is lost. The worker itself stops the agent if the controller is silent for longer than
-        a lease.
+        If the controller runs on this machine, its process is checked. If it runs on another
+        machine, Stopped is raised when the connection to the Dask worker that started the agent is
+        lost. The worker in turn stops the agent if the controller is silent for longer than a
+        lease.
         """
         controller = self._controller
         if controller is None:
@@ -334,10 +334,10 @@ def _held(keep: Path | None, controller: LiveProcess | None) -> Iterator[None]:
     """Returns a context in which the agent's lock file is locked. Without `keep` there is no lock
     file, and the context does nothing.
 
-    The lock shows other processes that this agent is running, even processes in another PID
-    namespace, which cannot see the agent. The file holds the text of the controller's process, so
-    that other processes can find out later whether the controller still lives and may read the
-    agent's answer.
+    The lock shows other processes that this agent is running. It does so even in another PID
+    namespace, where the agent's process is not visible. The file has the text that identifies the
+    controller's process. From it, other processes can find out whether the controller still lives
+    and may read the agent's answer.
     """
     if keep is None:
         yield

@@ -52,12 +52,14 @@ class Nodes:
     """The Dask workers that have joined the scheduler at the address `scheduler`.
 
     `within` runs a function where this address can be reached, for example in the network of an
-    emulated host. Once `expected` workers have joined, `wanted` of them take part (0: all), each
-    with `processes` agents. `passing`: whether the hosts are ephemeral (see ClientHost).
-
-    `own`: whether dfslab started the cluster. If dfslab did, the agents stop when the process of
-    their controller has ended, so that no load continues after a controller was killed. If the user
-    started the cluster, the agents finish their shards even then.
+    emulated host. The function of the other fields:
+    - `expected`: number of workers that must have joined before the run.
+    - `wanted`: number of these workers that take part. 0: all.
+    - `processes`: number of agents on each worker.
+    - `passing`: whether the hosts are ephemeral (see ClientHost).
+    - `own`: whether dfslab started the cluster. If it did, the agents stop when the process of
+      their controller has ended, so that no load continues after a controller was killed. If the
+      user started the cluster, the agents finish their shards even then.
     """
 
     scheduler: str
@@ -84,12 +86,12 @@ class ClusterKind:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def nodes(self, wanted: int) -> int:
-        """Returns the number of workers that a cluster has if `wanted` are requested. It is
-        `wanted`, but at least 1. For SSH, it is the number of workers on the listed hosts, without
-        the first host, which runs the scheduler.
+        """Returns the number of workers that a cluster has if `wanted` are requested: `wanted`, but
+        at least 1.
 
-        For SSH, raises InputError if fewer than two hosts are listed, or if these hosts have fewer
-        workers than `wanted`.
+        For SSH, it is the number of workers on the listed hosts. The first host is not counted,
+        because it runs the scheduler. For SSH, raises InputError if fewer than two hosts are
+        listed, or if they have fewer workers than `wanted`.
         """
         if self.name != "ssh":
             return max(1, wanted)

@@ -40,8 +40,8 @@ LEAVE_LIMIT_S = 20.0
 SILENCE_LIMIT_S = 10.0
 POLL_S = 0.2
 PROBES = 15
-# The controller chooses the common start time this many seconds ahead: START_LEAD_S, or the time of
-# LEAD_CALLS calls to the slowest worker, whichever is longer.
+# The controller chooses the common start time a number of seconds ahead: START_LEAD_S or the time
+# of LEAD_CALLS calls to the slowest worker, whichever is larger.
 START_LEAD_S = 0.5
 LEAD_CALLS = 10
 # The keys are kinds of clusters. The values are (module, class, package that provides the class).
@@ -57,10 +57,10 @@ UNREACHABLE = (OSError, TimeoutError, asyncio.TimeoutError, KeyError, ValueError
 
 @dataclass(frozen=True)
 class ClockOffset:
-    """The difference between a worker's Unix clock and the controller's in seconds, and the largest
-    error of the difference. Of several probes, the one with the shortest round trip counts. The
-    worker reads its clock between the sending and the return of a probe, so half of the round trip
-    bounds the error (Cristian 1989, Distributed Computing 3)."""
+    """The difference between a worker's Unix clock and the controller's Unix clock, and its largest
+    error. It is measured by several probes, of which the one with the shortest round trip counts.
+    The worker reads its clock between the sending and the return of the probe, so half of the round
+    trip bounds the error (Cristian 1989, Distributed Computing 3)."""
 
     offset_s: float
     error_s: float
@@ -115,8 +115,8 @@ def run_load(
     watch: Watch | None = None,
 ) -> shards.LoadRun:
     """Runs a plan on a Dask cluster. The arguments and the result are those of `run.run_load`. The
-    report has the additional field `fleet`: the scheduler and its state at the end. The entry of
-    each worker has the offset of the worker's clock and the offset's largest error. Raises
+    report also has the field `fleet`, which describes the scheduler and its state at the end.
+    There, each worker has the offset of its clock, and the largest error of this offset. Raises
     LoadFailed if the scheduler does not answer."""
     stopping, over = threading.Event(), threading.Event()
 

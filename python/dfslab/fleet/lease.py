@@ -1,10 +1,12 @@
 """Ends a cluster that dfslab started, and its agents, when the controller is gone.
 
 The controller's process may be killed, or its machine may fail. The scheduler of an SSH cluster,
-its workers and their agents run on other machines and would then never end. The scheduler therefore
-has a lease, which a connected client renews, and each agent has a lease, which the controller
-renews whenever it polls the agent's output. Scheduler and workers also end with the SSH connection
-that started them.
+its workers and their agents run on other machines and would then never end. They therefore have
+leases:
+- The scheduler has a lease, which a connected client renews.
+- Each agent has a lease, which the controller renews whenever it polls the agent's output.
+
+Scheduler and workers also end with the SSH connection that started them.
 """
 
 from __future__ import annotations
@@ -69,9 +71,9 @@ def watched(
 
 
 def while_connected(options: Mapping[str, object]) -> dict[str, object]:
-    """Returns the options of an SSH cluster, in which the option `remote_python` is replaced: each
-    interpreter now ends with the SSH connection that started it. `remote_python` is one interpreter
-    for all hosts, or a list with one for each host."""
+    """Returns the options of an SSH cluster with a changed option `remote_python`. With the new
+    value, each interpreter ends with the SSH connection that started it. `remote_python` is one
+    interpreter for all hosts, or a list with one for each host."""
     given = options.get("remote_python")
     if isinstance(given, list):
         return {**options, "remote_python": [_interpreter(one) for one in given]}

@@ -1,8 +1,10 @@
-"""Records the run directories that clients use, and the folders that probes of hardware use. Finds
-the directories and the agents' files that killed runs and probes have left behind.
+"""Records the directories that runs and probes of hardware use, and finds those that killed
+processes left behind.
 
-A record is a file in the state folder. Its owner, the process of the run or probe, keeps the file
-locked. The kernel releases the lock when the owner ends, even if the owner is killed.
+The recorded directories are the run directories of clients and the folders of probes. The module
+also finds the files of agents that were left behind. A record is a file in the state folder. Its
+owner, the process of the run or probe, keeps the file locked. The kernel releases the lock when the
+owner ends, even if the owner is killed.
 """
 
 from __future__ import annotations
@@ -70,11 +72,13 @@ def parts_folder() -> Path:
 def recorded(plan: LoadPlan) -> Iterator[RunRecord]:
     """Returns a context in which the run directory of a plan is recorded. It yields the record.
 
-    At the end of the context, the record is removed, unless the directory still exists or the file
-    system does not answer. If the plan keeps the directory (`keep`), the record is always removed.
-    Only directories of a mounted file system whose names match NAME are recorded, because a killed
-    run's directories on other targets could not be removed later. For other plans, the context
-    yields a record that is not stored.
+    A directory is recorded only if it is on a mounted file system and its name matches NAME. On
+    other targets, the directory of a killed run could not be removed later. If nothing is recorded,
+    the context yields a record that is not stored.
+
+    At the end of the context, the record is removed. It stays if the directory still exists or the
+    file system does not answer. If the plan keeps the directory (`keep`), the record is always
+    removed.
     """
     target = plan.target
     if not isinstance(target, PosixTarget) or not NAME.fullmatch(plan.run_directory):
@@ -162,11 +166,11 @@ def remove(one: AbandonedRun) -> bool:
 
 
 def abandoned_locks() -> list[str]:
-    """Returns the paths of the lock files of agents that have ended and whose answer, if there is
-    one, will not be read by a controller.
+    """Returns the paths of the lock files of ended agents whose answers no controller will read.
 
-    If there is an answer, its lock file is listed only if the answer's controller ran on this
-    machine since the last boot and has ended. Any other controller may still read the answer.
+    A lock file without an answer is listed. A lock file with an answer is listed only if the
+    controller of the answer ran on this machine since the last boot and has ended. Any other
+    controller may still read the answer.
     """
     found = []
     for lock in sorted(parts_folder().glob("*/clients-*.json.lock")):

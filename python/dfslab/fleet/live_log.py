@@ -123,9 +123,9 @@ class LiveLog:
 
     def progress(self, done: float, total: float, text: str) -> None:
         """Writes `text`, which states what the run is doing, unless the text is the same as before.
-        `done` of `total` is the finished part of the run's work. If `done` is 0, as for a
-        preparation during a run (such as the start of a testbed), the share in the file stays at
-        its last value.
+
+        The finished part of the run's work is `done` / `total`. If `done` is 0, the share in the
+        file keeps its last value. `done` is 0, for example, while a testbed starts during a run.
 
         Operations that are counted after this call belong to the next workload run. This workload
         run begins at the last report before its first operation: at this call, or at a later report

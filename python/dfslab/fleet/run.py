@@ -173,10 +173,10 @@ def _begin(
     links: Sequence[AgentLink], turn: int, progress: ProgressReport | None, watch: Watch | None
 ) -> float:
     """Starts the phase after the barrier with number `turn` at the same time on all hosts. Returns
-    this start in seconds of CLOCK_MONOTONIC.
+    the start in seconds of CLOCK_MONOTONIC.
 
-    At the first barrier, all agents are needed. At later barriers, lost or stopped agents are not
-    waited for. `watch.prepared` is called when all agents that are waited for are at the barrier.
+    At the first barrier, no agent may be missing. At later barriers, lost or stopped agents are not
+    waited for. `watch.prepared` is called when all other agents are at the barrier.
     """
 
     def is_there(link: AgentLink) -> bool:
@@ -198,9 +198,9 @@ def _start(links: Sequence[AgentLink]) -> float:
     monotonic_s, unix_s = time.monotonic(), time.time()
     for link in links:
         ready = link.ready
-        # An agent in another time namespace has the same boot id but another CLOCK_MONOTONIC. So
-        # equal boot ids do not suffice: the agent's reading of the clock must also lie between
-        # readings of this process.
+        # Equal boot ids do not suffice to share this clock: an agent in another time namespace has
+        # the same boot id but another CLOCK_MONOTONIC. The agent's reading of the clock must
+        # therefore also lie between two readings of this process.
         if (
             ready is not None
             and link.started_s <= ready["monotonic_s"] <= monotonic_s

@@ -103,9 +103,9 @@ def progress_of(links: Sequence[RunningShard]) -> tuple[float, str]:
     """Returns the progress of a run: the completed share of a phase, from 0 to 1, and the name of
     the phase.
 
-    The phase is the earliest phase that any running shard has reached but not completed. The share
-    refers to the work of all clients of running shards in this phase. If no shard is in a known
-    phase, the last phase is reported as complete.
+    The phase is the earliest one that a running shard has reached but not completed. The share is
+    the completed part of the work of all clients of running shards in this phase. If no shard is in
+    a known phase, the last phase is reported as complete.
     """
     known = [link for link in links if link.progress[1] in PHASES and link.ended is None]
     if not known:

@@ -87,8 +87,8 @@ class Watch:
         """Calls `observed` with the summed counts of all hosts, and `by_host` with the counts of
         each host.
 
-        Each host's `latency_ns_max` is then set to 0, so that the longest operation is reported
-        only once.
+        Then sets `latency_ns_max` of each host to 0, so that the longest operation is reported only
+        once.
         """
         self.observed(merge_counts([host.observed for host in hosts]))
         self.by_host({host.place.name: host.observed for host in hosts})

@@ -66,10 +66,11 @@ def replay(trace: Iterable[FileCall], clients: int) -> Replay:
     processes become clients.
 
     The first client that uses a file owns the file. Only the owner creates, renames, removes and
-    resizes the file and sets its attributes; such an operation of another client is reassigned to
-    the owner. Operations that cannot succeed (a second create, a close without an open) are
-    omitted. An open is added before the first access of a client that has not opened the file. If
-    no attribute of a file was set yet, a `get_xattr` becomes a `set_xattr`.
+    resizes the file and sets its attributes. If another client does this in the trace, the
+    operation is reassigned to the owner. Operations that cannot succeed, such as a second create or
+    a close without an open, are omitted. If a client accesses a file that it has not opened, an
+    open is added before. A `get_xattr` becomes a `set_xattr` if no attribute of the file was set
+    yet.
     """
     return _Replaying(clients).all(trace)
 
@@ -184,10 +185,12 @@ class _Replaying:
 
 
 def _parts(done: FileCall) -> Iterator[FileCall]:
-    """Splits a call into calls of at most MOST_TRANSFER_BYTES bytes, which is what the load
-    generator transfers in one call. Raises ValueError for a call that moves more than
-    MOST_CALL_BYTES or ends beyond MOST_OFFSET_BYTES, so that a malformed trace does not fill the
-    disk."""
+    """Splits a call into calls of at most MOST_TRANSFER_BYTES bytes, the most that the load
+    generator transfers in one call.
+
+    Raises ValueError for a call that moves more than MOST_CALL_BYTES, or that ends beyond
+    MOST_OFFSET_BYTES. Otherwise, a malformed trace could fill the disk.
+    """
     end_bytes = done.offset_bytes + done.size_bytes
     if done.size_bytes > MOST_CALL_BYTES or end_bytes > MOST_OFFSET_BYTES:
         where = f"{done.operation} of {done.size_bytes} bytes at offset {done.offset_bytes}"

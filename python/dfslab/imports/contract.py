@@ -47,12 +47,13 @@ class FileCall:
 class Replay:
     """Operations to replay. `given` has the operations in the form that the Rust core receives.
 
-    `starts_s`: start time of each operation, in seconds after the first operation or after the
-    start of the recorded run. `transfer_bytes`: size of one transfer; 0: the size of the largest
-    operation. `durations_s`: duration in seconds of the recorded call of each operation; None where
-    it is unknown; empty for importers of streams. `dropped`: for each name of a recorded call, the
-    number of calls without an operation, because the file was in a wrong state, such as a close
-    without an open.
+    - `starts_s`: start time of each operation, in seconds after the first operation or after the
+      start of the recorded run.
+    - `transfer_bytes`: size of one transfer. 0: the size of the largest operation.
+    - `durations_s`: duration in seconds of the recorded call of each operation. None where it is
+      unknown; empty for importers of streams.
+    - `dropped`: number of recorded calls without an operation, by the name of the call. Such calls
+      found the file in a wrong state, for example a close without an open.
     """
 
     given: list[Given] = field(default_factory=list)

@@ -26,14 +26,15 @@ MOST_OPERATIONS = 1_000_000
 
 
 def repeated(stream: Stream, clients: int, copies: CopyFiles) -> Stream:
-    """Returns a stream in which `clients` clients replay copies of the operations of `stream`. Each
-    copy has as many clients as `stream`, so `clients` must be a multiple of this number. If
-    `copies` is "none", or if `clients` is at most this number, `stream` is returned unchanged.
+    """Returns a stream in which `clients` clients replay copies of the operations of `stream`.
 
-    Each operation is followed by its copies, so the order of operations remains that of the trace.
-    If `stream` has scheduled starts, all copies of an operation have the same start. Raises
-    InputError if `clients` is no such multiple, or if the copies have more than MOST_OPERATIONS
-    operations.
+    Each copy has as many clients as `stream`. Each operation is followed by its copies, so the
+    order of operations remains that of the trace. If `stream` has scheduled starts, all copies of
+    an operation have the same start. If `copies` is "none", or if `stream` has at least `clients`
+    clients, `stream` is returned unchanged.
+
+    Raises InputError if `clients` is no multiple of the clients of `stream`, or if the copies have
+    more than MOST_OPERATIONS operations.
     """
     own = 1 + max(one.client for one in stream.given)
     count, left = divmod(clients, own)

@@ -88,9 +88,12 @@ def of_ior(access: str, test: IorTest, duration_s: float | None) -> Evidence:
 
 
 def of_mdtest(operation: str, command: str, tasks: int | None, nodes: int | None) -> Evidence:
-    """Returns the evidence about one phase of mdtest. `tasks`: number of tasks. `nodes`: number of
-    nodes. Both are None if they are not reported. With mdtest's option -N, a task works on files
-    that a task of another node created, so the files are not in the cache of the task's node."""
+    """Returns the evidence about one phase of mdtest.
+
+    `tasks` and `nodes` are the numbers of tasks and nodes, or None if they are not reported. With
+    mdtest's option -N, a task works on files that a task on another node created. The files are
+    then not in the cache of the task's node.
+    """
     given = options(command, "abdDeGHiIlLnNpRsTVwWxXzZ")
     is_cached = operation in ("stat", "read") and "N" not in given and bool(command)
     return Evidence(

@@ -2,8 +2,8 @@
 other form of stamp, an error names the form.
 
 `-tt` prints the time of day, so a trace may cross midnight. A stamp that is earlier than the latest
-stamp so far belongs to the next day, unless it is earlier by less than REORDERED_S. Such small
-differences occur within a day, because the lines of several threads may be out of order.
+stamp so far belongs to the next day. The exception is a stamp that is earlier by less than
+REORDERED_S. It belongs to the same day, because the lines of several threads may be out of order.
 """
 
 from __future__ import annotations

@@ -205,10 +205,11 @@ def _started_in(path: Path) -> str:
 
 def root_of(calls: Sequence[FileCall]) -> str:
     """Returns the application's directory: the deepest one that contains at least the fraction
-    ROOT_SHARE of the calls. Calls in the system's directories, and SEARCHES, are not counted unless
-    there are only such calls. Returns "/" for block devices, which have no paths.
+    ROOT_SHARE of the counted calls.
 
-    Raises InputError with the key `--root` if no directory contains that many calls.
+    Calls in the system's directories and calls of SEARCHES are not counted, unless all calls are of
+    these kinds. Returns "/" for block devices, which have no paths. Raises InputError with the key
+    `--root` if no directory contains that share of the calls.
     """
     paths = [one for one in calls if one.path.startswith("/")]
     if not paths:
@@ -246,8 +247,8 @@ def _folder(call: FileCall) -> str:
 
 
 def clients_of(calls: Sequence[FileCall]) -> int:
-    """Returns the number of clients that replay a trace: the largest number of processes that had a
-    call in progress at the same time, at most MOST_CLIENTS.
+    """Returns the number of clients that replay a trace. It is the largest number of processes with
+    a call in progress at the same time, but at most MOST_CLIENTS.
 
     Returns 1 if one process makes, removes or truncates a file and another process uses the file's
     name. Several clients would not keep the order of these operations, because clients do not wait

@@ -229,10 +229,9 @@ class InstrumentSession:
                 raise InputError("run.fleet", run.fleet, str(error)) from error
             self._clusters[key] = (address, count)
         within = hosts[0].in_network if hosts else directly
-        # If `own` is true, each agent stops when the process of its controller has ended. Agents on
-        # emulated hosts cannot observe this process, because each host numbers its processes
-        # separately. These agents need not observe it, because they end with the hosts of their
-        # testbed.
+        # If `own` is true, each agent observes the process of its controller, and stops when it has
+        # ended. Agents on emulated hosts cannot observe it, because each host numbers its processes
+        # separately. They need not do so, because they end with the hosts of their testbed.
         own = not hosts
         return Nodes(address, wanted, processes, count, within, passing=bool(hosts), own=own)
 

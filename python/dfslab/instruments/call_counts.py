@@ -1,10 +1,9 @@
-"""Counts how many system calls of the client, and how many calls at the servers, one operation
-causes.
+"""Counts the calls that one operation causes: system calls of the client, and calls at the servers.
 
 Two short runs of one client are compared. The second run makes up to three times as many operations
 as the first. Calls are counted from the start of a phase to its end, so preparation and removal of
-files are excluded. Both runs have the fixed cost of starting a phase, so the additional calls of
-the second run are due to its additional operations.
+files are excluded. The fixed cost of starting a phase is equal in both runs. The additional calls
+of the second run are therefore due to its additional operations.
 """
 
 from __future__ import annotations
@@ -43,9 +42,8 @@ Observe = Callable[[], Mapping[str, ServerCounts]]
 
 
 def refused(plan: LoadPlan) -> str:
-    """Returns the reason why the calls of a workload cannot be counted per operation. The reason is
-    empty if they can be counted.
-    """
+    """Returns the reason why the calls of a workload cannot be counted per operation. Returns an
+    empty text if they can be counted."""
     if plan.stream.given:
         return "the operations are listed one by one, so a part of them does not represent all"
     return ""

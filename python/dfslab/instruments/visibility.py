@@ -269,8 +269,8 @@ def _quantiles(times_s: Sequence[float]) -> VisibilityTimes:
     """Returns quantiles of `times_s`, which must be in ascending order, and a 90 % interval of the
     median. All are in seconds. A negative time is reported as 0.
 
-    The interval is between the order statistics whose ranks enclose the median with a probability
-    of 90 % (binomial distribution, normal approximation).
+    The ends of the interval are two of the times. Their ranks enclose the rank of the median with a
+    probability of 90 % (binomial distribution, normal approximation).
     """
     count = len(times_s)
     half = Z_90 * math.sqrt(count) / 2

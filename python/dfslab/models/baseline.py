@@ -79,9 +79,9 @@ class Ideal:
     the busiest resource is never idle.
 
     Calibrated constants are taken as zero, so only disks and network adapters bound the rate (a
-    roofline). An operation that uses neither a disk nor an adapter has no bound. The predicted
-    value is the bound itself. The interval comes from the ratios of measured rates to bounds of the
-    fitted configurations.
+    roofline). An operation that uses neither has no bound. The predicted value is the bound. For
+    the interval, the measured rate of each fitted configuration is divided by its bound; the spread
+    of these ratios gives the interval.
     """
 
     name = "ideal"
@@ -129,10 +129,12 @@ class Ideal:
 
 
 class Serial:
-    """The baseline by Amdahl's law, fitted separately for each operation. The law is n / rate = u +
-    v n, where n is the number of clients (the only factor) and the rate is in bytes per second. u
-    is the time per byte that the clients spend in parallel, and v the time per byte that is serial,
-    both in seconds."""
+    """The baseline by Amdahl's law, fitted separately for each operation.
+
+    The law is n / rate = u + v n. n is the number of clients, which is the only factor. The rate is
+    in bytes per second. u is the time per byte that the clients spend in parallel, and v the serial
+    time per byte, both in seconds.
+    """
 
     name = "serial"
 

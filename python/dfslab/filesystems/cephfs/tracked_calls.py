@@ -1,9 +1,10 @@
-"""Converts operations that Ceph's OpTracker recorded in several daemons to spans of one document.
+"""Converts operations that the OpTracker of Ceph's daemons recorded to spans of one document.
 
-An operation's description begins with its type and the identifier of a request, such as
-`osd_op(client.4177.0:5 1.7 …)`. The write of a copy, `osd_repop(client.4177.0:5 …)`, has the
-identifier of the write that caused it. So the operations of all OSDs that serve one request form
-one tree. The time between two events of an operation is a child of the operation.
+The description of an operation begins with its type and the identifier of a request, such as
+`osd_op(client.4177.0:5 1.7 …)`. When an OSD forwards a write to another OSD, the other OSD records
+an operation of type `osd_repop` with the same identifier. The operations of all OSDs for one
+request therefore form one tree. Each time between two events of an operation is a child of the
+operation.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ DESCRIPTION = re.compile(
     r"(?P<type>\w+)(?:\((?P<request>(?:client|mds)\.[\d.]+:\d+)\s+(?P<word>\w+))?"
 )
 METADATA = "client_request"
-# The keys are the types of two operations: the write of a copy, and the answer to this write. The
-# values are the types of the operations that cause them.
+# Causes of operations, by type. An `osd_repop` writes a copy, and an `osd_repop_reply` answers it.
+# Both are caused by the operation of type `osd_op`.
 CAUSES = {"osd_repop": "osd_op", "osd_repop_reply": "osd_op"}
 # An event with one of these words ends a time during which the operation waited.
 WAITS = ("wait", "queue")
@@ -36,8 +37,9 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class TrackedCall:
     """An operation of the daemon `daemon`, such as "osd.0".
 
-    `request` identifies the request of a client or metadata server, "" if there is none. Times are
-    Unix times in nanoseconds. `events` has each event of the operation with its time, in order.
+    `request` identifies the request of a client or metadata server. It is "" if the operation has
+    no request. Times are Unix times in nanoseconds. `events` has the (name, time) of each event, in
+    the order of time.
     """
 
     daemon: str
@@ -90,11 +92,11 @@ def _unix_ns(text: str) -> int:
 
 
 def written(replies: Mapping[str, TrackedOperations]) -> str:
-    """Returns operations as text in OTLP's JSON encoding. `replies` maps the name of each daemon to
-    its operations.
+    """Returns operations as text in OTLP's JSON encoding.
 
-    The parent of the write of a copy is the write at the OSD that forwarded the copy, if OpTracker
-    recorded both.
+    `replies` maps the name of each daemon to its operations. The parent of the write of a copy
+    (`osd_repop`) is the write of the OSD that forwarded the copy. A write of a copy has no parent
+    if OpTracker did not record that write.
     """
     calls = [one for daemon, reply in replies.items() for one in read(daemon, reply)]
     known = {(one.type, one.request): at for at, one in enumerate(calls) if one.request}
@@ -120,10 +122,13 @@ def written(replies: Mapping[str, TrackedOperations]) -> str:
 
 
 def _between_events(call: TrackedCall, span: CallSpan) -> Iterator[CallSpan]:
-    """Yields a child span for the time before each event of an operation. This time begins at the
-    previous event or, before the first event, at the start of the operation. An event at the same
-    time as the previous event has no span. Each child span first has the number of `span`, the span
-    of the operation; `written` then gives it a unique number."""
+    """Yields one child span for each event of an operation: the time that ended with the event.
+
+    This time begins at the previous event. For the first event, it begins at the start of the
+    operation. An event at the same time as the previous event has no span. Each child span at first
+    has the number of `span`, which is the span of the operation. `written` then gives it a unique
+    number.
+    """
     at_ns = call.start_ns
     for event, reached_ns in call.events:
         if reached_ns <= at_ns:

@@ -46,8 +46,8 @@ def _ask(
     name: str, seconds: Expression, *, writes: bool = False, response_bytes: Expression = 256
 ) -> Node:
     """Returns the step in which the client calls the master. The call needs `seconds` of the
-    master's processor. If the call `writes`, the master answers when its log is flushed locally and
-    remotely."""
+    master's processor. If `writes` is true, the master answers only after its log has been flushed
+    to its own disk and to remote disks."""
     flush = (delay("master", P.log_flush, "flushLog"),) if writes else ()
     handled = hold_thread("master", P.master_threads, cpu("master", seconds), name="handle")
     return seq(
@@ -125,8 +125,8 @@ _locate = repeat(ceiling(chunks / P.located_chunks), _ask("findLocations", P.loo
 
 
 def _read_calls(*work: Node) -> Node:
-    """Returns the step that repeats the call of a read until the file is read. `work` is the
-    chunkserver's work for each call."""
+    """Returns the step that repeats the call of a read until the whole file has been read. `work`
+    is what the chunkserver does for each call."""
     return repeat(
         calls,
         cpu("client", P.client_call_cpu),
@@ -140,8 +140,8 @@ def _read_calls(*work: Node) -> Node:
     )
 
 
-# With sequential access, the chunkserver's kernel already reads the data of the next call from disk
-# while a call is answered.
+# With sequential access, the chunkserver's kernel reads ahead: while the chunkserver answers one
+# call, the kernel reads the data of the next call from disk.
 _ahead = when(
     P.cold,
     repeat(

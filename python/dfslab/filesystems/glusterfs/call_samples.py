@@ -1,11 +1,12 @@
-"""Reads the single calls that GlusterFS' translator io-stats has sampled, and converts them to
-spans.
+"""Reads the calls that GlusterFS' translator io-stats has sampled, and converts them to spans.
 
-With `diagnostics.fop-sample-interval = 1`, every call of a client and of a brick is sampled. A line
-of a dump has ten fields: begin in seconds of CLOCK_MONOTONIC, priority, operation, duration in
-nanoseconds, volume or brick, and five that are not used (GlusterFS 10 and 11). Lines have no
-identifiers of calls. A brick's call is therefore assigned to a client's call by their times, and
-only if exactly one client's call is possible.
+With `diagnostics.fop-sample-interval = 1`, io-stats samples every call of a client and of a brick,
+and writes the calls to a dump. Each line of a dump is one call and has ten fields (GlusterFS 10 and
+11). The fields in use are: begin in seconds of CLOCK_MONOTONIC, priority, operation, duration in
+nanoseconds, and volume or brick.
+
+The lines do not identify the client's call that caused a brick's call. A brick's call is therefore
+assigned to a client's call by their times, and only if exactly one client's call is possible.
 """
 
 from __future__ import annotations
@@ -58,13 +59,14 @@ def read(text: str, service: str, host: str) -> list[SampledCall]:
 
 
 def callers(calls: Sequence[SampledCall]) -> list[int | None]:
-    """Returns for each call the index of the client's call that caused it; None for a client's call
-    and if the caller is unknown.
+    """Returns for each call the index of the client's call that caused it. The index is None for a
+    client's call, and for a brick's call whose caller is unknown.
 
-    The caller of a brick's call is the client's call whose time contains the brick's call. If the
-    times of several client calls contain it, the caller is the only one of them with the same
-    operation. In all other cases the caller is unknown, for example because the client did not wait
-    for the brick's call, or because several client calls with this operation overlap.
+    The possible callers of a brick's call are the client's calls whose times contain the time of
+    the brick's call. If there is one, it is the caller. If there are several, the caller is the one
+    with the same operation, provided that there is only one. In all other cases the caller is
+    unknown. Examples are a client that does not wait for the brick's call, and client's calls of
+    the same operation that overlap.
     """
     found: list[int | None] = [None] * len(calls)
     running: list[int] = []
@@ -82,8 +84,11 @@ def callers(calls: Sequence[SampledCall]) -> list[int | None]:
 
 
 def _by_begin(calls: Sequence[SampledCall]) -> list[int]:
-    """Returns the indices of `calls`, sorted by start time. A client's call is sorted as if it had
-    begun RESOLUTION_NS earlier, so that it precedes a brick's call inside it despite rounding."""
+    """Returns the indices of `calls`, sorted by start time.
+
+    A client's call is sorted as if it had begun RESOLUTION_NS earlier. It then precedes the brick's
+    calls inside it, even if times are rounded.
+    """
 
     def place(at: int) -> tuple[int, bool]:
         early_ns = RESOLUTION_NS if calls[at].service == CLIENT else 0

@@ -23,9 +23,11 @@ def recognise(head: bytes) -> bool:
 
 
 def read(text: str, name: str) -> list[Counters]:
-    """Returns the counters of every brick since counting started: the calls of each operation, and
-    for reads and writes also the calls of each size. Raises NotUnderstood where the text is
-    malformed."""
+    """Returns the counters of every brick since counting started.
+
+    The counters have the number of calls of each operation. For reads and writes, they also have
+    the number of calls of each size. Raises NotUnderstood where the text is malformed.
+    """
     if not text.lstrip().startswith("<"):
         bricks = counters_text.bricks(text)
         return [Counters(SERVICE, brick.name, tuple(_text_rows(brick))) for brick in bricks]
@@ -70,8 +72,9 @@ def _operation(fop: ElementTree.Element, stats: ElementTree.Element) -> Iterator
 
 
 def _text_rows(brick: TextBrick) -> Iterator[Counted]:
-    """Yields the counters of a brick whose profile is text, in the rows that `_operation` yields
-    for XML: one for each operation, and one for each size of a read or write."""
+    """Yields the counters of a brick whose profile is text. There is one row for each operation,
+    and one for each size of a read or write. The rows have the form of those that `_operation`
+    yields for XML."""
     moved = {"READ": brick.read_bytes, "WRITE": brick.written_bytes}
     for fop in brick.fops:
         timed = fop.max_ns > 0

@@ -36,8 +36,11 @@ class TextFop:
 
 @dataclass
 class TextBrick:
-    """The counters of one brick. `sizes` has one table for reads and one for writes: each maps the
-    lower bound of a range of block sizes, in bytes, to the number of calls in this range."""
+    """The counters of one brick.
+
+    `sizes` has one table for reads and one for writes. A table maps the smallest block size of a
+    range of sizes, in bytes, to the number of calls with a size in this range.
+    """
 
     name: str
     fops: list[TextFop] = field(default_factory=list)
@@ -64,8 +67,8 @@ def bricks(text: str) -> list[TextBrick]:
 
 
 def _parts(text: str) -> Iterator[tuple[str, list[str]]]:
-    """Yields the name of each brick with the lines of its first section of counters. Where the text
-    has cumulative and interval sections, the cumulative one comes first."""
+    """Yields the name of each brick with the lines of its first section of counters. If the text
+    has a cumulative section and a section for an interval, the cumulative section is the first."""
     name, parts, lines = "", 0, list[str]()
     for line in text.splitlines():
         if brick := BRICK.match(line):

@@ -14,9 +14,11 @@ _BRICK = re.compile(r"<POSIX\([^)]*\):([^:>]+):([^>]+)>")
 
 
 def understood(attributes: Mapping[str, str]) -> StorageLayout:
-    """Returns the servers and bricks that a directory's extended attributes name. The fact `copies`
-    is the number of bricks of each replica or disperse set; 1 without such sets. The result is
-    empty if the attributes name no bricks."""
+    """Returns the servers and bricks that a directory's extended attributes name.
+
+    The fact `copies` is the number of bricks in each replica set or disperse set. It is 1 if there
+    are no such sets. The result is empty if the attributes name no bricks.
+    """
     path = attributes.get("trusted.glusterfs.pathinfo", "")
     bricks = _BRICK.findall(path)
     if not bricks:

@@ -16,9 +16,11 @@ ROLES = (Role("client", "client", "ClientNode"), Role("brick", "data", "DataNode
 
 
 def _switch(key: str, meaning: str, default: int, option: str, *, acts: bool = False) -> Parameter:
-    """Declares a parameter for a volume option that is on (1) or off (0). `option` is the name of
-    this option in GlusterFS. `acts` is true if operations depend on the parameter; otherwise it
-    only configures daemons."""
+    """Declares a parameter for a volume option that is on (1) or off (0).
+
+    `option` is the name of this option in GlusterFS. If `acts` is true, the modelled operations
+    depend on the parameter. If `acts` is false, the parameter only configures daemons.
+    """
     return Parameter(
         key,
         meaning,
@@ -42,9 +44,11 @@ def _number(
     minimum: float = 0.0,
     acts: bool = False,
 ) -> Parameter:
-    """Declares a parameter for a volume option that is a number. `option` is the name of this
-    option in GlusterFS. `acts` is true if operations depend on the parameter; otherwise it only
-    configures daemons."""
+    """Declares a parameter for a volume option that is a number.
+
+    `option` is the name of this option in GlusterFS. If `acts` is true, the modelled operations
+    depend on the parameter. If `acts` is false, the parameter only configures daemons.
+    """
     return Parameter(
         key,
         meaning,
@@ -58,9 +62,9 @@ def _number(
     )
 
 
-# The options of the translators in the client's graph, with the defaults of GlusterFS 10. The
-# kernels of clients and bricks also cache and read ahead, and a workload run reads each file only
-# once. Translators that cache or read ahead therefore make a difference only for random reads.
+# The options of the translators of the client's process, with the defaults of GlusterFS 10. Some
+# translators cache or read ahead. They make a difference only for random reads, because a workload
+# run reads each file only once, and the kernels of clients and bricks cache and read ahead as well.
 _TRANSLATORS = (
     _switch(
         "quick_read",
@@ -191,11 +195,12 @@ PARAMETERS = Parameters(
         "fuse max_read",
         minimum=4096,
     ),
-    # The values of the calibrated constants are the medians of their priors. They lie between two
-    # fits: to measurements of randomly drawn configurations (`python -m verification.blind --again
-    # 7 27`, where 7 and 27 are the seeds of the draws), and to earlier recordings. With these
-    # medians, the errors of predictions are small for both, among them the recording
-    # kumar-glusterfs.
+    # The values of the calibrated constants are the medians of their priors. Each value lies
+    # between the results of two fits:
+    # - a fit to measurements of randomly drawn configurations (`python -m verification.blind
+    #   --again 7 27`, where 7 and 27 are the seeds of the draws)
+    # - a fit to earlier recordings, such as kumar-glusterfs.
+    # With these values, the errors of predictions are small for both sets of data.
     Parameter(
         "client_call_cpu",
         "Client time of one file operation (FUSE, translators)",
@@ -238,9 +243,9 @@ PARAMETERS = Parameters(
         "client_byte_cpu", "Client time of a byte sent or received", "s/B", "calibrated", 1.6e-9
     ),
     Parameter("brick_byte_cpu", "Brick time of a byte moved", "s/B", "calibrated", 5e-10),
-    # Shards are distributed over bricks at random, like balls into bins. With 32 shards on 4
-    # bricks, a brick has 8 shards on average, with a standard deviation of 2.4. The constant is the
-    # number of standard deviations by which the brick with the most shards exceeds the average.
+    # Shards are distributed over bricks at random, like balls into bins. For example, with 32
+    # shards on 4 bricks, a brick has 8 shards on average, with a standard deviation of 2.4. The
+    # brick with the most shards exceeds the average by `shard_unevenness` standard deviations.
     Parameter(
         "shard_unevenness",
         "Deviations by which the fullest brick is above the mean",

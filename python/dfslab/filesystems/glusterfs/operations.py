@@ -1,9 +1,12 @@
 """Describes the operations of GlusterFS: the client finds, replicates and splits data; all bricks
-are equal.
+have equal roles.
 
 Each write request goes to `copies` bricks, and each read request to `data_fragments` bricks. A
-brick handles 1 / `data_fragments` of the bytes. (`copies`, `data_fragments`) is (r, 1) for replica
-r, (k + m, k) for disperse k + m, and (1, 1) for plain distribute.
+brick handles 1 / `data_fragments` of the bytes of the request. The values depend on the type of the
+volume:
+- replica r: `copies` = r, `data_fragments` = 1
+- disperse k + m: `copies` = k + m, `data_fragments` = k
+- plain distribute: both are 1
 """
 
 from __future__ import annotations
@@ -44,8 +47,8 @@ from dfslab.spec.steps.operation import (
 from dfslab.spec.steps.read_ahead import IN_FLIGHT_BYTES, windows_of
 from dfslab.spec.systems.parameters import symbol
 
-# Size of a page in bytes. The kernel reads whole pages into its cache, so a request of a buffered
-# read has at least a page (or the whole file if the file is smaller).
+# Size of a page in bytes. The kernel reads whole pages into its cache. A request of a buffered read
+# therefore has at least the bytes of a page, or of the whole file if the file is smaller.
 PAGE_BYTES = 4096
 call_bytes = Min(P.request_size, P.transfer_size)
 calls = named("calls", Max(1, ceiling(P.file_size / call_bytes)))
@@ -53,8 +56,8 @@ read_bytes = select(P.direct, call_bytes, Max(call_bytes, Min(PAGE_BYTES, P.file
 requests = named("requests", Max(1, ceiling(P.file_size / read_bytes)))
 request_bytes = named("request_bytes", P.file_size / requests)
 piece_bytes = request_bytes / P.data_fragments
-# The number of requests of a sequential read: one for each read-ahead window of the kernel, but
-# more if a window is larger than the largest request (`request_size`).
+# The number of requests of a sequential read. The kernel sends one request for each read-ahead
+# window. If a window is larger than the largest request (`request_size`), it is split into several.
 ahead_requests = named(
     "ahead_requests", Max(windows_of(P.file_size), ceiling(P.file_size / P.request_size))
 )
@@ -105,9 +108,10 @@ def _ask(
 # A lookup that misses the bricks' caches takes `cold_lookup_cpu` seconds longer. `cold` is the
 # probability of this.
 _lookup = _ask("lookup", P.lookup_cpu + P.cold * P.cold_lookup_cpu)
-# On a replicated volume, a lock keeps the replicas consistent. The client does not wait until the
-# lock is released. Only if a change fails, the client sends a request to mark it on the bricks. The
-# bricks of a testbed counted these types and numbers of calls (`volume profile`).
+# The release of a lock. On a replicated volume, a lock keeps the replicas consistent. The client
+# does not wait until the lock is released. A request that marks a change as pending is sent only if
+# the change fails, so it is not modelled. The types and numbers of calls are those that the bricks
+# of a testbed counted (`volume profile`).
 _unlock = later(_ask("unlock", P.lookup_cpu))
 
 
@@ -127,8 +131,8 @@ _locked = when(dispersed, seq(_ask("inodelk", P.lookup_cpu), _unlock))
 _flush = seq(_locked, _flush_call, name="close")
 
 # A rename on a volume whose names are spread over several sets of bricks. The client locks the
-# layouts of the old and the new directory on all sets. The sets create a pointer if the new name
-# belongs to another set than the old name, which is the usual case with more than two sets.
+# layouts of the old and the new directory on all sets. If the new name belongs to another set than
+# the old name, the sets create a pointer. With more than two sets, this is the usual case.
 _spread_rename = seq(
     repeat(3, _ask("inodelk", P.lookup_cpu)),
     repeat(2, _ask("entrylk", P.lookup_cpu)),
@@ -136,8 +140,8 @@ _spread_rename = seq(
     *(_ask(name, P.update_cpu) for name in ("mknod", "link", "rename", "unlink", "setattr")),
 )
 
-# The client's kernel has IN_FLIGHT_BYTES in flight during one round trip. The first IN_FLIGHT_BYTES
-# of a file need no further round trip. For the other bytes of the file, a request of ahead_bytes
+# The client's kernel reads ahead, and IN_FLIGHT_BYTES are in flight during one round trip. The
+# first IN_FLIGHT_BYTES of a file need no further round trip. Each later request of `ahead_bytes`
 # waits ahead_bytes / IN_FLIGHT_BYTES round trips.
 _waiting = Max(0, 1 - IN_FLIGHT_BYTES / P.file_size)
 _in_flight = delay(
@@ -163,11 +167,12 @@ _stream = pipeline(
     cpu("client", (P.client_call_cpu + ahead_bytes * P.client_byte_cpu) / P.data_fragments),
     name="stream",
 )
-# The kernel does not read ahead for direct or random reads. What the client then fetches for random
-# reads depends on its translators. With the cache translator (io_cache), each page of the file is
-# fetched once. With only the read-ahead translator (read_ahead), whole pages are fetched again for
-# each request, because this translator drops its pages after a jump. Without both, and for direct
-# reads, each request fetches only its own bytes.
+# What the client fetches for random reads depends on its translators, because the kernel does not
+# read ahead for direct or random reads:
+# - with the cache translator (io_cache), each page of the file is fetched once
+# - with only the read-ahead translator (read_ahead), whole pages are fetched again for each
+#   request, because this translator drops its pages after a jump
+# - with neither of them, each request fetches only its own bytes. The same holds for direct reads.
 _jumps = P.scattered & ~P.direct
 _pages_once = _jumps & P.io_cache
 _pages_each = _jumps & ~P.io_cache & P.read_ahead
@@ -204,8 +209,8 @@ _turn = repeat(
         copies=P.data_fragments,
     ),
 )
-# In a file with several shards, every shard after the first one is a separate file on the bricks,
-# which the client must look up by its name.
+# If a file has several shards, each shard after the first is a separate file on the bricks. The
+# client must look up each of these files by name.
 _read = seq(
     repeat(more_shards, _lookup),
     either(
@@ -221,15 +226,15 @@ _content = _ask(
     when(P.cold, disk_read("brick", P.file_size, "diskRead")),
     response_bytes=256 + P.file_size,
 )
-# Whether the open call is sent to the bricks. It is sent unless the content of the file came with
-# the lookup and the option open-behind delays the open call.
+# Whether the open call is sent to the bricks. It is not sent if the lookup returned the content of
+# the file and the option open-behind delays the open call.
 _eager = ~(quick & P.open_behind)
-# Number of seconds for which the client's kernel remembers the names of files that it wrote. Reads
-# of such a file are answered from the kernel's page cache. The open call goes to the client's own
-# process, which sends it to no brick.
+# Number of seconds for which the client's kernel remembers the names of files that it wrote. During
+# this time, reads of such a file are answered from the kernel's page cache. The open call goes only
+# to the client's own process, not to a brick.
 KNOWN_S = 1
-# Number of round trips for writing a file: one each for lookup, create, write and flush, and one
-# for the lock of the directory entry on a replicated volume.
+# Number of round trips for writing a file: lookup, create, write and flush take one each. On a
+# replicated volume, the lock of the directory entry takes another one.
 WRITING_ROUNDS = 4 + select(copied & ~dispersed, 1, 0)
 WRITING_S = named(
     "writing_s",
@@ -266,26 +271,26 @@ _requested = seq(
 )
 _read_file = choice((P.kept, _known), (1 - P.kept, _requested))
 
-# With write-behind, the client's process may answer writes before the bricks do (`early`). It then
+# With write-behind, the client's process may answer a write before the bricks do (`early`). It then
 # merges neighbouring writes into larger ones. Synchronous writes are answered by the bricks, so a
-# client has only one synchronous write in flight. Direct writes are answered by the bricks only if
-# `performance.strict-o-direct` is on: by default, write-behind ignores O_DIRECT
+# client has only one of them in flight. Direct writes are answered by the bricks only if
+# `performance.strict-o-direct` is on. By default it is off, and write-behind ignores O_DIRECT
 # (xlators/performance/write-behind/src/write-behind.c).
 _strict = P.direct & P.strict_o_direct
 early = named("answered_early", P.write_behind & ~_strict & ~P.forced)
 writes = named("writes", select(early & ~P.scattered, merged_writes, calls))
 write_bytes = named("write_bytes", P.file_size / writes)
 written_piece_bytes = write_bytes / P.data_fragments
-# The client sends each byte to every brick that stores it, which takes processor time for each of
-# these bricks.
+# The client sends each byte once to every brick that stores it, and each time needs processor time
+# for the byte.
 _sent = cpu(
     "client",
     calls / writes * P.client_call_cpu + P.copies * written_piece_bytes * P.client_byte_cpu,
     "request",
 )
-# A brick's work for one write request. The data of a synchronous write is on disk when the brick
-# answers. Without `fsync`, other data is written to disk later. With `fsync`, it is written to disk
-# by the step `_fsync`.
+# A brick's work for one write request. The data of a synchronous write is on disk before the brick
+# answers. Other data is written to disk later: with `fsync` by the step `_fsync`, without `fsync`
+# at any time after the answer.
 _stored = (
     cpu(
         "brick",
@@ -322,13 +327,13 @@ _stored = (
         ),
     ),
 )
-# During one round trip, the client sends as many bytes as fit into the write-behind window. So a
-# request of write_bytes waits write_bytes / write_behind_window_size round trips.
+# During one round trip, the client sends the bytes of one write-behind window. A request of
+# `write_bytes` therefore waits write_bytes / write_behind_window_size round trips.
 _window = delay(
     "client", 2 * P.network_latency * write_bytes / P.write_behind_window_size, "window"
 )
-# A stripe consists of 512 bytes of each data fragment. If a write begins or ends within a stripe,
-# the client first reads the other bytes of this stripe, and write-behind is not used.
+# A stripe consists of 512 bytes of each data fragment. A write may begin or end within a stripe.
+# The client then first reads the other bytes of this stripe, and write-behind is not used.
 _stripes = named("stripes", write_bytes / (512 * P.data_fragments))
 _ragged = named("partial_stripes", dispersed & (_stripes > floor(_stripes)))
 _rest = when(
@@ -380,8 +385,8 @@ def _forced(size_bytes: Expr, *waits: Node) -> Node:
 
 
 # Shards are forced to disk on all sets of bricks concurrently, so fsync waits for the set with the
-# most shards. Which set this is differs from file to file. The additional time of this set is
-# therefore modelled as a delay, not as work of a particular brick.
+# most shards. This set is a different one for each file. Its additional time is therefore modelled
+# as a delay, not as work of a particular brick.
 _share_bytes = named("share_bytes", P.file_size / subvolumes)
 _shards = named("shards", Max(1, ceiling(P.file_size / P.shard_block_size)))
 _above = P.shard_unevenness * sqrt(Max(0, subvolumes - 1) / _shards)
@@ -398,10 +403,10 @@ _fsync = when(
     ),
 )
 
-# Every set of bricks stores a part of a directory's names, which one brick of the set lists. A
-# request to a brick lists as many bytes of names as the kernel requests from the client's process.
-# Since Linux 6.16, this is the size of the program's buffer (32 KiB in the C library's readdir);
-# before Linux 6.16, it is a page (fs/fuse/readdir.c).
+# Every set of bricks stores a part of the names of a directory, and one brick of the set lists this
+# part. A request to a brick lists as many bytes of names as the kernel requests from the client's
+# process. Since Linux 6.16, this is the size of the program's buffer, which is 32 KiB in the C
+# library's readdir. In older kernels, it is a page (fs/fuse/readdir.c).
 LISTING_BYTES, ENTRY_BYTES = 32768, 200
 _entries = P.entries / subvolumes
 _listings = named("listings", Max(1, ceiling(_entries * ENTRY_BYTES / LISTING_BYTES)))

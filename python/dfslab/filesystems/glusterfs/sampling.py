@@ -1,8 +1,8 @@
-"""Lets io-stats, GlusterFS' translator of counters, sample every call of a volume for a while.
+"""Makes GlusterFS' translator io-stats sample every call of a volume for a limited time.
 
-A process keeps its last SAMPLES calls in memory. When dumps are turned on, each process writes its
-samples to a file after DUMP_S seconds, and again every DUMP_S seconds. A dump replaces the previous
-one, so the files have to be read before the second dump.
+Each process of the volume keeps its last SAMPLES calls in memory. When dumps are turned on, each
+process writes its samples to a file after DUMP_S seconds, and again every DUMP_S seconds. A dump
+replaces the previous one, so the files have to be read before the second dump.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from dfslab.spec.clock import REAL, Clock
 # allows.
 SAMPLES = 65_535
 DUMP_S = 5
-# A dump is awaited for up to DUMP_S + GRACE_S seconds, because the options of a volume reach busy
-# processes late.
+# Additional time in seconds for which a dump is awaited after DUMP_S, because a busy process
+# receives the changed options of its volume late.
 GRACE_S = 4.0
 # Longest time in seconds until the processes sample.
 BEGIN_LIMIT_S = 10.0
@@ -31,8 +31,8 @@ DUMPING = {"diagnostics.stats-dump-interval": str(DUMP_S)}
 
 @dataclass(frozen=True)
 class Dumps:
-    """Where the processes of one service on one host write their samples: files in `folder` whose
-    names match `pattern`. `count` is the number of these processes."""
+    """The files to which the processes of one service on one host write their samples. They are in
+    `folder`, and their names match `pattern`. `count` is the number of these processes."""
 
     service: str
     host: str
@@ -41,8 +41,8 @@ class Dumps:
     count: int = 1
 
     def complete(self) -> dict[Path, str]:
-        """Returns the texts of the files that have been written up to the end of a line, by path.
-        Empty files are left out."""
+        """Returns the texts of the files, by path. A file is left out if it is empty or if its last
+        line is incomplete."""
         texts = {path: path.read_text("utf-8") for path in sorted(self.folder.glob(self.pattern))}
         return {path: text for path, text in texts.items() if text.endswith("\n")}
 

@@ -24,9 +24,9 @@ from dfslab.testbeds.mounted import CLIENT_STAGE, MountedTestbed
 
 VOLUME = "dfslab"
 SOCKET = "/run/glusterd.socket"
-# The program that a new glusterd runs to write defaults of geo-replication: twenty Python
-# processes, which take seconds on each host. No testbed uses geo-replication, so on hosts of a
-# testbed the program is replaced by one that only prints its name.
+# The program gsyncd, which a new glusterd runs to write defaults of geo-replication. It starts
+# twenty Python processes, which take seconds on each host. No testbed uses geo-replication. On
+# hosts of a testbed, the program is therefore replaced by one that only prints its name.
 GSYNCD = "/usr/lib*/*/glusterfs/gsyncd /usr/libexec/glusterfs/gsyncd"
 CONNECT_LIMIT_S = 120.0
 # A parameter whose source begins with one of these prefixes is a volume option, such as
@@ -100,8 +100,11 @@ class Testbed(MountedTestbed, Counting):
 
     def pending_heals(self) -> int:
         """Returns the number of entries (files and directories) that must be healed because a brick
-        lacks them or has an old version; 0 if each file has only one copy. A brick that does not
-        answer counts as one entry, and so does an unreadable number."""
+        lacks them or has an old version.
+
+        The number is 0 if each file has only one copy. A brick that does not answer counts as one
+        entry. An unreadable number also counts as one entry.
+        """
         if self.parameters["copies"] == 1:
             return 0
         reply = self._gluster("volume", "heal", VOLUME, "info", "summary", "--xml")
@@ -115,9 +118,8 @@ class Testbed(MountedTestbed, Counting):
         return away + sum(int(count) if count.isdigit() else 1 for count in counts)
 
     def lacking(self) -> str:
-        """Returns as text how many entries must be healed. Each brick that does not answer counts
-        as one entry. Returns "" if there are none.
-        """
+        """Returns a text with the number of entries that must be healed. Returns "" if there are
+        none. A brick that does not answer counts as one entry."""
         return f"{left} entries to heal" if (left := self.pending_heals()) else ""
 
     def observe(self) -> dict[str, ServerCounts]:
@@ -138,12 +140,11 @@ class Testbed(MountedTestbed, Counting):
 
     @contextmanager
     def tracing(self, folder: Path) -> Iterator[None]:
-        """Records the calls of clients and bricks while the `with` block runs, if the testbed's
-        parameter `profile` is on. Writes them to `folder` as spans, at most the last SAMPLES of
-        each process.
+        """Records the calls of clients and bricks while the `with` block runs, and writes them to
+        `folder` as spans. Does nothing if the testbed's parameter `profile` is off.
 
-        The bricks' counters are reset before the block, so that minimum and maximum latencies are
-        those of the traced command.
+        At most the last SAMPLES calls of each process are written. The bricks' counters are reset
+        before the block. Their minimum and maximum latencies are then those of the block.
         """
         if not self.parameters["profile"]:
             yield
@@ -197,8 +198,8 @@ class Testbed(MountedTestbed, Counting):
         return [*clients, *bricks]
 
     def _use_private_folders(self, host: Host) -> None:
-        """Mounts empty folders in the host's folder over the machine's folders of GlusterFS, so
-        that the processes of the host do not use the machine's folders."""
+        """Hides the machine's folders of GlusterFS from the processes of the host. For this
+        purpose, empty folders are mounted over them, which are in the host's folder."""
         library, log = host.folder / "glusterd", _log_folder(host)
         library.mkdir()
         log.mkdir()
@@ -229,11 +230,11 @@ class Testbed(MountedTestbed, Counting):
         )
 
     def _await_peers(self, clock: Clock = REAL) -> None:
-        """Waits until every server has every other server in its cluster, which is required to
-        create a volume.
+        """Waits until every server has all other servers in its cluster. This is required to create
+        a volume.
 
-        The state in `peer status` is read, because a server that `pool list` shows as connected may
-        still be exchanging its identity.
+        The state in the output of `peer status` is read. A server that `pool list` shows as
+        connected may still be exchanging its identity.
         """
         deadline = clock.monotonic_s() + CONNECT_LIMIT_S
 
@@ -294,11 +295,11 @@ class Testbed(MountedTestbed, Counting):
         return bricks
 
     def _options(self) -> dict[str, str]:
-        """Returns as text, by option, the values of those volume options that differ from the
-        defaults in dfslab's description of GlusterFS.
+        """Returns the values of volume options as text, by the name of the option.
 
-        The option for threads of the client is always set, because its default depends on the
-        volume: it is off for a replicated volume.
+        Only options whose values differ from the defaults in dfslab's description of GlusterFS are
+        included. The option for the client's threads is always included, because its default
+        depends on the volume: it is off for a replicated volume.
         """
         found = {}
         for parameter in PARAMETERS.of_origin("filesystem").values():

@@ -12,8 +12,9 @@ from dfslab.spec.systems.mounts import ExistingFileSystem
 from dfslab.spec.units import parse
 
 GLUSTERD_PORT = 24007
-# The number of bricks is written as "Number of Bricks: 2 x 3 = 6" if the volume is replicated, as
-# "1 x (2 + 1) = 3" if it is dispersed, and else as "3".
+# Patterns of the line with the number of bricks, for each type of volume: "Number of Bricks: 2 x 3
+# = 6" for a replicated one, "Number of Bricks: 1 x (2 + 1) = 3" for a dispersed one, and "Number of
+# Bricks: 3" for any other.
 _REPLICATED = re.compile(r"^Number of Bricks: \d+ x (\d+) = (\d+)", re.MULTILINE)
 _DISPERSED = re.compile(r"^Number of Bricks: \d+ x \((\d+) \+ (\d+)\) = (\d+)", re.MULTILINE)
 _PLAIN = re.compile(r"^Number of Bricks: (\d+)$", re.MULTILINE)
@@ -24,8 +25,11 @@ _SWITCH = {"on": 1.0, "off": 0.0, "enable": 1.0, "disable": 0.0, "true": 1.0, "f
 
 def discover(found: ExistingFileSystem, command: Command) -> SystemDiscovery:
     """Returns the bricks, copies and options that `gluster volume info` reports for a mounted
-    volume. If that command does not answer, bricks and copies are derived from the client's
-    translators, whose names are files of the mount (`.meta`)."""
+    volume.
+
+    If that command does not answer, bricks and copies are derived from the names of the client's
+    translators. These names are read from the virtual folder `.meta` of the mount.
+    """
     host, _, volume = found.source.partition(":")
     name = volume.strip("/")
     for remote in ([f"--remote-host={host}"], []):
@@ -57,10 +61,12 @@ def of_volume_info(text: str) -> SystemDiscovery:
 
 
 def of_client_graph(names: list[str], host: str) -> SystemDiscovery:
-    """Derives the bricks and copies of a volume from `names`, the names of the translators of a
-    client. There is one translator `client` for each brick, and one `replicate` or `disperse` for
-    each set of bricks. If `names` has no translator `client`, the result has only the address of
-    `host`. For a dispersed volume, the result has no number of copies."""
+    """Derives the bricks and copies of a volume from `names`, the names of a client's translators.
+
+    There is one translator `client` for each brick, and one translator `replicate` or `disperse`
+    for each set of bricks. If `names` has no translator `client`, the result has only the address
+    of `host`. If the volume is dispersed, the result has no number of copies.
+    """
     addresses = {"brick": (with_port(host, GLUSTERD_PORT),)} if host else {}
     bricks = sum(bool(re.search(r"-client-\d+$", one)) for one in names)
     sets = sum(bool(re.search(r"-(replicate|disperse)-\d+$", one)) for one in names)
@@ -79,9 +85,9 @@ def of_client_graph(names: list[str], host: str) -> SystemDiscovery:
 
 
 def _options(written: Mapping[str, str]) -> dict[str, float]:
-    """Returns the values of those options of a volume that dfslab describes as parameters. The keys
-    of the result are the keys of these parameters. `written` has the options as text, by the names
-    of the options."""
+    """Returns the values of volume options that dfslab describes as parameters, by the key of the
+    parameter. `written` has the values as text, by the name of the option. Options without such a
+    parameter are left out."""
     values = {}
     for parameter in PARAMETERS.of_origin("filesystem").values():
         text = written.get(parameter.source)

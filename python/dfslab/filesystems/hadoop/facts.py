@@ -71,8 +71,8 @@ def address(uri: str) -> tuple[str, int] | None:
     """Returns the (host, port) that must answer before a workload run begins. Returns None if the
     URI names several masters, no host or no port."""
     opened, _ = _parts(uri)
-    # With several masters, separated by commas, only the leading master answers, so there is no
-    # single port to wait for.
+    # The text names several masters, separated by commas, and only the leading one of them answers.
+    # There is therefore no single port to wait for.
     if "," in opened:
         return None
     parsed = urlsplit(opened)
@@ -89,8 +89,8 @@ def target(endpoint: Endpoint, parameters: Mapping[str, float]) -> HadoopTarget:
     opened, path = _parts(endpoint.uri)
     client = java.client()
     named = endpoint.class_path or os.environ.get("HADOOP_CLASSPATH", "").split(":")
-    # On the class path, the jars that the user names come before Hadoop's own jars: a client that
-    # brings libraries needs the versions that it brings.
+    # On the class path, the jars that the user names come before Hadoop's own jars. If a library is
+    # in both, the client needs the version that the user named.
     own = [str(Path(part).expanduser().absolute()) for part in named if part]
     return HadoopTarget(
         uri=opened,

@@ -1,10 +1,10 @@
 """Describes operations through Hadoop's client on a store whose internals are unknown.
 
-Before a file is read, the client looks it up. Before a file is written, the client creates it. The
-file's bytes stream between client and store. When a written file is closed, its bytes are on the
-store's disk. When a file is read, its bytes come from the disk unless they are cached. The
-calibrated times of a call include the work that a real store does behind the call (replicas,
-uploads, journals).
+The client looks a file up before it reads the file, and creates a file before it writes the file.
+The file's bytes stream between client and store. The store's disk has the bytes of a written file
+when the file is closed. The bytes of a read file come from the disk unless they are cached. A real
+store also does work that the client does not observe, such as replicas, uploads and journals. The
+calibrated times of calls include this work.
 """
 
 from __future__ import annotations

@@ -1,11 +1,13 @@
-"""Reads the counters of Hadoop's daemons: the JSON text that `http://NAMENODE:9870/jmx` returns,
-with one or more beans.
+"""Reads the counters of Hadoop's daemons from the JSON text that `http://NAMENODE:9870/jmx`
+returns. The text has one or more beans.
 
-Hadoop's metrics have a pair of attributes for each type of call X (MutableStat): `XNumOps`, the
-number of calls since the daemon started, and `XAvgTime`, the mean time of the calls of the last
-period only. The total time is therefore only an estimate: XNumOps * XAvgTime. The text ESTIMATED in
-the names of the processes states this. Times are in milliseconds, except where X ends in Nanos or
-Micros.
+For each type of call X, Hadoop's metrics (MutableStat) have two attributes:
+- `XNumOps`: the number of calls since the daemon started
+- `XAvgTime`: the mean time of a call in the last period.
+
+Total time is estimated as XNumOps * XAvgTime, because the mean of earlier periods is unknown. The
+text ESTIMATED in the names of the processes states this. Times are in nanoseconds if X ends in
+Nanos, in microseconds if X ends in Micros, and otherwise in milliseconds.
 """
 
 from __future__ import annotations
@@ -38,8 +40,8 @@ KINDS: dict[str, CostClass] = {
     PROCESSING: "service",
     "Syncs": "disk",
 }
-# Names of times that are parts of the processing time (PROCESSING), if the processing time is
-# reported for the same port.
+# Names of times that are parts of the processing time. A time is treated as such a part only if the
+# processing time (PROCESSING) of the same port is also reported.
 PARTS = ("RpcLockWaitTime",)
 UNITS_NS = {"Nanos": 1.0, "Micros": 1e3}
 MS_NS = 1e6
@@ -81,9 +83,9 @@ def _detailed_last(bean: Bean) -> bool:
 
 
 def _rows(bean: Bean, port: re.Match[str] | None, known: set[str]) -> Iterator[Counted]:
-    """Yields one row for each operation of a bean and for each component of an operation's time. A
-    row has the number of calls and their time. `known` are the names of the rows that earlier beans
-    yielded for the same port."""
+    """Yields one row for each operation of a bean, and one for each component of an operation's
+    time. A row has the number of calls and their total time. `known` has the names of the rows that
+    were yielded for the same port before."""
     steps = [key.removesuffix(CALLS) for key in bean if key.endswith(CALLS)]
     here = [step for step in steps if f"{step}{MEAN}" in bean]
     # The row of an operation must precede the rows of the components of its time.
@@ -114,8 +116,8 @@ def _transferred(bean: Bean) -> int:
 
 
 def _number(bean: Bean, key: str) -> float | None:
-    """Returns the value of an attribute. Returns None if it is missing, or if it is NaN, which is
-    the mean of no calls."""
+    """Returns the value of an attribute. Returns None if the attribute is missing or is NaN. The
+    mean time is NaN if there were no calls."""
     value = bean.get(key)
     if value is None or value == "NaN" or (isinstance(value, float) and math.isnan(value)):
         return None

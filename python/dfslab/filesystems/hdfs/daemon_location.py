@@ -99,8 +99,11 @@ def only(kind: type[Attributes], answer: bytes) -> Attributes | None:
 
 @dataclass(frozen=True)
 class DaemonLocation:
-    """The location of a daemon: its host (None for a daemon on this machine without a host), its
-    address, and the number of each port by the port's name."""
+    """The location of a daemon.
+
+    It has the daemon's host, the daemon's address, and the numbers of the daemon's ports by the
+    ports' names. The host is None if the daemon runs directly on this machine.
+    """
 
     name: str
     host: Host | None

@@ -90,9 +90,12 @@ def ask(uri: str, web_address: str = "") -> ExistingFileSystem:
 
 
 def _directory(door: str, path: str) -> dict[str, Fact]:
-    """Returns facts about the directory `path`: the number of files below it and their bytes, and
-    the replications and block sizes of the files in it. Replications and block sizes are those of
-    at most LOOKED_AT files. `door` is the URL of the NameNode's web interface."""
+    """Returns facts about the directory `path`.
+
+    Two facts are the number of files below the directory and their bytes. The other facts are the
+    replications and block sizes of the files in the directory, of which at most LOOKED_AT are
+    examined. `door` is the URL of the NameNode's web interface.
+    """
     listed = _web(door, path, "LISTSTATUS", DirectoryListing).statuses.listed
     files = [one for one in listed if one.type == "FILE"][:LOOKED_AT]
     summary = _web(door, path, "GETCONTENTSUMMARY", ContentSummaryAnswer).summary

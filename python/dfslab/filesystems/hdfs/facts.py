@@ -230,9 +230,9 @@ PARAMETERS = Parameters(
     ),
 )
 
-# Memory per object of the NameNode according to several sources. The NameNode has one object for
-# the inode of a file, and one object for each block of the file. Cloudera's rule counts blocks only
-# and includes spare memory. Wu counts one object for each file, and no blocks.
+# Memory per object of the NameNode according to several sources. Most sources count one object for
+# each file (its inode) and one for each of its blocks. Cloudera's rule counts only blocks and
+# includes spare memory. Wu counts only files.
 MEMORY = (
     ObjectMemory("namenode", 200, "Shvachko 2010: 200 B an object", 200, "block_size"),
     ObjectMemory(
@@ -247,10 +247,11 @@ MEMORY = (
 )
 SEVERAL_SERVERS = "federation: each NameNode has the names below mount points of its own"
 
-# The key is a step that Liu 2018 names. The value is a tuple of ends of call paths: traces record
-# the step under call paths with these ends. A path consists of names of traced methods, which
-# points.txt lists. If there are several ends, their times are added, but only calls at the first
-# end are counted: a request counts once, when its file is opened, and its time includes the reads.
+# The steps that Liu 2018 names, and the call paths under which traces record them. The key is the
+# name of a step. The value has one or more ends of call paths. A path consists of names of traced
+# methods, which points.txt lists. All paths with such an end count. If a step has several ends, the
+# times of all ends are added, but only the calls of the first end are counted. For example, a
+# request is counted once, when its file is opened, and its time includes the reads.
 FUNCTIONS = {
     "FileSystem#createFileSystem": ("create_file_system",),
     "DFSOutputStream#close": ("close",),
@@ -263,9 +264,9 @@ FUNCTIONS = {
     "request (open, read)": ("open", "read", "pread"),
 }
 
-# The key is a tuple of one or several steps of operations.py. The value is the call path under
-# which a client's trace records the same work. A path consists of names of traced methods, which
-# points.txt lists.
+# The call path under which a client's trace records the work of steps. The key has one or more
+# steps of operations.py, and the value is the call path. A path consists of names of traced
+# methods, which points.txt lists.
 TRACED = {
     ("create",): "create",
     ("create/create",): "create/rpc_create",

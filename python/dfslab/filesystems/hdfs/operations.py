@@ -1,10 +1,10 @@
 """Describes the operations of HDFS: calls to the NameNode, streams from one DataNode, pipelines
 through several.
 
-Read and write follow Figures 2 and 3 of Wu 2013. The paper's equations (1) and (6) are corrected:
-getBlockLocations is called once per `prefetch_blocks` blocks, and each block has a pipeline of
-`replication` DataNodes. The NameNode answers under one lock of the namespace: shared for reads,
-exclusive for changes. Edits reach the disk after the lock is released.
+Read and write follow Figures 2 and 3 of Wu 2013, with two corrections of its equations (1) and (6).
+First, getBlockLocations is called once per `prefetch_blocks` blocks. Second, each block has a
+pipeline of `replication` DataNodes. The NameNode answers under one lock of the namespace, which is
+shared for reads and exclusive for changes. Edits are written to disk after the lock is released.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ def _ask(
     response_bytes: Expression = SMALL_BYTES,
 ) -> Node:
     """Returns the step in which the client calls the NameNode. The call takes `seconds` of
-    processor time at the NameNode. If `writes` is true, the edit log is synced before the answer;
-    no handler thread is occupied meanwhile."""
+    processor time at the NameNode. If `writes` is true, the NameNode syncs the edit log before it
+    answers. No handler thread is occupied during the sync."""
     sync = (delay("namenode", P.edit_sync, "logSync"),) if writes else ()
     handled = _handle(seconds, writes=writes)
     return seq(
@@ -83,9 +83,9 @@ _located_bytes = named(
     SMALL_BYTES + Min(blocks, P.prefetch_blocks) * (BLOCK_BYTES + P.replication * REPLICA_BYTES),
 )
 
-# Before a client requests more locations, it reads the blocks that it has located. Meanwhile, the
-# connection to the NameNode is idle for so long that TCP restarts with its initial window (RFC
-# 5681, 4.1). An answer with the locations of many blocks therefore arrives in several windows.
+# The client reads all blocks that it has located before it requests more locations. Meanwhile, the
+# connection to the NameNode is idle. After such an idle time, TCP restarts with its initial window
+# (RFC 5681, 4.1). An answer with the locations of many blocks therefore arrives in several windows.
 _windows = round_trips(
     stalled_round_trips(
         _located_bytes,
@@ -136,8 +136,8 @@ _at_once = repeat(
     named("rounds", ceiling(blocks / P.read_streams)), par(_read_block, copies=P.read_streams)
 )
 
-# A synchronous write call (hsync) ends its packet early and waits until all replicas have stored
-# the packet on disk. Each call of a block is therefore a separate stream, and the streams run one
+# A synchronous write call (hsync) ends its packet early, and waits until all replicas have the
+# packet on disk. A block is therefore written as several streams, one for each call, which run one
 # after another.
 turns = named("turns", select(P.forced, Max(1, ceiling(block_bytes / P.transfer_size)), 1))
 _turn_packets = named("turn_packets", Max(1, ceiling(block_bytes / turns / P.packet_size)))
@@ -157,8 +157,8 @@ _stream = pipeline(
     name="pipeline",
 )
 
-# The last packet of a block is empty. When a DataNode receives it, the DataNode ends the threads of
-# the block and reports its replica to the NameNode.
+# The last packet of a block is empty. A DataNode that receives it ends the threads of the block,
+# and reports its replica to the NameNode.
 _report = send(
     "datanode",
     "lastPacket",
@@ -178,17 +178,20 @@ _written_back = later(
     name="write-back",
 )
 
-# Each block needs new connections between consecutive members of the pipeline. The answer to the
-# client's request for these connections returns from the last member.
+# For each block, every member of the pipeline opens a new connection to the next member. The client
+# requests this from the first member, and receives the answer through all members from the last
+# one.
 _set_up = seq(
     round_trips(P.replication * P.setup_trips, "datanode", "connect", SMALL_BYTES),
     repeat(P.replication, cpu("datanode", P.write_setup_cpu, "openReplica")),
 )
 
-# Round trips for which the pipeline of a block waits. TCP slow start stalls the stream of the block
-# on the first hop. Each of the other replication - 1 hops adds the stall of one packet, because a
-# DataNode forwards a packet only when it has received the whole packet. The acknowledgement of each
-# synchronous call returns over all hops, which takes half a round trip for each hop.
+# Number of round trips for which the pipeline of a block waits. It is the sum of three terms:
+# - TCP slow start stalls the stream of the block on the first hop.
+# - Each of the other replication - 1 hops adds the stall of one packet, because a DataNode forwards
+#   a packet only when it has received the whole packet.
+# - The acknowledgement of each synchronous call returns over all hops. It takes half a round trip
+#   for each hop.
 _rate = Min(symbol("client.nic_bandwidth"), symbol("datanode.nic_bandwidth"))
 _slow_start = round_trips(
     named(
@@ -212,8 +215,8 @@ _write_block = seq(
 _waited = named("share_acknowledged", Max(0, packets - P.packets_in_flight) / packets)
 
 _stream_opened = cpu("client", P.client_stream_cpu)
-# A client connects to the NameNode before it writes its first file. It is already connected when it
-# reads, because it wrote the files that it reads.
+# Before a client writes its first file, it connects to the NameNode. A client that reads is already
+# connected, because it wrote the files before.
 _connected = round_trips(P.first, "namenode", "connect", SMALL_BYTES)
 _last_ack = seq(
     par(cpu("datanode", P.finalize_cpu, "finalize"), copies=P.replication),
@@ -227,11 +230,12 @@ _add_block = _ask("addBlock", P.update_cpu, writes=True)
 
 
 def _written(*, appends: bool) -> Node:
-    """Returns the step that writes all blocks except the last one, and the part of the last block
-    beyond the first `packets_in_flight` packets. The close of the file writes these packets.
+    """Returns the step that writes a file, without the end of its last block.
 
-    A client that appends first continues the file's last block, and requests another block whenever
-    a block is full.
+    The step writes all blocks except the last one. Of the last block, it writes what exceeds the
+    first `packets_in_flight` packets. The close of the file writes these remaining packets. If
+    `appends` is true, the client first continues the file's last block. It requests another block
+    whenever a block is full.
     """
     before, after = ((), (_add_block,)) if appends else ((_add_block,), ())
     return seq(

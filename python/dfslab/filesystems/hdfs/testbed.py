@@ -69,10 +69,10 @@ log4j.appender.console.layout.ConversionPattern=%d{ISO8601} %p %c{2}: %m%n
 
 @dataclass(frozen=True)
 class HdfsStatus:
-    """The NameNode's view of the cluster (None where the NameNode does not answer), and every
-    daemon's state.
+    """The state of the testbed's daemons, and the cluster as the NameNode reports it.
 
-    `safe_mode`: the reason for safe mode; "" when it is off.
+    Values of the NameNode are None if it does not answer. `safe_mode` is the reason for safe mode;
+    it is "" when safe mode is off.
     """
 
     name: str
@@ -98,8 +98,11 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
     @classmethod
     def traced(cls, folder: Path | None = None) -> dict[str, LevelValue]:
         """Returns testbed parameters with which every process counts its calls and writes the
-        counts to a profile. The profiles are in `folder`. If `folder` is None, they are in the
-        testbed's own folder and are written every second."""
+        counts to a profile.
+
+        The profiles are written to `folder`. If `folder` is None, they are written to the testbed's
+        own folder every second.
+        """
         if folder:
             return {"trace": True, "trace_directory": str(folder)}
         return {"trace": True, "trace_interval_s": 1.0}
@@ -111,8 +114,8 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
 
     @classmethod
     def prepare(cls, parameters: TestbedParameters, notify: Notify) -> None:
-        """Checks for Java, and downloads Hadoop's jars, and the tracing agent if the parameter
-        `trace` is on. Raises TestbedError when one is missing."""
+        """Checks that Java is installed, and downloads Hadoop's jars. If the parameter `trace` is
+        on, also downloads the tracing agent. Raises TestbedError when one of these is missing."""
         program("java", "openjdk-17-jre-headless")
         cls.jars(parameters, notify)
         if parameters.trace:
@@ -230,8 +233,8 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
             # system's /tmp.
             "-XX:-UsePerfData",
             f"-Djava.io.tmpdir={self.folder / 'tmp'}",
-            # Libraries of the web interface generate classes at run time, for which --add-opens is
-            # needed. Hadoop's own scripts also set this option.
+            # Libraries of the web interface generate classes at run time, which Java allows only
+            # with --add-opens. Hadoop's own scripts also set this option.
             "-Djava.net.preferIPv4Stack=true",
             "--add-opens=java.base/java.lang=ALL-UNNAMED",
         ]
@@ -263,11 +266,11 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
         }
 
     def status(self) -> HdfsStatus:
-        """Returns the NameNode's view of the cluster (None where the NameNode does not answer) and
-        every daemon's state.
+        """Returns the state of every daemon, and the cluster as the NameNode reports it.
 
-        `live_datanodes` counts a crashed DataNode until the NameNode's heartbeat limit (10.5
-        minutes by default). `daemons` shows the crash immediately.
+        Values of the NameNode are None if it does not answer. After a DataNode has crashed, the
+        NameNode counts it in `live_datanodes` until the heartbeat limit (10.5 minutes by default).
+        `daemons` shows the crash immediately.
         """
         nodes = self.namenode.ask(NameSystem) or NameSystem()
         return HdfsStatus(

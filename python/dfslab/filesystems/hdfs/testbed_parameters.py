@@ -36,15 +36,16 @@ DelayInSeconds = Annotated[float, BeforeValidator(_seconds)]
 class TestbedParameters(CheckedModel):
     """Parameters of an HDFS testbed. Quantities are in SI units, or text with a unit.
 
-    `clients` and `namenodes` are accepted only because a deployment declares them: a testbed starts
-    no client and always one NameNode. With `trace`, every daemon, and every client started by
-    `java_command`, writes its profile to `trace_directory` every `trace_interval_s` seconds. If
-    `trace_directory` is "", profiles are in the testbed's own folder, which is removed with the
-    testbed.
+    `clients` and `namenodes` are accepted only because a deployment declares them. A testbed starts
+    no client and always one NameNode.
 
-    The call paths in profiles name a process by its role, such as "datanode". With
-    `trace_processes`, they name it by its full name, such as "datanode-2". Senders and receivers of
-    the same role can then be distinguished, but testbeds of many DataNodes have more paths.
+    If `trace` is on, every daemon and every client started by `java_command` writes a profile. It
+    is written to `trace_directory` every `trace_interval_s` seconds. If `trace_directory` is "",
+    the profiles are in the testbed's own folder, which is removed with the testbed.
+
+    The call paths in profiles name a process by its role, such as "datanode". If `trace_processes`
+    is on, they name it by its full name, such as "datanode-2". Senders and receivers of the same
+    role can then be distinguished, but the profiles of many DataNodes have more paths.
     """
 
     datanodes: int = Field(3, ge=1, le=32)
@@ -179,9 +180,9 @@ def decided_properties(
         "ipc.server.handler.queue.size": str(parameters.call_queue),
         "dfs.namenode.fslock.fair": str(parameters.fair_lock).lower(),
         "dfs.client.read.prefetch.size": str(parameters.prefetch_blocks * block_size_bytes),
-        # Largest number of a file's blocks that no DataNode has reported yet when a client closes
-        # the file. If more blocks are unreported, the client waits for its back-off time and then
-        # retries.
+        # Largest number of unreported blocks of a file with which the file can be closed. A block
+        # is unreported until a DataNode has reported it. If more blocks are unreported, the client
+        # waits for its back-off time and then retries the close.
         "dfs.namenode.file.close.num-committed-allowed": str(parameters.close_committed_allowed),
         "dfs.client.block.write.locateFollowingBlock.initial.delay.ms": str(
             round(parameters.complete_retry_delay_s * 1000)

@@ -41,10 +41,10 @@ PARAMETERS = Parameters(
         minimum=1,
         daemons_only=True,
     ),
-    # The values of the calibrated constants are the medians of their priors. They were fitted to
-    # measurements of randomly drawn configurations (`python -m verification.blind --again 7 27`,
-    # where 7 and 27 are the seeds of the draws), after the time that other programs used was
-    # subtracted.
+    # The values of the calibrated constants are the medians of their priors. The constants were
+    # fitted to measurements of randomly drawn configurations (`python -m verification.blind --again
+    # 7 27`, where 7 and 27 are the seeds of the draws). Before the fit, the time that other
+    # programs used was subtracted from the measurements.
     Parameter("client_call_cpu", "Client time of one FUSE request", "s", "calibrated", 6.3e-5),
     Parameter(
         "client_command_cpu", "Client time of one database command", "s", "calibrated", 2.9e-5

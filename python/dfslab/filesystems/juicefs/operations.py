@@ -1,9 +1,10 @@
 """Describes the operations of JuiceFS: transactions in a database, blocks as objects in a store.
 
-The store is Redis, which answers from memory, so no operation waits for a disk. A block is sent to
-the store when the block is full or the file is closed. Then the client commits the slice (the
-record of a written range of the file) to the database. The commands of each transaction were
-observed on a running database (`redis-cli monitor`). Each command takes one round trip.
+The store is Redis, which keeps objects in memory, so no operation waits for a disk. The client
+sends a block to the store when the block is full or the file is closed. Then it commits the slice
+to the database; a slice is the record of a written range of the file. The commands of each
+transaction were observed on a running database (`redis-cli monitor`). Each command takes one round
+trip.
 """
 
 from __future__ import annotations
@@ -44,9 +45,11 @@ def _get(name: str) -> Node:
 
 
 def _transaction(*reads: str) -> Node:
-    """Returns the step of an optimistic transaction in the metadata database. The transaction
-    watches keys, reads them, changes them atomically, and ends the watch. `reads` are the names of
-    the commands that read."""
+    """Returns the step of an optimistic transaction in the metadata database.
+
+    The transaction watches keys, reads them, changes them atomically, and ends the watch. `reads`
+    has the names of the commands that read the keys.
+    """
     return seq(
         _get("watch"), *(_get(name) for name in reads), _ask("exec", P.update_cpu), _get("unwatch")
     )
@@ -62,8 +65,8 @@ def _requests(count: Expression) -> Node:
 
 
 _called = _requests(1)
-# After a name in a directory has changed, the kernel no longer uses its cached attributes of the
-# directory, so the client reads them from the database again.
+# The client reads a directory's attributes again after a name in the directory has changed, because
+# the kernel then no longer uses the attributes in its cache.
 _directory = _get("getattr")
 
 
@@ -98,11 +101,11 @@ def _stream_out(units: Expr, each: Expr) -> Node:
     )
 
 
-# With random access or without the kernel's cache, every call is a separate request to the store. A
-# file that is smaller than a block is an exception: the first read fetches the whole file, and the
-# client's process answers the other reads from a buffer (JuiceFS documentation, "Read buffer").
-# `calls` is the number of calls for a file, and `call_bytes` is the size of each; no call is larger
-# than a block.
+# With random access or without the kernel's cache, every call is a separate request to the store.
+# `calls` is the number of calls for a file, and `call_bytes` is the size of each. No call is larger
+# than a block. A file that is smaller than a block is an exception. The first read fetches the
+# whole file. The client's process then answers the other reads from a buffer (JuiceFS
+# documentation, "Read buffer").
 calls = named("calls", Max(1, ceiling(P.file_size / Min(P.transfer_size, P.block_size))))
 call_bytes = named("call_bytes", P.file_size / calls)
 _call_requests = Max(1, ceiling(call_bytes / REQUEST_BYTES))
@@ -130,8 +133,8 @@ _committed = _transaction("getInode")
 _commit = seq(_called, _committed, name="close")
 _close = seq(_called, name="close")
 _kernel_writes = named("kernel_writes", P.file_size / Min(P.transfer_size, REQUEST_BYTES))
-# A synchronous write call ends its slice: the call returns when the object is stored and the slice
-# is committed.
+# A synchronous write call ends its slice. It returns when the object is in the store and the slice
+# is committed to the database.
 _written = seq(
     _requests(Max(1, ceiling(_kernel_writes))),
     either(

@@ -96,12 +96,12 @@ class Testbed(MountedTestbed, Counting):
         self.run_in(host, f"mount-{host.name}", words, lambda: host.mounted(point), CLIENT_STAGE)
 
     def settle(self) -> None:
-        """Removes the sockets in the system's /tmp by which JuiceFS could pass a mount to a new
-        process.
+        """Removes the sockets of this testbed's clients from the system's /tmp. JuiceFS could use
+        such a socket to pass a mount to a new process.
 
-        Every emulated host numbers its processes separately, but all hosts share the machine's
-        /tmp. The process number in a socket's name therefore does not identify its testbed. Only
-        sockets that a client host lists as its own (/proc/net/unix) are removed.
+        All emulated hosts share the machine's /tmp, but each host numbers its processes separately.
+        The process number in a socket's name therefore does not identify the testbed of the socket.
+        Only sockets that a client host lists as its own (/proc/net/unix) are removed.
         """
         for host in self.clients:
             for line in host.run("cat", "/proc/net/unix").splitlines():
@@ -114,9 +114,12 @@ class Testbed(MountedTestbed, Counting):
 
     @contextmanager
     def tracing(self, folder: Path) -> Iterator[None]:
-        """Records the access log of every client's mount while the `with` block runs. Marker calls
-        at the beginning and the end of the block delimit the calls of the block in the log. After
-        the block, these calls are written to `folder`, one file for each client host."""
+        """Records the access log of every client's mount while the `with` block runs, and writes it
+        to `folder`.
+
+        Marker calls at the beginning and the end of the block delimit its calls in the log. After
+        the block, the calls between the markers are written, one file for each client host.
+        """
         logs = [_AccessLog(host, self.mount_point, folder) for host in self.clients]
         with ExitStack() as stack:
             for log in logs:
@@ -187,8 +190,9 @@ class _AccessLog:
         raw.unlink()
 
     def _mark(self, raw: Path, name: str, clock: Clock = REAL) -> None:
-        """Looks up the file `name`, which does not exist, until a lookup appears in the log. All
-        earlier calls are then in the log, too. Raises TestbedError after MARK_LIMIT_S seconds."""
+        """Looks up the file `name` repeatedly until a lookup appears in the log. The file does not
+        exist. When the lookup appears, all earlier calls are in the log, too. Raises TestbedError
+        after MARK_LIMIT_S seconds."""
         deadline = clock.monotonic_s() + MARK_LIMIT_S
         while name.encode() not in raw.read_bytes():
             if clock.monotonic_s() > deadline:

@@ -30,9 +30,9 @@ PARAMETERS = Parameters(
         "write_byte_cpu", "Copying one byte into new page cache pages", "s/B", "calibrated", 3.6e-10
     ),
     Parameter("fsync_delay", "Committing the journal", "s", "calibrated", 1e-3),
-    # A plain disk serves one request at a time. Flash memory, and disks with a request queue, serve
-    # several requests concurrently. A request then occupies the device for only a share of its
-    # latency.
+    # The share of a request's latency for which the request occupies the device. A plain disk
+    # serves one request at a time, so the share is 1. Flash memory, and disks with a request queue,
+    # serve several requests concurrently, so the share is smaller.
     Parameter(
         "occupied",
         "Share of the disk's latency in which it serves nobody else",
@@ -60,9 +60,9 @@ def target(endpoint: Endpoint, parameters: Mapping[str, float]) -> PosixTarget:
 
 
 def measured(files: LocalFiles) -> dict[str, float]:
-    """Returns the calibrated constants that the profile of a machine determines, by key, in SI
-    units. `files` are the measurements in the profile. A constant per byte is the inverse of a
-    measured rate."""
+    """Returns the values of calibrated constants that follow from the profile of a machine, by key,
+    in SI units. `files` has the measurements of the profile. A constant per byte is the inverse of
+    a measured rate."""
     times = {
         "open_cpu": files.open_time,
         "create_cpu": files.create_time,

@@ -27,14 +27,20 @@ uncached = P.direct | P.cold
 
 
 def _changed(name: str, cpu_s: Expr, shared: str) -> Node:
-    """Returns the step that changes a directory. `cpu_s` is the processor time in seconds of a
-    change by a single stream, and `shared` the symbol of the measured rate of changes by many
-    streams. Without a measured rate (symbol 0), the step needs only `cpu_s` of the processor.
+    """Returns the step that changes a directory.
 
-    With a measured rate, one stream at a time holds the locks of the journal and of inode tables,
-    for `alone_s` seconds of the processor time. With several clients, `alone_s` is 1 / rate. It may
-    exceed `cpu_s`, because streams compete for the locks. With one client, `alone_s` is min(cpu_s,
-    1 / rate). The other max(0, cpu_s - alone_s) seconds need no lock.
+    `cpu_s` is the processor time in seconds of a change by a single stream. `shared` is the symbol
+    of the rate of changes by many streams. If this rate was not measured (symbol 0), the step needs
+    only `cpu_s` of the processor.
+
+    If the rate was measured, a stream holds the locks of the journal and of inode tables for
+    `alone_s` seconds of the processor time. Only one stream can hold them at a time. The value of
+    `alone_s` depends on the number of clients:
+    - Several clients: `alone_s` is 1 / rate. It may exceed `cpu_s`, because streams compete for the
+      locks.
+    - One client: `alone_s` is min(cpu_s, 1 / rate).
+
+    The other max(0, cpu_s - alone_s) seconds need no lock.
     """
     limiting_s = 1 / rate(shared)
     alone_s = select(P.clients > 1, limiting_s, Min(cpu_s, limiting_s))
@@ -47,14 +53,17 @@ def _changed(name: str, cpu_s: Expr, shared: str) -> Node:
 def _forced(size_bytes: Expr, seeks: Expr | int) -> Node:
     """Returns the step that forces `size_bytes` of new data and the journal to disk.
 
-    With a machine's profile, the disk is occupied for `busy_s` = max(1 / commits + size /
-    commits_rate, size / disk_write_rate). This is the time of an fsync among many streams, for
-    which one commit of the journal serves several fsyncs. A single stream waits longer: an fsync
-    takes `alone_s` = fsync_delay + size / commit_rate. The step waits for max(0, alone_s - busy_s)
-    without occupying the disk.
+    If the machine's profile has the rates of commits, two times are computed from the profile:
+    - `busy_s` = max(1 / commits + size / commits_rate, size / disk_write_rate) is the time per
+      fsync if many streams call fsync. One commit of the journal then serves several of them.
+    - `alone_s` = fsync_delay + size / commit_rate is the time of an fsync of a single stream. It is
+      usually longer.
 
-    Without a profile, the data is written, which occupies the disk. Then the journal is committed,
-    which takes fsync_delay and does not occupy the disk.
+    The step occupies the disk for `busy_s`. It also waits for max(0, alone_s - busy_s) without
+    occupying the disk.
+
+    Without a profile, the data is first written, which occupies the disk. Then the journal is
+    committed, which takes fsync_delay and does not occupy the disk.
     """
     rates = (rate(f"{ROLE}.{key}") for key in ("commits", "commits_rate", "commit_rate"))
     commits, commits_rate, commit_rate = rates

@@ -1,9 +1,12 @@
 """Describes how a synchronous request waits for the disk of a local directory.
 
-The profile of a machine has two measured times, both linear in the size of a request: the time of a
-request if no other request is in flight (`_alone_s`), and the time for which each request occupies
-the disk while many requests are in flight (`_occupied_s`). Without a profile, a request occupies
-the disk for the share `occupied` of the disk's latency, and for the transfer of its bytes.
+The profile of a machine has two measured times, both linear in the size of a request:
+- `_alone_s` is the duration of a request if no other request is in flight.
+- `_occupied_s` is the time for which each request occupies the disk while many requests are in
+  flight.
+
+Without a profile, a request occupies the disk for the transfer of its bytes, and for the share
+`occupied` of the disk's latency.
 """
 
 from __future__ import annotations
@@ -23,10 +26,11 @@ call_bytes = named("call_bytes", Min(P.transfer_size, P.file_size))
 
 
 def rate(key: str) -> Expr:
-    """Returns the measured rate of the hardware whose symbol is `key`.
+    """Returns the measured rate of the hardware whose symbol is `key`. Returns 1 if the rate was
+    not measured, which the value 0 of the symbol shows.
 
-    The symbol is 0 if the rate was not measured; the result is then 1. Formulas with an unmeasured
-    rate are evaluated although their values are not used, so they must not divide by 0.
+    Formulas are also evaluated with unmeasured rates, although their values are then not used. The
+    result 1 prevents a division by 0.
     """
     found: Expr = Max(symbol(key), 1)
     return found
@@ -37,9 +41,12 @@ is_measured = symbol(f"{ROLE}.requests") > 0
 
 def _occupied_s(size_bytes: Expression, mode: str) -> Expr:
     """Returns the seconds for which a request of `size_bytes` occupies the disk while many requests
-    are in flight: 1 / requests + (size_bytes - SMALL_BYTES) / request_rate, but at least the time
-    of the transfer at the disk's rate. `requests` and `request_rate` are measured rates of the
-    disk. `mode` is "read" or "write"."""
+    are in flight.
+
+    The result is 1 / requests + (size_bytes - SMALL_BYTES) / request_rate. It is at least the time
+    to transfer the bytes at the disk's rate. `requests` and `request_rate` are measured rates of
+    the disk. `mode` is "read" or "write".
+    """
     byte_s = 1 / rate(f"{ROLE}.request_rate")
     small_s = 1 / rate(f"{ROLE}.requests")
     line_s = small_s + (size_bytes - SMALL_BYTES) * byte_s
@@ -55,10 +62,12 @@ def _alone_s(size_bytes: Expression, mode: str) -> Expr:
 
 
 def _measured(mode: str, request_bytes: Expression, waits: Expression) -> Node:
-    """Returns the step of one call of `call_bytes`, whose bytes the disk transfers in requests of
-    `request_bytes`. The call occupies the disk for call_bytes / request_bytes times the time of a
-    request. `waits` is the number of requests, possibly a fraction, whose latency the stream waits
-    for; it is below 1 if the kernel reads ahead."""
+    """Returns the step of one call of `call_bytes` on a disk that was measured with many requests.
+
+    The disk transfers the bytes in requests of `request_bytes`. Each request occupies the disk for
+    the measured time `_occupied_s`. `waits` is the number of requests for whose latency the stream
+    waits. It may be a fraction; if the kernel reads ahead, it is below 1.
+    """
     busy_s = _occupied_s(request_bytes, mode)
     waiting_s = Max(0, _alone_s(request_bytes, mode) - busy_s)
     transfer_s = call_bytes / symbol(f"{ROLE}.disk_{mode}_rate")
@@ -86,8 +95,8 @@ def waited(mode: str) -> Node:
     """Returns the step of one call that reads `call_bytes` from the disk or writes them to it.
     `mode` is "read" or "write".
 
-    A direct call and a call at a random position are one request each. Sequential buffered reads of
-    a file wait only for the file's first request, because the kernel reads ahead.
+    A direct call is one request, and so is a call at a random position. Sequential buffered reads
+    wait only for the first request of the file, because the kernel reads ahead.
     """
     ahead_bytes = Min(P.file_size, READ_AHEAD_BYTES)
     alone = P.direct | SCATTERED

@@ -1,9 +1,9 @@
 """Reads the counters of Lustre's clients and servers: the output of `lctl get_param '*.*.*stats'`
 and `*.*.job_stats`.
 
-A line of `stats` has the fields: name, "N samples", [unit]. A line with a unit of time or bytes
-also has the smallest value, the largest value, the sum and the sum of squares. `job_stats` has the
-same numbers for each job. Source: lustre/obdclass/lprocfs_status.c and lprocfs_jobstats.c.
+Each line of `stats` has the fields: name, "N samples", [unit]. If the unit is one of time or bytes,
+the line also has the smallest value, the largest value, the sum and the sum of squares. `job_stats`
+has the same numbers for each job. Source: lustre/obdclass/lprocfs_status.c and lprocfs_jobstats.c.
 """
 
 from __future__ import annotations
@@ -34,9 +34,12 @@ OF_BYTES = "_bytes"
 
 @dataclass(frozen=True)
 class _LustreCounter:
-    """One counter of Lustre. `count` is the number of samples. `least`, `most` and `total` are the
-    smallest sample, the largest sample and the sum, as text with a number in `unit`; "" where not
-    reported."""
+    """One counter of Lustre.
+
+    `count` is the number of samples. `least` is the smallest sample, `most` the largest, and
+    `total` the sum of all. These three are texts with a number in `unit`, or "" if Lustre did not
+    report them.
+    """
 
     name: str
     count: int
@@ -53,8 +56,11 @@ def recognise(head: bytes) -> bool:
 
 def read(text: str, name: str) -> list[Counters]:
     """Returns the counters of every Lustre parameter, such as `mdt.NAME.md_stats`, and of every
-    job. If the text has no parameter names, `name`, the name of the file, identifies the process.
-    Raises NotUnderstood where the text is malformed."""
+    job.
+
+    If the text has no parameter names, the process is named after the file that has the text
+    (`name`). Raises NotUnderstood where the text is malformed.
+    """
     found: dict[str, list[_LustreCounter]] = {}
     parameter, place = "", name
     for line in text.splitlines():
@@ -73,9 +79,11 @@ def read(text: str, name: str) -> list[Counters]:
 
 
 def _service(place: str) -> str:
-    """Returns the role of the process that has the counter, such as "client" or "ost". `place`
-    begins with the name of the counter's parameter, such as `mdt.NAME.md_stats`, whose first part
-    determines the role. The result is "process" if that part is unknown."""
+    """Returns the role of the process that has a counter, such as "client" or "ost".
+
+    `place` begins with the name of the counter's parameter, such as `mdt.NAME.md_stats`. The part
+    before the first dot determines the role. If this part is unknown, the result is "process".
+    """
     role = place.partition(".")[0]
     return {"llite": "client", "mdt": "mdt", "mds": "mdt", "obdfilter": "ost", "ost": "ost"}.get(
         role, "process"

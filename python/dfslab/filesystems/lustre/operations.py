@@ -1,11 +1,11 @@
 """Describes the operations of Lustre: locks with intents at the metadata server, bulk RPCs to
 striped targets.
 
-To open, create or stat a file, the client sends one lock request, which carries the operation as
-its intent. Data goes between client and targets under extent locks. Up to `max_dirty` bytes of
-written data per target stay in the client's cache and are sent later. Locks are granted without
-waiting, because lock conflicts between clients are not modelled. A file of at most one stripe uses
-one target, and a larger file uses all `stripe_count` targets.
+To open, create or stat a file, the client sends one lock request, which contains the operation as
+its intent. Data is transferred between client and targets under extent locks. The locks are granted
+without waiting, because lock conflicts between clients are not modelled. For each target, up to
+`max_dirty` bytes of written data stay in the client's cache and are sent later. A file of at most
+one stripe uses one target. A larger file uses `stripe_count` targets.
 """
 
 from __future__ import annotations
@@ -38,23 +38,27 @@ from dfslab.spec.steps.operation import (
 
 uncached = P.cold | P.direct
 several = P.file_size > P.stripe_size
-# `absorbed_bytes` is the part of a written file that stays in the client's cache, so that the write
-# call does not wait for the targets. It is 0 if the data is forced to disk or the cache is not
-# used.
+# `absorbed_bytes` is the part of a written file that stays in the client's cache. The write call
+# does not wait until the targets have this part. It is 0 if the data is forced to disk, or if the
+# client does not use its cache (direct I/O).
 cache_bytes = P.max_dirty * select(several, P.stripe_count, 1)
 absorbed_bytes = named(
     "absorbed_bytes", select(P.fsync | P.forced | P.direct, 0, Min(P.file_size, cache_bytes))
 )
 streamed_bytes = named("streamed_bytes", P.file_size - absorbed_bytes)
-# Seconds that an RPC of a stream waits for the network. Up to `max_rpcs_in_flight` RPCs are in
-# flight during one round trip, so each of them waits for 1 / max_rpcs_in_flight of a round trip.
+# Seconds that each RPC of a stream waits for the network. During one round trip, up to
+# `max_rpcs_in_flight` RPCs are in flight. Each of them therefore waits for 1 / max_rpcs_in_flight
+# of a round trip.
 window_s = 2 * P.network_latency / P.max_rpcs_in_flight
 
 
 def _striped(size_bytes: Expr, on_target: Callable[[Expr], Node]) -> Node:
-    """Returns the step in which the targets of a file work on `size_bytes` of it. If the file has
-    several stripes, all its targets work on equal parts concurrently; else one target works on all
-    bytes. `on_target(size)` returns the step in which one target works on `size` bytes."""
+    """Returns the step in which the targets of a file work on `size_bytes` of the file.
+
+    If the file has several stripes, all its targets work concurrently, each on an equal part of the
+    bytes. Otherwise, one target works on all bytes. `on_target(size)` returns the step in which one
+    target works on `size` bytes.
+    """
     spread = par(on_target(size_bytes / P.stripe_count), copies=P.stripe_count)
     return either(several, spread, on_target(size_bytes))
 
@@ -78,8 +82,11 @@ def _ask_targets(name: str, *work: Node) -> Node:
 
 def _read_from(size_bytes: Expr, seeks: Expr | None = None) -> Node:
     """Returns the step that reads `size_bytes` from one target. The client reads ahead, so disk,
-    network and client work at the same time. `seeks` is the number of positionings of the disk's
-    head for `size_bytes`. If `seeks` is None, the number follows from the access pattern."""
+    network and client work at the same time.
+
+    `seeks` is how often the disk's head is positioned for `size_bytes`. If it is None, the number
+    is derived from the access pattern.
+    """
     rpcs = named("rpcs", Max(1, ceiling(size_bytes / P.rpc_size)))
     each = size_bytes / rpcs
     seeks = seeks_of_unit(rpcs, each) if seeks is None else seeks / rpcs
@@ -99,8 +106,11 @@ def _read_from(size_bytes: Expr, seeks: Expr | None = None) -> Node:
 
 def _write_to(size_bytes: Expr, seeks: Expr | None = None) -> Node:
     """Returns the step that writes `size_bytes` to one target. The target answers a bulk RPC when
-    its disk has the data. `seeks` is the number of positionings of the disk's head for
-    `size_bytes`. If `seeks` is None, the number follows from the access pattern."""
+    its disk has the data.
+
+    `seeks` is how often the disk's head is positioned for `size_bytes`. If it is None, the number
+    is derived from the access pattern.
+    """
     rpcs = named("rpcs", Max(1, ceiling(size_bytes / P.rpc_size)))
     each = size_bytes / rpcs
     seeks = seeks_of_unit(rpcs, each) if seeks is None else seeks / rpcs
@@ -122,9 +132,9 @@ _open = seq(_intent("openIntent", P.intent_cpu), name="open")
 _create = seq(_intent("createIntent", P.update_cpu), name="create")
 _close = seq(_intent("close", P.intent_cpu), name="close")
 _lock = seq(cpu("client", P.client_call_cpu), _ask_targets("enqueue"), name="lock")
-# Without the client's cache, or with random access, every call is answered before the next one is
-# sent. `calls` is the number of calls for a file, and `call_bytes` is the size of each. A call is
-# at most one stripe, so it reaches one target.
+# Without the client's cache, or with random access, the client sends a call only after the previous
+# one was answered. `calls` is the number of calls for a file, and `call_bytes` is the size of each.
+# A call has at most the bytes of one stripe, so only one target handles it.
 calls = named("calls", Max(1, ceiling(P.file_size / Min(P.transfer_size, P.stripe_size))))
 call_bytes = named("call_bytes", P.file_size / calls)
 _commit = when(P.forced, _ask_targets("sync", delay("oss", P.commit)))

@@ -1,5 +1,8 @@
-"""Recognises a mount of MooseFS by its type (`fuse.mfs`) or, because the type may be plain `fuse`,
-by its source. Reads chunkservers and copies from the tools of MooseFS."""
+"""Recognises a mount of MooseFS, and reads its chunkservers and copies from the tools of MooseFS.
+
+The type of the mount is `fuse.mfs`, or plain `fuse`. In the second case, the mount is recognised by
+its source.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,11 @@ _GOAL = re.compile(r": (\d+)\s*$")
 
 
 def discover(found: ExistingFileSystem, command: Command) -> SystemDiscovery:
-    """Returns the master, the chunkservers and the goal (number of copies). The source of the mount
-    names the master, `mfscli` lists the chunkservers, and `mfsgetgoal` shows the goal. The number
-    of chunkservers or the goal is left out if its tool does not report it."""
+    """Returns the master, the chunkservers and the goal (number of copies).
+
+    The master is in the source of the mount. The chunkservers are listed by `mfscli`, and the goal
+    is reported by `mfsgetgoal`. If one of these tools reports nothing, its value is left out.
+    """
     host, _, port = found.source.removeprefix("mfs#").partition(":")
     goal = of_goal(command(["mfsgetgoal", found.mounted_at]))
     servers = of_chunkservers(command(["mfscli", "-H", host, "-ns", ";", "-SCS"]))

@@ -53,10 +53,10 @@ PARAMETERS = Parameters(
         "fixed at 64 KiB in the protocol (MFSBLOCKSIZE)",
         choices=(65536.0,),
     ),
-    # The values of the calibrated constants are the medians of their priors. They were fitted to
-    # measurements of randomly drawn configurations (`python -m verification.blind --again 7 27`,
-    # where 7 and 27 are the seeds of the draws), after the time that other programs used was
-    # subtracted.
+    # The values of the calibrated constants are the medians of their priors. The constants were
+    # fitted to measurements of randomly drawn configurations (`python -m verification.blind --again
+    # 7 27`, where 7 and 27 are the seeds of the draws). Before the fit, the time that other
+    # programs used was subtracted from the measurements.
     Parameter("client_call_cpu", "Client time of one FUSE request", "s", "calibrated", 6.5e-5),
     Parameter("lookup_cpu", "Master time of a call that only reads", "s", "calibrated", 2e-5),
     Parameter("update_cpu", "Master time of a call that changes metadata", "s", "calibrated", 5e-5),
@@ -64,9 +64,10 @@ PARAMETERS = Parameters(
     Parameter(
         "connect", "Connecting to a chunkserver and opening a chunk", "s", "calibrated", 5e-4
     ),
-    # A fit to the randomly drawn configurations alone, which were measured on a busy machine, gives
-    # 17 ms. On quieter machines, small writes took twice as long as they would without this step,
-    # which corresponds to some 2.5 ms. The value of `make_chunk` is between the two.
+    # The value of `make_chunk` is a compromise between two results. A fit to the randomly drawn
+    # configurations gives 17 ms; these were measured on a busy machine. On quieter machines, small
+    # writes took twice the time that is predicted without `make_chunk`. A value of about 2.5 ms
+    # explains this.
     Parameter(
         "make_chunk", "Making the file of a new chunk at a chunkserver", "s", "calibrated", 6e-3
     ),

@@ -1,7 +1,8 @@
-"""Describes the operations of MooseFS: the master locates chunks, and the client sends one copy.
+"""Describes the operations of MooseFS: the master locates chunks, and the client sends one copy of
+the data.
 
-The chunkservers of a chunk form a chain, in which each forwards the data to the next. A client's
-fsync waits until all chunkservers have received the data, not until it is on their disks.
+The chunkservers that store a chunk form a chain. Each of them forwards the data to the next one.
+fsync waits until all chunkservers have received the data, but not until the data is on their disks.
 """
 
 from __future__ import annotations
@@ -50,9 +51,12 @@ def _ask(name: str, seconds: Expression, response_bytes: Expression = 128) -> No
 def _stream(
     count: Expression, each: Expression = block_bytes, seeks: Expression | None = None
 ) -> Node:
-    """Returns the step that reads `count` blocks of `each` bytes from one chunkserver. `seeks` is
-    the number of movements of the disk's head for each block. If it is None, the head moves once
-    for each chunk with sequential access, and once for each transfer with random access."""
+    """Returns the step that reads `count` blocks of `each` bytes from one chunkserver.
+
+    `seeks` is the number of movements of the disk's head for each block. If it is None, the number
+    depends on the access: the head moves once for each chunk if access is sequential, and once for
+    each transfer if access is random.
+    """
     seeks = seeks_of_unit(blocks, block_bytes) if seeks is None else seeks
     return call(
         "chunkserver",
@@ -73,9 +77,9 @@ def _stream(
 _find_chunk = seq(
     _ask("readChunk", P.lookup_cpu), delay("chunkserver", P.connect, "connect"), name="find"
 )
-# While a client reads a chunk, the chunkservers of the next two chunks already read these chunks
-# from their disks (observed on the disks of a testbed). So from the second chunk on, two disks work
-# for one stream at the same time.
+# Chunkservers read ahead: while a client reads one chunk, the chunkservers of the next two chunks
+# already read these from disk. This was observed on the disks of a testbed. From the second chunk
+# on, two disks therefore work for one stream at the same time.
 rest = Max(0, chunks - 1)
 _ahead = seq(
     _stream(blocks),

@@ -92,9 +92,9 @@ class Testbed(MountedTestbed, Counting):
         return sum(row[TOTAL_SPACE] != "0" for row in rows)
 
     def lacking(self) -> str:
-        """Returns as text how many chunkservers are disconnected, and how many chunks have fewer
-        copies than their goal, by class (SHORT). Returns "" if there are no such chunkservers and
-        chunks."""
+        """Returns a text with the number of disconnected chunkservers, and the number of chunks
+        with too few copies by class (SHORT). A chunk has too few copies if it has fewer than its
+        goal. Returns "" if there are no such chunkservers or chunks."""
         master = self.hosts.of("master")[0]
         reply = master.run("mfscli", "-H", master.address, "-ns", ";", "-SIC")
         rows = [line.split(";") for line in reply.splitlines() if "chunkclass" in line]

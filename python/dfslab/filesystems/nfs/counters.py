@@ -1,10 +1,10 @@
-"""Reads the counters of NFS: `/proc/self/mountstats`, in which each mount counts as one process, or
-the text of nfsstat.
+"""Reads the counters of NFS from `/proc/self/mountstats` or from the text of nfsstat. In
+mountstats, each mount counts as one process.
 
 A line of an operation in mountstats has the fields: calls, transmissions, major timeouts, bytes
-sent, bytes received, and three sums of times in milliseconds: in the queue, of the round trip, and
-of the whole call. From statvers=1.1 (Linux 5.3) on, it also has the number of calls that ended in
-an error. Source: net/sunrpc/stats.c, `rpc_clnt_show_stats`.
+sent, bytes received, and three sums of times in milliseconds. The sums are the times in the queue,
+of the round trip, and of the whole call. From statvers=1.1 (Linux 5.3) on, the number of calls that
+ended in an error follows. Source: net/sunrpc/stats.c, `rpc_clnt_show_stats`.
 """
 
 from __future__ import annotations
@@ -36,9 +36,12 @@ def recognise(head: bytes) -> bool:
 
 
 def read(text: str, name: str) -> list[Counters]:
-    """Returns the calls of every NFS mount since it was mounted. If the text lists no mount,
-    returns the calls in the tables of nfsstat. The bytes of a mount's calls are those sent and
-    received on the network. Raises NotUnderstood where the text is malformed."""
+    """Returns the calls of every NFS mount since it was mounted. The bytes of a mount's calls are
+    those sent and received on the network.
+
+    If the text lists no mount, returns the calls in the tables of nfsstat. Raises NotUnderstood
+    where the text is malformed.
+    """
     if HEAD.search(text.encode()) is None:
         return nfsstat.read(text)
     found: dict[str, list[Counted]] = {}

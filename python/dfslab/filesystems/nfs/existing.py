@@ -14,9 +14,12 @@ _ADDRESS = re.compile(r"(?:^|,)addr=([^,]+)")
 
 
 def discover(found: ExistingFileSystem, command: Command) -> SystemDiscovery:
-    """Returns the server's address, the number of servers (always 1), and, if the mount's options
-    state it (wsize), `request_size`, the bytes of one request. The address is from the mount's
-    options or, if they lack it, from the mount's source."""
+    """Returns the server's address, the number of servers, and the bytes of one request
+    (`request_size`).
+
+    The address is in the mount's options or, if they lack it, in the mount's source. The number of
+    servers is always 1. `request_size` is left out if the mount's options do not state it (wsize).
+    """
     size, address = _SIZE.search(found.options), _ADDRESS.search(found.options)
     host = address[1] if address else found.source.partition(":")[0]
     return SystemDiscovery(

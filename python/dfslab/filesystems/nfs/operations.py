@@ -1,8 +1,8 @@
-"""Describes the operations of NFS version 3: every call goes to the one server, one call after the
-other.
+"""Describes the operations of NFS version 3: all calls go to one server, one after another.
 
-The client caches nothing and has one call in flight. Unless I/O is direct, synchronous or random,
-the server's kernel reads ahead and writes back, so that only COMMIT waits for the disk.
+The client caches nothing and has one call in flight. The server's kernel reads ahead and writes
+back, so that only COMMIT waits for the disk. It does neither if I/O is direct, synchronous or
+random.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ def _reads(*work: Node) -> Node:
     )
 
 
-# A READ is sent when the previous READ has been answered. If `_turns` is true (access is random, or
-# I/O is direct, so that neither the client nor the server caches data), the server does not read
-# ahead from its disk: READs and disk reads take turns.
+# The client sends a READ when the previous READ has been answered. If `_turns` is true, the server
+# does not read ahead, so READs and disk reads take turns. `_turns` is true if access is random, or
+# if I/O is direct, for which neither the client nor the server caches data.
 _turns = P.scattered | P.direct
 _from_disk = disk_use("server", request_bytes, "read", uncached_s("server", requests))
 _read = seq(

@@ -1,10 +1,10 @@
 """Describes the operations of OpenZFS: calls that use the cache (ARC), records split over disks, an
 intent log for fsync.
 
-A record is stored on one vdev: on all disks of a mirror, or split over a raidz with its parity, in
-parts of at least a sector. Several records use all vdevs concurrently. A buffered write call is
-answered from memory; its records go to disk later, with their transaction group. fsync writes the
-data to the intent log (ZIL) and waits for it.
+A record is stored on one vdev. A mirror stores it on all its disks. A raidz splits it with its
+parity over its disks, in parts of at least a sector. Several records use all vdevs concurrently. A
+buffered write call is answered from memory. Its records are written to disk later, as part of their
+transaction group. fsync writes the data to the intent log (ZIL) and waits for it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ from dfslab.spec.steps.operation import (
 calls = named("calls", Max(1, ceiling(P.file_size / P.transfer_size)))
 call_bytes = named("call_bytes", P.file_size / calls)
 # A file is read or written in `rounds` rounds of `round_bytes` each. In one round, every disk
-# handles one request. The request joins neighbouring records, up to the aggregation limit.
+# handles one request. The request covers several neighbouring records, up to the aggregation limit
+# (`aggregation`).
 rounds = named("rounds", Max(1, ceiling(P.file_size / (P.vdevs * P.data_disks * P.aggregation))))
 round_bytes = named("round_bytes", P.file_size / rounds)
 uncached = P.direct | P.cold
@@ -48,12 +49,13 @@ def _client(seconds: Expression, name: str) -> Use:
 def _on_disks(
     request: Callable[[Expr], Use], size_bytes: Expr, all_bytes: Expr, copies: Expr, extra: Expr
 ) -> Node:
-    """Returns the disk work of one round, in which an access to `all_bytes` moves `size_bytes`.
+    """Returns the disk work of one round, in which `size_bytes` of an access to `all_bytes` are
+    moved.
 
     An access of at most a sector uses one sector. An access of at most a record uses one record on
     one vdev. A larger access uses records on all vdevs. `copies` is the number of copies of the
-    data that are moved. `extra` is the number of additional (parity) disks of each split record.
-    `request(size)` returns the work of one disk for `size` bytes.
+    data that are moved. `extra` is the number of additional disks of each split record, which hold
+    parity. `request(size)` returns the work of one disk for `size` bytes.
     """
     record = par(request(size_bytes / P.data_disks), copies=copies * (P.data_disks + extra))
     all_vdevs = par(
@@ -66,9 +68,12 @@ def _on_disks(
 
 
 def _read_from(size_bytes: Expr, all_bytes: Expr, seeks: Expr) -> Node:
-    """Returns the disk work that reads `size_bytes`, from one disk of a mirror or from the data
-    disks of a raidz. `all_bytes` is the number of bytes of the whole access, and `seeks` the number
-    of positionings of each disk for `size_bytes`."""
+    """Returns the disk work that reads `size_bytes`.
+
+    The bytes come from one disk of a mirror, or from the data disks of a raidz. `all_bytes` is the
+    number of bytes of the whole access. `seeks` is how often each disk positions its head for
+    `size_bytes`.
+    """
     return _on_disks(
         lambda size: disk_read("pool", size, "diskRead", seeks),
         size_bytes,
@@ -79,9 +84,12 @@ def _read_from(size_bytes: Expr, all_bytes: Expr, seeks: Expr) -> Node:
 
 
 def _write_to(size_bytes: Expr, all_bytes: Expr, seeks: Expr) -> Node:
-    """Returns the disk work that writes `size_bytes`, to all disks of a mirror or to the data and
-    parity disks of a raidz. `all_bytes` is the number of bytes of the whole access, and `seeks` the
-    number of positionings of each disk for `size_bytes`."""
+    """Returns the disk work that writes `size_bytes`.
+
+    The bytes go to all disks of a mirror, or to the data and parity disks of a raidz. `all_bytes`
+    is the number of bytes of the whole access. `seeks` is how often each disk positions its head
+    for `size_bytes`.
+    """
     return _on_disks(
         lambda size: disk_write("pool", size, "diskWrite", seeks),
         size_bytes,
@@ -91,12 +99,12 @@ def _write_to(size_bytes: Expr, all_bytes: Expr, seeks: Expr) -> Node:
     )
 
 
-# Records that are written one after another are neighbours on their disks, so the head of a disk is
-# positioned once for all of them.
+# Records that are written one after another are neighbours on their disks. Each disk therefore
+# positions its head only once for all of them.
 _read_disks = _read_from(round_bytes, P.file_size, 1 / rounds)
 _write_disks = _write_to(round_bytes, P.file_size, 1 / rounds)
 # With random access, every call reads whole records from the disks, and nothing is prefetched. A
-# call that is smaller than a record therefore reads `_record_bytes`, more bytes than it returns.
+# call that requests less than a record therefore reads more bytes than it returns: `_record_bytes`.
 _record_bytes = Max(call_bytes, Min(P.record_size, P.file_size))
 _read_calls = repeat(
     calls,

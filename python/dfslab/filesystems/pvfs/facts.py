@@ -2,8 +2,8 @@
 
 dfslab has no testbed of PVFS, because there are no Debian packages of it. An existing mount is
 measured like any POSIX mount. The defaults are those of Nguyen and Apon 2012: stripes of 64 KiB,
-round robin over four I/O servers, and local files synchronised on close. The servers' times were
-measured on OrangeFS 2.10: 150 us for each request, and 1.3 to 2.8 ns for each byte.
+round robin over four I/O servers, and local files synchronised on close. The times of the servers
+were measured on OrangeFS 2.10: 150 us for each request, and 1.3 to 2.8 ns for each byte.
 """
 
 from __future__ import annotations

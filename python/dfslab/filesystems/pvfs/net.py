@@ -1,14 +1,16 @@
-"""Models PVFS as a Petri net at the level of the components of Nguyen & Apon 2012: clients,
-network, servers, disks.
+"""Models PVFS as a Petri net with the components of Nguyen & Apon 2012: clients, network, servers,
+disks.
 
-Reads and writes are separate nets, as in section 5.1 of the paper. A client splits each block into
-one payload for every I/O server that the block touches (stripes, round robin). The network carries
-a payload in units (packets, chunks or whole payloads). A server handles requests first come first
-served. Reads are served stripe by stripe, so streams of many clients interleave. A write takes two
-round trips: first the server admits the request, then the client sends the data. The server
-reassembles the data to flow buffers and writes these to its page cache, which has limits on dirty
-bytes. A write-back process writes dirty pages to the disk, concurrently with reads of the disk. A
-written file is synced when it is closed, unless `sync_on_close` is 0.
+Reads and writes are separate nets, as in section 5.1 of the paper. A file is striped round robin
+over the I/O servers. For each block of the file, a client sends or receives one payload for every
+I/O server that stores a part of the block. The network transfers a payload in units (packets,
+chunks or whole payloads). A server handles requests first come first served.
+
+A read is served stripe by stripe, so streams of many clients interleave. A write takes two round
+trips: first the server admits the request, then the client sends the data. The server collects the
+data in flow buffers, and writes these to its page cache, which has limits on dirty bytes. A
+write-back process writes dirty pages to the disk, concurrently with reads of the disk. A written
+file is synced when it is closed, unless `sync_on_close` is 0.
 """
 
 from __future__ import annotations
@@ -99,8 +101,8 @@ def write_net(setup: Setup) -> Net:
 
 
 def _closing(pvfs: SharedElements, close: Place, synced: Place) -> None:
-    """Adds the transitions by which a client closes a file that it has written. Every server then
-    syncs its part of the file's data."""
+    """Adds the transitions by which a client closes a file that it has written. On a close, every
+    server syncs its part of the file's data."""
     net, k, c = pvfs.net, pvfs.constants, pvfs.caller
     closing = net.place("closing", pvfs.waiting)
     net.transition(
@@ -156,11 +158,11 @@ def read_net(setup: Setup) -> Net:
 
 @dataclass(frozen=True)
 class SetupResult:
-    """The result of simulating one setup. The throughput is the bytes of all clients, divided by
-    the seconds until the last client finishes.
+    """The result of simulating one setup.
 
-    `utilisation` maps the name of a station, such as a disk, to the fraction of time for which its
-    servers were busy.
+    The throughput is the bytes of all clients, divided by the seconds until the last client
+    finishes. `utilisation` has the utilisation of each station, such as a disk, by the station's
+    name. The utilisation is the fraction of time for which the servers of the station were busy.
     """
 
     setup: Setup
@@ -177,8 +179,9 @@ class SetupResult:
         return self.operations / self.time_s
 
 
-# The operation that lists a directory, and the number of listings that each client does in a
-# simulation. With many listings, the time in which files are opened at the start is negligible.
+# The name of the operation that lists a directory, and the number of listings per client in a
+# simulation. At the start, a client also opens its files. With many listings, this time is
+# negligible.
 LIST, LISTINGS = "list", 64
 # Largest number of servers that is simulated. With more servers, the probability that two clients
 # use the same server at the same time would hardly change.
@@ -188,8 +191,8 @@ NETS = {
     "read": (read_net, "close"),
     "replay": (trace_net, "leave"),
 }
-# The idle servers of each station are tokens in a place of the net. The keys are the names of these
-# places, and the values are the names of the stations.
+# Stations of the net. The key is the place whose tokens are the idle servers of the station, and
+# the value is the name of the station.
 STATIONS = {
     "manager_idle": "manager.cpu",
     "daemon_idle": "server.daemon",
@@ -203,11 +206,11 @@ STATIONS = {
 
 
 def simulate(setup: Setup, seed: int = 0, laws: bool = False) -> SetupResult:
-    """Simulates the net of a setup until the last client finishes, and returns the result. Raises
-    InputError if the net stops before all clients have finished.
+    """Simulates the net of a setup until the last client finishes, and returns the result.
 
-    With `laws`, the engine checks that tokens are conserved, and that Little's law and the
-    utilisation law hold at all stations. The result is the same, but the run takes longer.
+    If `laws` is true, the engine also checks that tokens are conserved, and that Little's law and
+    the utilisation law hold at all stations. The result is the same, but the run takes longer.
+    Raises InputError if the net stops before all clients have finished.
     """
     build, closing = NETS[setup.operation]
     net = build(setup)
@@ -244,13 +247,17 @@ def simulate(setup: Setup, seed: int = 0, laws: bool = False) -> SetupResult:
 
 
 def placed(setup: Setup, number_of: int) -> Setup | None:
-    """Returns `setup` with another random placement of files on servers. `number_of` is the number
-    of the placement; number 0 is the placement of `setup`. Returns None if the setup has no
-    placement with this number.
+    """Returns `setup` with another random placement of files on servers. Placements are numbered;
+    number 0 is the placement of `setup`. Returns None if the setup has no placement with the number
+    `number_of`.
 
-    A setup has further placements only if the placement can affect the result, which needs three
-    conditions: files start at random servers (`start_seed`), a block reaches only some of the
-    servers, and there are several clients. A trace has only placement 0.
+    A setup has several placements only if the placement can affect the result. This needs three
+    conditions:
+    - files start at random servers (`start_seed` is not 0)
+    - a block is stored on only some of the servers
+    - there are several clients.
+
+    A trace has only placement 0.
     """
     matters = setup.block_size < setup.servers * setup.stripe_size and setup.clients > 1
     if number_of and (setup.calls or not (setup.start_seed and matters)):
@@ -265,20 +272,21 @@ def grains(setup: Setup) -> Mapping[str, SetupResult]:
 
 
 def setup_of(situation: Configuration, grain: str = GRAINS[0]) -> Setup:
-    """Returns the net's setup for a configuration at the level `grain` of network detail. Each
-    client accesses one file sequentially, executes its calls of a trace, or lists a directory.
-    Raises InputError for a workload that the net does not model.
+    """Returns the net's setup for a configuration, at the level `grain` of network detail.
 
-    The adapters, disks and memory size of the deployment replace those of Nguyen & Apon 2012. A
-    disk's latency includes seek and rotation. Processor times and memory rates keep the paper's
-    values. Every file starts at a random server. All clients on one node share the node's network
-    adapter, and so do all servers on one node.
+    Each client accesses one file sequentially, executes its calls of a trace, or lists a directory.
+    Adapters, disks and memory sizes are those of the deployment. Processor times and memory rates
+    are those of Nguyen & Apon 2012. A disk's latency includes seek and rotation. Every file starts
+    at a random server. All clients on one node share the node's network adapter, and so do all
+    servers on one node.
+
+    Raises InputError for a workload that the net does not model.
     """
     scenario = situation.scenario
     values = {**situation.environment, **situation.symbols}
     deployment, clients = scenario.deployment, scenario.workload.clients
     stripe = int(values["stripe_size"])
-    # `missed` is the fraction of a phase's data that is not in the caches. It differs between the
+    # `missed` is the fraction of the read data that is not in the caches. It can differ between the
     # phases of a workload.
     missed = 1.0 if scenario.workload.cache == "direct" else float(values["cold"])
     width = int(values["stripe_count"])

@@ -90,9 +90,9 @@ class SharedElements:
     ) -> None:
         """Adds a transition.
 
-        If nodes share cores, the transition also occupies one core for `busy_s` seconds. If `delay`
-        is given, the core is occupied for `delay` instead, like all other tokens that the
-        transition puts. Without shared cores, `busy_s` is not used.
+        If nodes share cores, the transition also occupies one core. The core is occupied for
+        `delay` or, if `delay` is None, for `busy_s` seconds. All other tokens that the transition
+        puts are delayed by `delay`. Without shared cores, `busy_s` is not used.
         """
         if self.setup.shared_cores:
             takes = [*takes, Take(self.cores, "core")]
@@ -100,9 +100,9 @@ class SharedElements:
         self.net.transition(name, takes, puts, guard=guard, delay=delay)
 
     def _open(self) -> None:
-        """Adds the requests to the single metadata manager that open every client's file. A new
-        file takes three requests: look up the directory, create the file, enter its name.
-        """
+        """Adds the requests to the metadata manager by which every client opens its file. There is
+        a single manager. A new file takes three requests: look up the directory, create the file,
+        enter its name."""
         net, clients, k = self.net, self.setup.clients, self.constants
         self.start = net.place("start", self.client, [(at, 0) for at in range(clients)])
         manager = net.place("manager_idle", self.one, [0])
@@ -127,18 +127,19 @@ class SharedElements:
         return Min(block, file - self.caller["block"] * block)
 
     def share(self, server: int) -> Expr:
-        """Returns the bytes of a block that are stored on one server. Whole stripes are assigned
-        round robin over the servers of the file.
+        """Returns the bytes of a client's next block that are stored on the server `server`.
+        Stripes are assigned round robin to the servers of the file.
 
-        Every file starts at a random server or, if the setup has no `start_seed`, the file of
-        client c starts at server c.
+        If the setup has a `start_seed`, every file starts at a random server. Otherwise, the file
+        of client c starts at server c.
         """
         c, k = self.caller, self.constants
         block, stripe, width = k["block_size"], k["stripe_size"], k["width"]
         a, b = self.setup.start_factors
         first = (c["id"] * a + b) % PRIME if self.setup.start_seed else c["id"]
-        # The position of the server in the ring of all servers. The file's first server has the
-        # position 0. Servers at positions from `width` on store no stripe of the file.
+        # The position of the server, counted from the file's first server in the ring of all
+        # servers. The first server has the position 0. Only servers at the positions 0 to width - 1
+        # store stripes of the file.
         place = (server - first) % k["servers"]
         if self.setup.block_size < self.setup.stripe_size:
             here = equal(c["block"] * block // stripe % width, place)
@@ -163,8 +164,8 @@ class SharedElements:
         return Min(self.constants["width"], self.stripes())
 
     def frame_s(self, size: Expr, owner: str) -> Expr:
-        """Returns the seconds that `size` bytes take through an adapter of the `owner` ("client" or
-        "server"), including the overhead of every packet."""
+        """Returns the seconds that `size` bytes take through an adapter. The time includes the
+        overhead of every packet. `owner` is the adapter's owner, "client" or "server"."""
         k = self.constants
         overhead = ceiling(size / k["mss_bytes"]) * k["overhead_bytes"]
         kind = "server_network_rate" if owner == "server" else "network_rate"
@@ -179,27 +180,28 @@ class SharedElements:
         return min(setup.clients, setup.client_nodes or setup.clients)
 
     def _adapter_of(self, number_of: Expr, owner: str) -> Expr:
-        """Returns the number of the adapter that a client or server uses. `number_of` is the number
-        of this client or server, and `owner` is "client" or "server"."""
+        """Returns the number of the adapter that a client or server uses. `owner` is "client" or
+        "server", and `number_of` is its number."""
         whole = self.setup.servers if owner == "server" else self.setup.clients
         count = self.adapters(owner)
-        # If each client or server has a separate adapter, its number is returned without a formula.
-        # The simulation finds matching tokens quickly if a guard compares fields of two tokens, but
-        # tests all tokens if the guard contains a formula.
+        # If each client or server has a separate adapter, its number is returned as it is, not as a
+        # formula. Guards compare this number with fields of tokens. The simulation finds matching
+        # tokens quickly if a guard compares fields of two tokens. If the guard contains a formula,
+        # it tests all tokens.
         return number_of if count == whole else number_of % count
 
     def carry(self, name: str, source: Place, target: Place, by: str, to: str) -> None:
-        """Moves payloads through a sender's and a receiver's adapter, unit by unit. A payload is
-        delivered in pieces, each of which ends with the unit that fills a flow buffer or with the
-        last unit.
+        """Moves payloads, unit by unit, through the adapter of a sender and the adapter of a
+        receiver.
 
-        `by` and `to` are "client" or "server": whose adapter sends, and whose adapter receives. A
-        payload with remaining units is queued behind other payloads, so an adapter serves its
-        payloads round robin. Units of one payload stay in order, so the arrival of the last unit of
-        a piece means that the whole piece has arrived.
+        `by` is the kind of the sender and `to` the kind of the receiver; both are "client" or
+        "server". A payload is delivered in pieces. A piece ends with the unit that fills a flow
+        buffer, or with the last unit of the payload. Units of one payload stay in order, so a piece
+        has arrived when its last unit has arrived. After each unit, a payload with remaining units
+        is queued behind the other payloads. An adapter therefore serves its payloads round robin.
 
         One transition sends all units of a payload, including the last one. With a separate
-        transition for last units, these would wait until no other unit was left. Payloads would
+        transition for last units, these would wait until no other unit was left. All payloads would
         then end simultaneously, and clients would move from server to server as one convoy.
         """
         net = self.net
@@ -231,8 +233,8 @@ class SharedElements:
             guard=equal(self._adapter_of(p[by], by), s["id"]) & (p["bytes"] > 0),
         )
         net.transition(f"{name}_sent", [Take(source, "p")], guard=equal(p["bytes"], 0))
-        # A receiver that has the last unit of a piece delivers the piece as soon as the receiver is
-        # idle.
+        # A receiver is `loaded` if it has the last unit of a piece. As soon as it is idle, it
+        # delivers the piece. Only then can it receive another unit.
         net.transition(
             f"{name}_receive",
             [Take(wire, "p"), Take(receiver, "r")],
@@ -256,13 +258,12 @@ class SharedElements:
         )
 
     def _piece(self, before: Expr, unit: Expr, is_last: Condition) -> tuple[Expr, Condition]:
-        """Returns the bytes of the piece that ends with a unit, and the condition that a piece ends
-        with this unit.
+        """Returns the number of bytes of the piece that ends with a unit, and the condition that a
+        piece ends with this unit.
 
-        `before` is the number of bytes of the payload that were sent before the unit, and `unit` is
-        the number of bytes of the unit. A piece ends with the unit in which a flow buffer becomes
-        full, or with the last unit. If the network moves a whole payload as one unit, the payload
-        is one piece.
+        `unit` is the number of bytes of the unit. `before` is the number of bytes of the payload
+        that were sent before it. A piece ends with the unit that fills a flow buffer, or with the
+        last unit. If the network moves a whole payload as one unit, the payload is one piece.
         """
         setup = self.setup
         after = before + unit
@@ -277,9 +278,12 @@ class SharedElements:
     @cached_property
     def disks(self) -> tuple[Place, Place]:
         """Adds a disk for every server. Returns two places: the queue of disk requests, and the
-        place that receives finished requests. A disk seeks before a request unless its previous
-        request was a sequential request of the same client. It always seeks before a request of the
-        kind "swap" or "seek"."""
+        place for finished requests.
+
+        A disk does not seek before a request if its previous request was a sequential request of
+        the same client. It seeks before all other requests, and always before a request of the kind
+        "swap" or "seek".
+        """
         net, setup = self.net, self.setup
         queue, done = net.place("disk_queue", self.request), net.place("disk_done", self.request)
         heads = [(at, -1) for at in range(setup.servers)] * setup.hardware.disk_channels
@@ -308,9 +312,12 @@ class SharedElements:
 def acknowledge(
     pvfs: SharedElements, pending: Place, acks: Place, after: Place, prefix: str = ""
 ) -> None:
-    """Adds the transitions that add up the acknowledgements of servers to a client. The amount of
-    an acknowledgement is a number of bytes for a write, and 1 for a sync. When the amounts add up
-    to the number that the client's call waits for, the client continues at the place `after`."""
+    """Adds the transitions by which a client counts the acknowledgements of servers.
+
+    An acknowledgement has an amount: the number of bytes for a write, and 1 for a sync. The amounts
+    are summed. When the sum reaches the number for which the client's call waits, the client
+    continues at the place `after`.
+    """
     takes = [Take(acks, "a"), Take(pending, "w")]
     a, w = pvfs.answer.token("a"), pvfs.waiting.token("w")
     mine = equal(a["id"], w["id"])

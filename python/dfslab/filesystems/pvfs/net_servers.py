@@ -15,9 +15,8 @@ from dfslab.spec.steps.expression import Expr, Max, Min, ceiling, select
 
 
 def admit(pvfs: SharedElements, requested: Place, out: Place) -> None:
-    """Adds the first round trip of a write: each server that gets data admits the request, and the
-    client then sends the data from the place `out`.
-    """
+    """Adds the first round trip of a write. In it, the client sends a request to each server that
+    gets data, and the servers admit it. The client then sends the data from the place `out`."""
     net, k = pvfs.net, pvfs.constants
     at_server = net.place("at_server", pvfs.payload)
     p, d = pvfs.payload.token("p"), pvfs.one.token("d")
@@ -32,8 +31,8 @@ def admit(pvfs: SharedElements, requested: Place, out: Place) -> None:
     handled_s: Expr = k["server_request_s"]
     mine, waiting = equal(p["server"], d["id"]), at_server
     if pvfs.setup.hardware.dequeue_s:
-        # A receive buffer is a linked list (section 6.2.1 of Nguyen & Apon 2012): taking a request
-        # out takes longer the more requests wait.
+        # A receive buffer is a linked list (section 6.2.1 of Nguyen & Apon 2012). The time to take
+        # out a request therefore grows with the number of requests in the list.
         waiting, count = _buffered(pvfs, at_server)
         b = count.colour.token("b")
         handled_s += k["dequeue_s"] * b["items"]
@@ -155,9 +154,9 @@ def _absorb(pvfs: SharedElements, writing: Place, cache: Place, files: Place) ->
 
 
 def _server_files(pvfs: SharedElements) -> tuple[Place, Place]:
-    """Returns two new places. The first has a token for each server's page cache, which counts
-    bytes by their state. The second has a token for each pair of client and server: the part of the
-    client's file on this server."""
+    """Returns two new places. The tokens of the first are the page caches of the servers, which
+    count bytes by their state. The tokens of the second are the parts of clients' files on servers,
+    one for each pair of client and server."""
     net, setup = pvfs.net, pvfs.setup
     cache_colour = net.colour("cache", server=int, dirty=int, inactive=int, active=int, wake=bool)
     file_colour = net.colour("file", client=int, server=int, dirty=int, sync=bool)
@@ -230,8 +229,9 @@ def _write_back(
 
 
 def read_server(pvfs: SharedElements, requested: Place, back: Place) -> None:
-    """Adds the servers that handle reads. A server reads one stripe at a time; after each stripe, a
-    request queues again behind the other requests. Sequential reads use read-ahead."""
+    """Adds the servers that handle reads. A server reads one stripe of a request at a time. After
+    each stripe, the request queues again behind the other requests. Sequential reads use
+    read-ahead."""
     net, setup, k = pvfs.net, pvfs.setup, pvfs.constants
     fits = setup.per_server_bytes <= setup.hardware.memory_bytes * 0.9
     stream: Colour = net.colour("stream", client=int, server=int, ahead=int, left=int, busy=bool)
@@ -248,11 +248,11 @@ def read_server(pvfs: SharedElements, requested: Place, back: Place) -> None:
     daemon = pvfs.daemons
     reading = net.place("reading", pvfs.asking)
     queue, done = pvfs.disks
-    # A token in the place `reading` stands for the stripe that a daemon is reading. The token's
-    # field `total` is the number of bytes of the request that follow this stripe.
+    # A token in the place `reading` is a stripe that a daemon is reading. Its field `total` is the
+    # number of bytes of the request after this stripe.
     first = Min(p["bytes"], k["stripe_size"])
-    # Only the first stripe of a request takes `server_request_s`. The field `total` of a token in
-    # the place `requested` shows this: it is above 0 before the first stripe, and 0 afterwards.
+    # Only the first stripe of a request takes `server_request_s`. Tokens in the place `requested`
+    # have a field `total` above 0 before the first stripe of their request, and 0 afterwards.
     handled_s = k["server_chunk_s"] + select(p["total"] > 0, k["server_request_s"], 0.0)
     pvfs.work(
         "accept",
@@ -319,9 +319,9 @@ def _read_ahead(pvfs: SharedElements, streams: Place, fits: bool) -> None:
 
 
 def streamed(setup: Setup) -> list[tuple[int, int, int]]:
-    """Returns one triple (client, server, bytes) for each pair of client and server: the bytes that
-    the client reads sequentially from the server. If whole files are read, the bytes include one
-    additional stripe."""
+    """Returns one triple (client, server, bytes) for each pair of client and server. `bytes` is
+    what the client reads sequentially from the server. If whole files are read, one stripe is added
+    to the bytes."""
     pairs = [(c, s) for c in range(setup.clients) for s in range(setup.servers)]
     if not setup.calls:
         each = -(-setup.file_size // setup.width) + setup.stripe_size

@@ -16,9 +16,9 @@ FLOW_BYTES = 1 << 40
 # A Mersenne prime P. Files are spread over servers by (a c + b) mod P, where c is the number of the
 # client, and a and b are random.
 PRIME = 2**31 - 1
-# Limits of a setup that simulates only a part of an experiment (`Setup.part`): the smallest number
-# of blocks of a file, and the smallest number of write-back requests by which a server writes all
-# its dirty pages to its disk.
+# Two limits for a setup that simulates only a part of an experiment (`Setup.part`). FEWEST_BLOCKS
+# is the smallest number of blocks of a file. FEWEST_WRITE_BACKS is the smallest number of
+# write-back requests in which a server writes all its dirty pages.
 FEWEST_BLOCKS = 4
 FEWEST_WRITE_BACKS = 3
 
@@ -28,10 +28,10 @@ class PaperHardware:
     """The machines of Nguyen & Apon 2012 (Table 1) with one gigabit network. Values that the table
     lacks are estimated.
 
-    A server spends `server_request_s` on a request and `server_chunk_s` on each stripe that it
-    reads, or each flow buffer that it stores: together about 150 us for a small request, as
-    measured on OrangeFS 2.10. `dequeue_s` is the time to skip one waiting write request in a
-    receive buffer.
+    A server spends `server_request_s` on each request. It also spends `server_chunk_s` on each
+    stripe that it reads, and on each flow buffer that it stores. For a small request, the sum of
+    the two is about 150 us, as measured on OrangeFS 2.10. `dequeue_s` is the time to skip one
+    waiting write request in a receive buffer.
     """
 
     network_rate_bytes_per_s: float = 125e6
@@ -82,16 +82,21 @@ class TracedCall:
 @dataclass(frozen=True)
 class Setup:
     """The input of one simulation of PVFS: one point of the experiment of Nguyen & Apon 2012, or
-    the `calls` of a trace. Sizes are in bytes. `operations` is the number of operations of each
-    client that the setup executes; a trace has one or more calls for each operation.
+    the `calls` of a trace.
 
-    `stripe_count` is the number of servers of one file (0: all servers). `start_seed` is the seed
-    of the random first server of every file (0: the file of client c starts at server c).
-    `client_nodes` and `server_nodes` are the numbers of nodes over which clients and servers are
-    spread (0: each has a separate node). Each node has one adapter. `shared_cores` is the number of
-    cores that all nodes share (0: every node has enough cores). If the data is `cached`, the
-    fraction `missed` of the bytes that are read sequentially is nevertheless read from the disks;
-    if the data is not `cached`, all bytes are read from the disks.
+    Sizes are in bytes. Further fields:
+    - `operations`: number of operations that each client executes. In a trace, an operation has one
+      or more calls.
+    - `stripe_count`: number of servers of one file. 0: all servers.
+    - `start_seed`: seed of the random first server of every file. 0: the file of client c starts at
+      server c.
+    - `client_nodes`, `server_nodes`: numbers of nodes over which clients and servers are spread. 0:
+      each has a separate node. Each node has one adapter.
+    - `shared_cores`: number of cores that all nodes share. 0: every node has enough cores.
+    - `cached`: whether the data is in the servers' caches. If it is not, all bytes are read from
+      the disks.
+    - `missed`: fraction of the sequentially read bytes that is read from the disks although the
+      data is `cached`.
     """
 
     operation: str = "read"
@@ -115,9 +120,13 @@ class Setup:
     operations: int = 1
 
     def in_memory_bytes(self, size_bytes: int) -> int:
-        """Returns how many bytes at the beginning of a stream of `size_bytes` bytes are in the
-        memory of its server at the start: 0 if the data is not cached, else
-        size_bytes * (1 - missed), rounded to whole stripes unless `missed` is 0."""
+        """Returns how many bytes at the beginning of a stream are in the memory of its server at
+        the start.
+
+        The stream has `size_bytes` bytes. The result is 0 if the data is not cached, and
+        `size_bytes` if `missed` is 0. Otherwise it is size_bytes * (1 - missed), rounded to whole
+        stripes.
+        """
         if not self.cached:
             return 0
         if self.missed == 0:
@@ -166,8 +175,9 @@ class Setup:
 
     @property
     def start_factors(self) -> tuple[int, int]:
-        """Returns the numbers a and b by which the file of client c starts at server (a c + b) mod
-        PRIME mod the number of servers. They are random, or 1 and 0 if `start_seed` is 0."""
+        """Returns two numbers, a and b, that determine the first server of each file. The file of
+        client c starts at server (a c + b) mod PRIME mod the number of servers. The numbers are
+        random, or 1 and 0 if `start_seed` is 0."""
         if not self.start_seed:
             return 1, 0
         chance = random.Random(self.start_seed)
@@ -189,17 +199,21 @@ class Setup:
         return sizes[self.grain]
 
     def part(self, share: float) -> Setup | None:
-        """Returns a smaller setup, which moves the fraction `share` of the bytes of this setup. The
-        time of this setup is extrapolated from the times of smaller setups (models/steady.py).
+        """Returns a smaller setup, which moves the fraction `share` of the bytes of this setup.
+        Simulated times of such smaller setups are extrapolated to the time of this setup
+        (models/steady.py).
 
-        The size of files is multiplied by `share`. If a file would then have fewer than
-        FEWEST_BLOCKS blocks, the size of blocks is multiplied by `share`, too. The servers' memory
-        and the age at which dirty pages are written are also multiplied by it, so that the page
-        cache fills up at the same fraction of the run.
+        These sizes are multiplied by `share`:
+        - the size of files
+        - the size of blocks, if a file would otherwise have fewer than FEWEST_BLOCKS blocks
+        - the servers' memory and the age at which dirty pages are written, so that the page cache
+          fills up at the same fraction of the run.
 
-        Returns None if the clients replay a trace. Also returns None if a smaller block would not
-        fill a flow buffer of each server or would not be a multiple of a stripe on each server, or
-        if a server would write its dirty pages in fewer than FEWEST_WRITE_BACKS requests.
+        Returns None in three cases:
+        - The clients replay a trace.
+        - A smaller block would not fill a flow buffer of each server, or would not be a multiple of
+          a stripe on each server.
+        - A server would write its dirty pages in fewer than FEWEST_WRITE_BACKS requests.
         """
         if self.calls:
             return None
@@ -224,9 +238,11 @@ class Setup:
 
     @property
     def per_server_bytes(self) -> float:
-        """Returns the number of bytes of all clients' files that one server stores. For a trace,
-        returns the number of bytes that all calls move on the server with the largest such
-        number."""
+        """Returns the number of bytes of all clients' files that one server stores.
+
+        For a trace, this is the number of bytes that all calls move on one server. The server with
+        the largest number counts.
+        """
         if self.calls:
             return max(
                 sum(one.shares[at] for one in self.calls if one.shares)

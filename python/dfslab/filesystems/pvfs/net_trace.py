@@ -1,12 +1,13 @@
-"""Builds the PVFS net of a trace of mixed random and sequential requests, the hybrid workload of
-Nguyen & Apon 2012.
+"""Builds the PVFS net of a trace of mixed random and sequential requests. This is the hybrid
+workload of Nguyen & Apon 2012.
 
 Every client executes its calls one after the other. If the trace has times, a call starts no
-earlier than its time. Which reads find their data in memory is determined when the net is built, in
-the order of the trace. A read finds its data in memory if the trace has read or written the data
-before. If caches were warm at the start, a share of the other reads also find their data in memory.
-All remaining reads come from the disk: sequential ones through the read-ahead window, all others
-after a seek.
+earlier than its time. Where each read finds its data is determined when the net is built, in the
+order of the trace:
+- in memory, if the trace has read or written the data before. With warm caches, a share of the
+  other reads also finds its data in memory.
+- on disk through the read-ahead window, if the read is sequential
+- on disk after a seek, in all other cases.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ PAGE_BYTES = 4096
 def shares_of(
     offset: int, size: int, servers: int, stripe: int, first: int, width: int = 0
 ) -> tuple[int, ...]:
-    """Returns for each server how many bytes of a range of a file it stores. The range has `size`
-    bytes from `offset` on. Stripes of `stripe` bytes are assigned round robin to `width` servers
-    (0: all `servers`), beginning with server `first`."""
+    """Returns for each server how many bytes of a range of a file the server stores. The range has
+    `size` bytes from `offset` on. Stripes of `stripe` bytes are assigned round robin to `width`
+    servers, from server `first` on. If `width` is 0, they are assigned to all `servers`."""
     found = [0] * servers
     end = offset + size
     while offset < end:
@@ -45,15 +46,15 @@ def shares_of(
 
 
 class _Memory:
-    """The pages of files that are in memory: all pages that the trace has accessed so far, and a
-    part of the other pages. Of the bytes that the trace reads for the first time, the fraction
-    `missed` is not in memory. The reads that miss are spread evenly over the trace."""
+    """The pages of files that are in memory. These are all pages that the trace has accessed so
+    far, and a part of the other pages. When the trace reads bytes for the first time, the fraction
+    `missed` of them is not in memory. The reads that miss are spread evenly over the trace."""
 
     def __init__(self, missed: float) -> None:
         self.pages: dict[tuple[int, int], set[int]] = {}
         self._missed = missed
-        # Number of bytes that should have been read from disks so far according to `missed`, minus
-        # the number of bytes that were read from disks.
+        # A difference of two numbers of bytes: the bytes that should have been read from disks so
+        # far according to `missed`, minus the bytes that were read from disks.
         self._owed_bytes = 0.0
 
     def finds(self, one: ExecutedOperation) -> bool:

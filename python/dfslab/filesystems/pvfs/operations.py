@@ -35,8 +35,8 @@ calls = named("calls", Max(1, ceiling(P.file_size / P.transfer_size)))
 call_bytes = named("call_bytes", P.file_size / calls)
 servers_per_call = Min(P.stripe_count, ceiling(P.transfer_size / P.stripe_size))
 # Number of rounds in which the servers' disks transfer a file. In a round, each disk transfers its
-# part of one call or, if a stripe is larger than this part, one stripe. With synchronous writes, it
-# is always the part of one call.
+# part of one call. If this part is smaller than a stripe, the disk transfers one stripe instead.
+# With synchronous writes, a round is always one call.
 rounds = named(
     "rounds",
     select(
@@ -70,9 +70,12 @@ def _ask_servers(name: str, *work: Node) -> Node:
 
 
 def _read_from(size_bytes: Expr, *, from_disk: bool) -> Node:
-    """Returns the step in which one server sends `size_bytes` to answer a read call, split into
-    flow buffers. Network and client work on different buffers at the same time. If `from_disk` is
-    true and the data is not in the page cache, the server's disk reads each buffer first."""
+    """Returns the step in which one server sends `size_bytes` to answer a read call.
+
+    The bytes are split into flow buffers, so that network and client work on different buffers at
+    the same time. If `from_disk` is true and the data is not in the page cache, the server's disk
+    reads each buffer first.
+    """
     buffers = named("buffers", Max(1, ceiling(size_bytes / P.flow_buffer)))
     each = size_bytes / buffers
     sent = cpu("server", each * P.server_byte_cpu, "sendBuffer")
@@ -90,8 +93,8 @@ def _read_from(size_bytes: Expr, *, from_disk: bool) -> Node:
 
 def _write_to(size_bytes: Expr) -> Node:
     """Returns the step in which one server stores `size_bytes` of a write call in its page cache. A
-    write takes two round trips: the server admits the request; then the client sends the data, and
-    the server answers."""
+    write takes two round trips. In the first, the server admits the request. In the second, the
+    client sends the data and the server answers."""
     buffers = named("buffers", Max(1, ceiling(size_bytes / P.flow_buffer)))
     each = size_bytes / buffers
     flow = pipeline(

@@ -2,9 +2,9 @@
 object disks, distributed transactions.
 
 A front end requests bytes of a file, with a lease on them, from the file's manager. The file
-manager itself has a lease on the whole object, which the lease manager of the object disk has
-granted. If another machine has the bytes in its memory, the file manager makes that machine send
-them; else the object disk sends them. Operations on directories are transactions: a transaction
+manager itself has a lease on the whole object, granted by the lease manager of the object disk. If
+another machine has the bytes in its memory, the file manager makes that machine send them.
+Otherwise, the object disk sends them. Operations on directories are transactions: a transaction
 server locks the objects, logs the changes on an object disk, and makes the changes.
 """
 
@@ -112,10 +112,14 @@ def _from_disk(*work: Node) -> Node:
 
 
 def _reads(*work: Node) -> Node:
-    """Returns the step of all requests of a read. With direct I/O, the object disk answers every
-    request. Without direct I/O, another machine's memory or the object disk answers a cold request;
-    the client's own memory or another machine's memory answers a warm request. `work` is the object
-    disk's work for a request that it answers."""
+    """Returns the step of all requests of a read. Which machine answers a request depends on the
+    read:
+    - direct I/O: the object disk
+    - cold request: another machine's memory or the object disk
+    - warm request: the client's own memory or another machine's memory.
+
+    `work` is the object disk's work for a request that it answers.
+    """
     forwarded = _ask("readLease", _from_memory)
     read = seq(_ask("readLease"), _from_disk(*work))
     own = cpu("client", request_bytes * P.client_byte_cpu, "copy")
@@ -173,9 +177,9 @@ _on_disk = disk_write(
     "object_disk", request_bytes, seeks=seeks_of_unit(requests, request_bytes), name="diskWrite"
 )
 _leased = seq(_ask("writeLease", _revoke), cpu("client", request_bytes * P.client_byte_cpu, "copy"))
-# A write that is neither synchronous nor direct leaves up to `max_dirty` bytes (`absorbed_bytes`)
-# in the client's memory. They are written back later. The other bytes are sent to the object disk
-# before the write is answered. With `fsync`, all bytes are sent by the step `_sync`.
+# Up to `max_dirty` bytes of a write (`absorbed_bytes`) stay in the client's memory and are written
+# back later. This does not hold for synchronous and direct writes. The other bytes are sent to the
+# object disk before the write is answered. With `fsync`, the step `_sync` sends all bytes.
 _kept = seq(
     repeat(requests, _leased),
     when(

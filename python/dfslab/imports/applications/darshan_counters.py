@@ -130,8 +130,12 @@ def _shared_files(records: Iterable[FileRecord]) -> set[str]:
 
 def _slowest_rank_s(records: Iterable[FileRecord]) -> float:
     """Returns the I/O time in seconds of the slowest process, as darshan-parser estimates it: A +
-    B. A is the largest sum of one process's times over the records of single processes. B is a sum
-    over the records that combine all processes: the time of the slowest process of each record."""
+    B.
+
+    A comes from the records of single processes: the times of each process are summed, and the
+    largest sum counts. B comes from the records that combine all processes: the times of the
+    slowest process of each record are summed.
+    """
     own: dict[int, float] = defaultdict(float)
     together_s = 0.0
     for one in records:
@@ -143,12 +147,12 @@ def _slowest_rank_s(records: Iterable[FileRecord]) -> float:
 
 
 def _bytes_by_rank(records: list[FileRecord], processes: int) -> dict[int, float] | None:
-    """Returns the bytes that each process moved, by the rank of the process; None if the log does
-    not contain these bytes.
+    """Returns the bytes that each process moved, by the rank of the process. Returns None if the
+    log does not contain these bytes.
 
-    A record of a single process has the bytes of this process. `_parts` divides the bytes of a
-    record that is summed over processes. Records that `_parts` cannot divide are ignored if they
-    have at most the share SMALL_FILE of all bytes; if they have more, the result is None.
+    A record of a single process states the bytes of this process. If a record is a sum over
+    processes, `_parts` divides its bytes among them. Records that cannot be divided are ignored if
+    they have at most the share SMALL_FILE of all bytes. If they have more, the result is None.
     """
     found: dict[int, float] = defaultdict(float)
     total = sum(one.size_bytes for one in records)
@@ -163,8 +167,8 @@ def _bytes_by_rank(records: list[FileRecord], processes: int) -> dict[int, float
 
 
 def _parts(record: FileRecord, processes: int) -> dict[int, float] | None:
-    """Returns the bytes that each process moved of one file, by the rank of the process. `record`
-    is the file's record summed over all processes.
+    """Returns the bytes of one file that each process moved, by the rank of the process. `record`
+    is the record of the file, summed over all processes.
 
     If all processes moved about equal parts, each has the mean. If one process with a known rank
     moved nearly all bytes, the result has only this process. Otherwise returns None.
@@ -182,8 +186,9 @@ def _parts(record: FileRecord, processes: int) -> dict[int, float] | None:
 def _stripes(
     records: Iterable[FileRecord], stripes: Mapping[str, tuple[int, int]]
 ) -> tuple[int, int]:
-    """Returns (number of storage targets, size of a stripe in bytes) of the file with the most
-    moved bytes among the files with a known layout; (0, 0) if no layout is known."""
+    """Returns the layout of one file as (number of storage targets, size of a stripe in bytes).
+    Among the files with a known layout, it is the file with the most moved bytes. Returns (0, 0) if
+    no layout is known."""
     moved: dict[str, float] = defaultdict(float)
     for one in records:
         if one.file in stripes:

@@ -10,10 +10,13 @@ from dataclasses import dataclass
 class DirectionCounters:
     """The counters of all reads, or of all writes, of an application.
 
-    calls: number of calls. size_bytes: bytes that these calls moved. time_s: sum of the times of
-    all processes in these calls. consecutive: calls that begin where the call before on the same
-    file ended. sequential: calls that begin at or behind the end of the call before. extent_bytes:
-    sum, over the files, of the offset after the last byte that was moved; None if unknown.
+    - calls: number of calls.
+    - size_bytes: bytes that these calls moved.
+    - time_s: sum of the times of all processes in these calls.
+    - consecutive: calls that begin where the previous call on the same file ended.
+    - sequential: calls that begin at or behind the end of the previous call on the same file.
+    - extent_bytes: offset after the last moved byte of a file, summed over the files; None if
+      unknown.
     """
 
     calls: int = 0

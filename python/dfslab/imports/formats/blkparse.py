@@ -74,10 +74,12 @@ def calls(lines: Iterable[str]) -> list[FileCall]:
 
 
 def _call(one: _Request, lowest: int, ends: dict[tuple[str, int, int], list[float]]) -> FileCall:
-    """Converts a request to a call. `lowest`: first sector of the file. `ends`: for each request
-    (device, sector, sectors), the times in seconds at which equal requests were completed, the
-    latest first. The earliest time after the start of the request is its end, and is removed from
-    the list."""
+    """Converts a request to a call.
+
+    `lowest` is the first sector of the file. `ends` has the completion times of equal requests in
+    seconds, the latest first, by (device, sector, sectors). The call ends at the earliest of these
+    times after its start. This time is removed from the list.
+    """
     times = ends.get((one.device, one.sector, one.sectors), [])
     while times and times[-1] < one.start_s:
         times.pop()

@@ -1,9 +1,9 @@
 """Reads the total report of DFS-Perf (`report-TASK`). The report has the rate of each statistic,
 summed over all threads.
 
-Pitfalls: DFS-Perf's MB is 2^20 bytes. A total is the sum of the threads' rates, and each rate is
-taken over the run time of its thread. Threads that end early therefore count as if they had
-continued.
+Pitfalls: DFS-Perf's MB is 2^20 bytes. The rate of a thread is taken over the run time of this
+thread, and a total is the sum of these rates. A thread that ends early therefore counts as if it
+had continued.
 """
 
 from __future__ import annotations

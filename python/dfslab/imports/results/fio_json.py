@@ -32,9 +32,9 @@ MARK = re.compile(rb'"fio version"\s*:\s*"')
 DIRECTIONS = ("read", "write", "trim", "mixed")
 PERCENTILES = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p999": 99.9}
 ALL = "All clients"
-# A row counts as a sum over several jobs if the job's run time (`job_runtime`) is more than
-# SUM_FROM times the row's run time. In a sum over two jobs, `job_runtime` is nearly twice the run
-# time of each job.
+# Detects rows that are sums over several jobs. In a sum over two jobs, the job's run time
+# (`job_runtime`) is nearly twice the run time of the row. A row counts as a sum if `job_runtime` is
+# more than SUM_FROM times the run time of the row.
 SUM_FROM = 1.5
 
 
@@ -104,10 +104,14 @@ def _measured(
 
 
 def _is_of_group(given: Mapping[str, str], job: Json, row: Json) -> bool:
-    """Returns whether a row is the sum over all jobs of a group. Either of two facts shows this:
-    `given` has the option `group_reporting`, or `job_runtime`, which fio adds up over the jobs of a
-    sum, exceeds the row's run time by the factor SUM_FROM. The second fact is needed because the
-    JSON may omit the option, which has no value."""
+    """Returns whether a row is the sum over all jobs of a group. One of two facts shows this:
+
+    - `given` has the option `group_reporting`.
+    - `job_runtime` exceeds the row's run time by the factor SUM_FROM. In a sum, fio adds up
+      `job_runtime` over the jobs.
+
+    The second fact is needed because the JSON may omit the option, which has no value.
+    """
     whole, own = optional(job, "job_runtime"), optional(row, "runtime")
     return "group_reporting" in given or bool(whole and own and whole > SUM_FROM * own)
 

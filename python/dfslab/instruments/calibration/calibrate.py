@@ -287,11 +287,12 @@ def processor_remarks(by_name: Mapping[str, Quantity]) -> list[str]:
 
 
 def disk_remarks(by_name: Mapping[str, Quantity]) -> list[str]:
-    """Returns the lines of TOML about a disk's burst and about its small reads. The burst is the
-    time, at the disk's rate, of the bytes that the disk accepts beyond its rate after a pause.
+    """Returns the lines of TOML about a disk's burst and about its small reads.
 
-    The burst is written as a key only if its confidence interval excludes zero, else as a comment.
-    A burst that lasts longer than the measurement is not detected.
+    After a pause, a disk accepts some bytes faster than at its rate. The burst is the time that
+    these bytes take at the disk's rate. It is written as a key only if its confidence interval
+    excludes zero, otherwise as a comment. A burst that lasts longer than the measurement is not
+    detected.
     """
     burst, in_order = by_name["disk_burst"], by_name["disk_access_in_order"]
     if burst.low > 0:

@@ -1,9 +1,9 @@
 """Measures the hardware of a testbed's hosts: disks, links, and processors under their limits.
 
 The first host of every group of nodes is measured. Its network is measured by streams and round
-trips to a peer. The peer is the host with the fastest link among the other hosts, so that the link
-of the measured host limits the rate where possible. Page-cache hits are measured on the mounted
-file system if the measured host mounts it, else on the host's disk.
+trips to a peer, which is one of the other hosts. The peer is the host with the fastest link, so
+that the link of the measured host limits the rate where possible. Page-cache hits are measured on
+the mounted file system if the measured host mounts it, and otherwise on the host's disk.
 """
 
 from __future__ import annotations

@@ -1,6 +1,9 @@
-"""Measures one disk with direct I/O (O_DIRECT). The quantities are the disk's write rate, the bytes
-that it accepts beyond this rate after a pause, and the time of a small read: at ascending offsets,
-at random offsets, and with several reads in flight."""
+"""Measures one disk with direct I/O (O_DIRECT).
+
+The quantities are the write rate of the disk, the burst, and the time of a small read. The burst is
+the number of bytes that the disk accepts beyond its write rate after a pause. The read is measured
+at ascending offsets, at random offsets, and with several reads in flight.
+"""
 
 from __future__ import annotations
 
@@ -64,10 +67,11 @@ def in_random_order(path: Path, chance: random.Random, clock: Clock = REAL) -> f
 
 @dataclass(frozen=True)
 class InFlight:
-    """Direct reads while several are in flight.
+    """Direct reads while several of them are in flight.
 
-    `read_s` is the mean time of a read in seconds. `processor_share` is the share of the time in
-    which this process occupied a core: near 1, the measuring process was the limit, not the disk.
+    `read_s` is the mean time of a read in seconds. `processor_share` is the share of the elapsed
+    time in which this process occupied a core. If it is near 1, the rate was limited by this
+    process, not by the disk.
     """
 
     read_s: float

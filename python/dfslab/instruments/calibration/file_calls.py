@@ -95,10 +95,9 @@ def _calls_s(paths: Sequence[str], clock: Clock) -> dict[str, float]:
     found["close"] = timed(os.close, opened)
     opened = []
     found["open"] = timed(lambda path: opened.append(os.open(path, os.O_RDONLY)), paths)
-    # Python builds an object for the result of `fstat`, but not for that of `getppid`. In the
-    # kernel, both calls take little time. The difference of their times is therefore the time to
-    # build the object. `os.stat` builds an equal object, so this time is subtracted from the time
-    # of `os.stat`.
+    # The time to build the result object is subtracted from the time of `os.stat`. It is measured
+    # as the difference of two calls that take little time in the kernel: Python builds an equal
+    # object for the result of `fstat`, and none for that of `getppid`.
     python_s = timed(os.fstat, opened) - timed(lambda _: os.getppid(), opened)
     found["stat"] = timed(os.stat, paths) - python_s
     for file in opened:
@@ -119,11 +118,13 @@ def touched(clock: Clock = REAL) -> float:
 
 
 def data(folder: Path, clock: Clock = REAL) -> dict[str, float]:
-    """Measures writing new files to the page cache and reading them from there, once with small
-    calls and once with large calls. The difference between the times of the two runs gives the
-    processor time of a call without its bytes. The remaining time gives the rate at which the bytes
-    are transferred. Each file is read only once, as applications do; a second read would be
-    faster."""
+    """Measures writing new files to the page cache and reading them from there.
+
+    This is done once with small calls and once with large calls. The difference between the two
+    times gives the processor time of a call without its bytes. The remaining time gives the rate at
+    which the bytes are transferred. Each file is read only once, as applications do; a second read
+    would be faster.
+    """
     small, large = folder / "small", folder / "large"
     written = _line(
         _transferred_s(small, FLAGS, SMALL_BYTES, clock),
@@ -224,11 +225,13 @@ def _side_by_side_s(call: Callable[[str], object], lists: list[list[str]], clock
 
 
 def commits(folder: Path, clock: Clock = REAL) -> dict[str, float]:
-    """Measures how long it takes to create a file and force it to disk (fsync), for the two file
-    sizes of COMMITTED_BYTES, with one thread and with STREAMS concurrent threads. A line through
-    the times of both sizes gives the time of one file without its bytes, and the rate of the bytes
-    in bytes per second. For one thread, returns this time and this rate; for several threads, files
-    per second instead of the time."""
+    """Measures how long it takes to create a file and force it to disk (fsync).
+
+    The two file sizes of COMMITTED_BYTES are measured with one thread, and with STREAMS concurrent
+    threads. A line through the times of both sizes gives two values: the time of a file without its
+    bytes, and the rate of the bytes in bytes per second. For several threads, the time is returned
+    as files per second.
+    """
     small, large = COMMITTED_BYTES
     found = {}
     for streams, name in ((1, "file_commit"), (STREAMS, "file_commits")):

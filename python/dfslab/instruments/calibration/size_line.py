@@ -1,9 +1,9 @@
-"""Fits the line through the times of requests of two sizes, and detects that noise hides its slope.
+"""Fits the line through the times of requests of two sizes, and detects when noise hides its slope.
 
 The time of a request is `fixed_s + bytes * byte_s`. If other work disturbs a measurement, the
-larger request may take less time than the smaller one. The fitted line then has no positive slope
-or no positive time without bytes. Such a value is replaced by the smallest value that this module
-allows (LEAST_BYTE_S or LEAST_FIXED_S). A rate at such a bound is therefore no measured rate.
+larger request may take less time than the smaller one. The slope of the line, or its time without
+bytes, is then not positive. Such a value is replaced by the smallest value that this module allows
+(LEAST_BYTE_S or LEAST_FIXED_S). A rate that is computed from a replaced value was not measured.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from dataclasses import dataclass
 LEAST_BYTE_S, LEAST_FIXED_S = 1e-12, 1e-7
 # The largest rate of a line by its unit. A rate that reaches the bound was not determined.
 _BOUNDS = {"B/s": 1 / LEAST_BYTE_S, "1/s": 1 / LEAST_FIXED_S}
-# The quantities of a calibration that are reciprocals of a line's slope or of its time without
-# bytes. If noise exceeds the difference of the two times, such a reciprocal has an arbitrary value.
-# A rate that is computed as bytes divided by time has no such problem and is not listed.
+# The quantities of a calibration that are the reciprocal of a line's slope or of its time without
+# bytes. If noise exceeds the difference of the times of the two sizes, such a quantity has an
+# arbitrary value. Rates that are computed as bytes divided by time do not have this problem, so
+# they are not listed.
 RECIPROCALS = frozenset(
     {
         "direct_read_rate",

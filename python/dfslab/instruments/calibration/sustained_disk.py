@@ -1,6 +1,9 @@
-"""Measures direct requests (O_DIRECT) to one disk over a period long enough that a limit of bytes
-or requests per second takes effect: the mean time of a request of a single stream, and the requests
-per second that the disk serves when many are in flight."""
+"""Measures direct requests (O_DIRECT) to one disk over a period long enough for a limit of bytes or
+requests per second to take effect.
+
+The quantities are the mean time of a request of a single stream, and the requests per second that
+the disk serves when many are in flight.
+"""
 
 from __future__ import annotations
 

@@ -21,11 +21,11 @@ _SOME = re.compile(r"^some avg10=(\d+(?:\.\d+)?)", re.MULTILINE)
 class MachineLoad:
     """How busy a machine was with other work. Values that the kernel does not report are 0.
 
-    `load_per_core`: the load average of one minute, divided by the number of processors.
-    `disk_share`: share of the last ten seconds in which at least one task waited for a disk.
-    `processor_share`: share of the last ten seconds in which at least one task waited for a
-    processor (both from the pressure stall information of Linux). `stolen_share`: share of the
-    processors' time that other virtual machines used during the probes.
+    - `load_per_core`: the load average of one minute, divided by the number of processors.
+    - `disk_share`, `processor_share`: share of the last ten seconds in which at least one task
+      waited for a disk or for a processor. They are from the pressure stall information of Linux.
+    - `stolen_share`: share of the processors' time that other virtual machines used during the
+      probes.
     """
 
     load_per_core: float = 0.0

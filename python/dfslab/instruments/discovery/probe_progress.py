@@ -8,9 +8,9 @@ from typing import Protocol, TypeVar
 from dfslab.spec.clock import REAL, Clock
 
 Answer = TypeVar("Answer")
-# The probes in their order, and the seconds that each takes on an idle machine with an SSD. After
-# each probe, the remaining time is multiplied by (time so far) / (sum of these seconds over the
-# completed probes), if this ratio exceeds 1.
+# The probes in their order, and the seconds that each takes on an idle machine with an SSD. The
+# remaining time is estimated from the seconds of the remaining probes. If the completed probes took
+# longer than their seconds here, the estimate is multiplied by the ratio of the two times.
 USUAL_S = {
     "free processors": 1.0,
     "round trips": 0.2,

@@ -29,8 +29,8 @@ TRIPS = 15
 CONNECT_LIMIT_S = 2.0
 REPEATS = 3
 # Number of repetitions in one probe of the disk. The disk is probed twice: before and after the
-# probe of the calls. A disturbance of some seconds therefore affects only some of the repetitions,
-# so the repetitions differ.
+# probe of the calls. A disturbance of some seconds affects only one of the two probes. It therefore
+# shows as a difference between repetitions.
 DISK_REPEATS = 2
 # The disk rates that are measured directly. Other rates are computed from a straight line through
 # the times of requests of two sizes.
@@ -99,8 +99,8 @@ class MemoryProbe:
 class FilesProbe:
     """The measured costs of calls on a local directory: the medians of the repetitions.
 
-    `calls_log_sd`, `disk_log_sd`: how much the repetitions disagree, for calls and for requests to
-    the disk, as the standard deviation of natural logarithms.
+    `calls_log_sd` and `disk_log_sd` state how much the repetitions differ, for calls and for
+    requests to the disk. They are standard deviations of natural logarithms.
     """
 
     files: LocalFiles = field(default_factory=LocalFiles)

@@ -25,9 +25,9 @@ READS = frozenset({"read", "pread"})
 # Operations that do not transfer file content. A run that is checked may contain them in addition
 # to reads.
 CHANGES_NO_BYTES = frozenset({"open", "close", "stat", "exists", "list", "rename", "lock"})
-# Smallest allowed ratio of bytes read from disks to bytes read from files. About 1 is expected. A
-# smaller ratio is possible, because a medium may compress and random reads may read the same place
-# twice. Warm caches reduce disk reads to nearly nothing.
+# Smallest allowed value of (bytes read from disks) / (bytes read from files). Without warm caches,
+# the ratio is about 1. It is smaller if a medium compresses data, or if random reads read the same
+# place twice. With warm caches, it is nearly 0.
 LEAST_SHARE = 0.1
 # Largest number of operations that are examined to determine the bytes that a run reads for the
 # first time.
@@ -157,9 +157,9 @@ def _planned(stream: Stream, report: LoadReport) -> dict[int, int]:
         if one.operation not in READS:
             continue
         key = one.phase, one.owner, one.file
-        # For the operation "read", which may read parts of a file in any order, `offset_bytes` is
-        # the file's length, not an offset. Which part of the file such an operation reads is
-        # unknown, so each of these operations is counted as a read of a different place.
+        # The operation "read" may read parts of a file in any order. Its `offset_bytes` is the
+        # length of the file, not an offset, so the place that it reads is unknown. Each such
+        # operation is counted as a read of a different place.
         somewhere = one.operation == "read"
         place = (one.client, one.number) if somewhere else one.offset_bytes
         each = moved.setdefault(key, {})

@@ -171,9 +171,12 @@ def _others_share(before: Moment, now: Moment) -> float | None:
 
 
 def _throttled_share(before: Moment, now: Moment, took_s: float) -> float | None:
-    """Returns the throttled time as a share of the time of all processors; None if the throttled
-    time is not known. The kernel throttles a group on each processor separately and adds these
-    times up, so the divisor is `took_s` times the number of processors."""
+    """Returns the throttled time as a share of the time of all processors. Returns None if the
+    throttled time is not known.
+
+    The kernel throttles a group on each processor separately, and adds these times up. The time of
+    all processors is therefore `took_s` times the number of processors.
+    """
     if before.throttled_s is None or now.throttled_s is None or took_s <= 0:
         return None
     return max(0.0, now.throttled_s - before.throttled_s) / took_s / (os.cpu_count() or 1)

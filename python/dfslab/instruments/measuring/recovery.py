@@ -140,9 +140,10 @@ def _as_before(after: Sequence[float], usual: float | None) -> _Return:
     if not any(below):
         return {**found, "recovered_after_s": 0.0, "shortfall": 0.0}
     fell = below.index(True)
-    # The rate returns at the first window after the fall whose mean and whose first interval are
-    # not low. The mean alone does not suffice. Delayed operations complete in a burst when the
-    # outage ends, so a window that begins in the outage and contains the burst has a high mean.
+    # The rate returns in the first window after the fall whose mean is not low and whose first
+    # interval is not low. The mean alone does not suffice: delayed operations complete in a burst
+    # when the outage ends, so a window that begins in the outage and contains the burst has a high
+    # mean.
     back = next(
         (
             i
@@ -188,10 +189,10 @@ def fault_report(
 
 def _together_s(report: LoadReport) -> float:
     """Returns the time in seconds at which the rate curve ends: when the first client finished (the
-    stonewall), or the end of the run if this is not known. After the stonewall fewer clients run,
-    so a lower rate is no effect of a fault.
+    stonewall). If this time is not known, returns the end of the run.
 
-    In a run of phases, the stonewall of the last phase counts.
+    After the stonewall, fewer clients run, so a lower rate is no effect of a fault. In a run of
+    phases, the stonewall of the last phase counts.
     """
     if not report.phases:
         return report.stonewall_s or report.window_s

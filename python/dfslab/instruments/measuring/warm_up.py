@@ -66,9 +66,9 @@ def warm_up(
     sets the duration, the warm-up instead runs many operations on small files, because JIT
     compilation of a method begins only after many calls.
 
-    Under a processor limit, compilation takes many times as long. So in studies that vary processor
-    shares, the configuration's own operations are run as well; the caller lifts the processor
-    limits for the warm-up.
+    Studies that vary processor shares also run the configuration's own operations, because
+    compilation takes many times as long under a processor limit. The caller lifts these limits for
+    the warm-up.
     """
     session.notify("warming up the daemons")
     usual = WarmUp() if session.testbed is None else session.testbed.WARM_UP

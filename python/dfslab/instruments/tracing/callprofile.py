@@ -30,9 +30,8 @@ KINDS = ("", "service", "disk", "queue", "lock", "blocked", "send", "receive", "
 WORK = ("service", "disk")
 WAITS = ("queue", "lock", "blocked", "send", "receive", "sleep")
 WRITTEN_LIMIT_S = 30.0
-# Longest time in nanoseconds that writing a profile takes. A profile that was completed less than
-# this time after a request may have been begun before the request, so it does not count as an
-# answer to the request.
+# Longest time in nanoseconds that writing a profile takes. A profile does not answer a request if
+# it was completed less than this time after the request, because it may have been begun before.
 WRITE_NS = 200_000_000
 # The two states of an instrumentation point that works: its class is instrumented, or the process
 # has not loaded the class. Any other state that the tracing agent reports is the reason why the
@@ -268,9 +267,12 @@ class MergedStep:
 
     @property
     def own_ns(self) -> int:
-        """The self time in ns. For a step that blocked while other processes served its calls, it
-        is the recorded self time minus the time of those calls (`served_ns`), unless the difference
-        is negative; the recorded self time is then returned."""
+        """The self time in ns.
+
+        A step may block while other processes serve its calls. Its self time is then the recorded
+        self time minus the time of those calls (`served_ns`). If this difference is negative, the
+        recorded self time is returned.
+        """
         waited = self.kind == "blocked" and self.served_ns <= self.self_ns
         return self.self_ns - self.served_ns if waited else self.self_ns
 

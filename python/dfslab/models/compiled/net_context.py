@@ -25,14 +25,15 @@ Way = tuple[Condition, EntryArcs]
 class Context:
     """The context in which a node of an operation tree is compiled.
 
-    `stack` has the role and instance of each call around the node. `scale` is the number of
-    executions of the node for each token. `calm` is this number without the batch factor of the
-    innermost pipeline; it is used for overlapping work.
-
-    `shifts` are token fields, such as loop counters. They are added to the random number that
-    selects an instance. `key` is the token field that distinguishes the branches of a fork. Each
-    client runs `pipelines` equal pipelines concurrently; `pipeline_index` numbers the pipelines of
-    all clients.
+    - `stack`: role and instance of each call around the node.
+    - `scale`: number of executions of the node for each token.
+    - `calm`: `scale` without the batch factor of the innermost pipeline. It is used for overlapping
+      work.
+    - `shifts`: token fields, such as loop counters, that are added to the random number that
+      selects an instance.
+    - `key`: the token field that distinguishes the branches of a fork.
+    - `pipelines`: number of equal pipelines that each client runs concurrently. `pipeline_index`
+      numbers the pipelines of all clients.
     """
 
     page: str
