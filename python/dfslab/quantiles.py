@@ -1,10 +1,10 @@
-"""Computes quantiles of the normal distribution, Student's t distribution and the gamma
-distribution, and of samples, without a statistics library.
+"""Computes quantiles of samples, and of the normal distribution, Student's t distribution and the
+gamma distribution.
 
-No library is used, because every prediction interval needs a quantile and scipy.stats takes longer
-to load than all other modules. The distribution functions are computed by the series and continued
-fractions of Abramowitz and Stegun (6.5.29, 6.5.31, 26.5.8). They are inverted by Halley's method
-where it converges, otherwise by bracketing.
+No statistics library is used: every prediction interval needs a quantile, and scipy.stats takes
+longer to load than all other modules. The distribution functions are computed by the series and
+continued fractions of Abramowitz and Stegun (6.5.29, 6.5.31, 26.5.8). They are inverted by Halley's
+method where it converges, otherwise by bracketing.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from functools import lru_cache
 from statistics import NormalDist
 
 # NEARLY_NORMAL: above this number of degrees of freedom, the quantile of Student's t is computed
-# from the normal quantile. _STEPS: maximum number of terms of a continued fraction. A fraction that
-# has not converged by then never converges, because its terms are rounded to doubles.
+# from the normal quantile. _STEPS: largest number of terms of a continued fraction. If more terms
+# would be needed, the fraction never converges, because its terms are rounded to doubles.
 NEARLY_NORMAL = 1000.0
 _STEPS, _TINY, _SETTLED = 10_000, 1e-300, 1e-16
 
@@ -54,8 +54,8 @@ def student(probability: float, freedom: float) -> float:
     upper = 2 * (1 - probability)
 
     def excess(square: float) -> float:
-        """Returns `upper` - P(|t| > sqrt(square)). `upper` is the two-sided tail probability of the
-        wanted quantile, so the function is 0 where `square` is the square of the quantile."""
+        """Returns `upper` - P(|t| > sqrt(square)). It is 0 if sqrt(square) is the wanted quantile.
+        `upper` is the two-sided tail probability of this quantile."""
         return upper - _beta(freedom / 2, 0.5, freedom / (freedom + square))
 
     return math.sqrt(_root(excess))

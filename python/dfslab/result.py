@@ -84,14 +84,17 @@ class Provenance(BaseModel):
 class Result(BaseModel):
     """The result of one method (an instrument or a model) for one configuration.
 
-    `metrics`: the key rate_per_s or throughput_bytes_per_s and, for each operation,
-    latency_s_mean.OPERATION. Measured results also have latency_s_p50, _p90, _p99 and _p999. See
-    `documents.metrics`. `phases`: the predicted phases of a workload with several phases; empty for
-    a measurement, whose phases are in `load`. `bottleneck`: in words, the resource or limit on
-    which the predicted rate depends most; "" if unknown. `limits`: what limits the predicted rate
-    (see `Limit`). `load` and the fields after it are optional details of a measurement or of a
-    model. `is_calibrated`: whether measurements determined the constants of the model; None for a
-    method without calibrated constants.
+    - `metrics`: the key rate_per_s or throughput_bytes_per_s and, for each operation,
+      latency_s_mean.OPERATION. Measured results also have latency_s_p50, _p90, _p99 and _p999. See
+      `documents.metrics`.
+    - `phases`: the predicted phases of a workload with several phases. A measurement has its phases
+      in `load` instead.
+    - `bottleneck`: in words, the resource or limit on which the predicted rate depends most; "" if
+      unknown.
+    - `limits`: what limits the predicted rate (see `Limit`).
+    - `load` and the fields after it: optional details of a measurement or of a model.
+    - `is_calibrated`: whether measurements determined the constants of the model; None for a method
+      without calibrated constants.
     """
 
     model_config = ConfigDict(frozen=True, defer_build=True)

@@ -1,5 +1,5 @@
-"""Simulates the net that is written in a file system's folder (`net.py`): the phases of a workload,
-random placements of files on servers, and one level of network detail."""
+"""Simulates the net that is written in a file system's folder (`net.py`). The simulation covers the
+phases of a workload and random placements of files on servers, at one level of network detail."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from dfslab.nets.engine import estimate
 from dfslab.spec.model import InputError
 from dfslab.spec.systems.component_net import ComponentNet, NetSetup, S, Simulated
 
-# Number of random placements of files on servers that are simulated first. If the scenario requests
-# no precision, no further placements are simulated.
+# Number of random placements of files on servers that are simulated first. More placements are
+# simulated only if the scenario requests a precision.
 FIRST_PLACEMENTS = 4
 LEAST_PLACEMENTS = 2
 
@@ -31,10 +31,12 @@ class ComponentPrediction:
     The rates are operations and bytes of all clients per second. `time_s` is the simulated time in
     seconds for one file of each client, or for the whole trace if a trace is replayed. `placements`
     is the number of simulated placements of files on servers. `share` is the fraction of each file
-    that was simulated. `half_width` is the half-width of the rate's 90 % interval relative to the
-    rate. The interval covers the choice of placements and the extrapolation from a part of the
-    files, but not the error of the model. `latency_s` has the mean latency in seconds of each
-    operation. `phases` is empty for a workload of one phase.
+    that was simulated.
+
+    `half_width` is the half-width of the rate's 90 % interval, divided by the rate. The interval
+    covers two uncertainties: the choice of placements, and the extrapolation from a part of the
+    files. It does not cover the error of the model. `latency_s` has the mean latency of each
+    operation in seconds. `phases` is empty for a workload of one phase.
     """
 
     rate_per_s: float
@@ -62,10 +64,10 @@ def own_net(situation: Situation) -> ComponentNet[NetSetup]:
 def simulate(situation: Situation, grain: str, goal: PrecisionGoal | None) -> ComponentPrediction:
     """Simulates a configuration at one level of network detail (`grain`).
 
-    All clients begin a phase of the workload together, after a barrier, so each phase is simulated
-    by a separate net. Without a goal, whole files are simulated. With a goal, a file is simulated
-    from its beginning until the rate is steady. Placements are added until the goal is met or its
-    largest number of placements is reached.
+    All clients begin a phase of the workload together, after a barrier. Each phase is therefore
+    simulated by a separate net. Without a goal, whole files are simulated. With a goal, each file
+    is simulated from its beginning until the rate is steady. Placements are then added until the
+    precision is reached or the goal's largest number of placements is simulated.
 
     Raises InputError if the net does not model the workload, and RunFailed if a net cannot
     continue.
@@ -87,8 +89,8 @@ def _of_phase(situation: Situation, grain: str, goal: PrecisionGoal | None) -> C
     setup = net.setup_of(situation, grain)
     seed = situation.scenario.run.seed
     has_placements = net.placed(setup, 1) is not None
-    # With random placements, the requested half-width is divided equally: one half is for the
-    # extrapolation from a part of the files, the other half for the choice of placements.
+    # The rate has two errors if placements are random: one by the extrapolation from a part of the
+    # files, one by the choice of placements. Each may use one half of the requested half-width.
     precision = None if goal is None else goal.precision / (2 if has_placements else 1)
     # At least LEAST_PLACEMENTS are needed, because a single placement does not show how much the
     # rates of different placements differ.
@@ -148,9 +150,12 @@ def simulated_whole(
 def _pooled(
     situation: Situation, found: Sequence[WorkloadEstimate], operations: int
 ) -> ComponentPrediction:
-    """Returns the prediction as the mean over the simulated placements `found`. `operations` is the
-    number of operations of all clients; if a trace is replayed, the number of operations in the
-    trace is used instead. The throughput is not set yet."""
+    """Returns the mean prediction over the simulated placements `found`. The throughput is not set
+    yet.
+
+    `operations` is the number of operations of all clients. If a trace is replayed, the number of
+    operations in the trace is used instead.
+    """
     times_s = [one.time_s for one in found]
     time_s, clients = fmean(times_s), situation.scenario.workload.clients
     between = estimate(times_s).relative if len(found) > 1 else 0.0
@@ -176,7 +181,7 @@ def _of_all_phases(
     situation: Situation, found: Sequence[ComponentPrediction]
 ) -> ComponentPrediction:
     """Returns the prediction of a workload from the predictions `found` of its phases. The phases
-    run in sequence, so their times are added."""
+    run in sequence, so the workload's time is the sum of their times."""
     phases = situation.phases
     times_s = [one.weight / part.rate_per_s for one, part in zip(phases, found, strict=True)]
     shares = [time / sum(times_s) for time in times_s]

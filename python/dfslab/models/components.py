@@ -1,8 +1,8 @@
-"""Predicts by a hand-written net, for file systems whose components cannot be expressed as
-operation trees.
+"""Predicts file systems whose components cannot be expressed as operation trees, by a hand-written
+net.
 
-PVFS has such a net (Nguyen & Apon 2012). The net models each packet and page and has no constants
-to calibrate. Its prediction error is estimated from the fitted configurations.
+PVFS has such a net (Nguyen & Apon 2012). It models each packet and page, and has no constants to
+calibrate. Its prediction error is estimated from the configurations that were given to the fit.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ NAMES = ("components",)
 # For each level of network detail, such as packets: the result of the simulation, and the CPU
 # seconds that it took.
 Levels = Mapping[str, tuple[ComponentPrediction, float]]
-# For each number of clients, the relative half-width of the 90 % interval before any fit. These are
-# the errors in Nguyen & Apon 2012 (sections 6.2 to 6.4): within 20 % at one client, within 25 % at
-# four, and over 40 % at eight for many points.
+# For each number of clients: the relative half-width of the 90 % interval before any fit. The
+# values are the errors that Nguyen & Apon 2012 report in sections 6.2 to 6.4: within 20 % at one
+# client, within 25 % at four clients, and over 40 % for many points at eight clients.
 UNFITTED_ERROR = {1: 0.20, 4: 0.25, 8: 0.50}
-# Smallest number of residuals at one number of clients from which the error at this number of
-# clients is estimated. With fewer, it is estimated from the residuals at all numbers of clients.
+# The error at one number of clients is estimated from the residuals at this number if there are at
+# least FEWEST_RESIDUALS of them. Otherwise it is estimated from the residuals at all numbers.
 FEWEST_RESIDUALS = 5
 # A station that is busy for at least this fraction of the time limits the rate.
 LIMITING_SHARE = 0.8
@@ -68,11 +68,12 @@ class Components:
         return self
 
     def half_width(self, clients: int) -> float:
-        """Returns the half-width of the 90 % interval of a rate's natural logarithm at a number of
-        clients.
+        """Returns the half-width of the 90 % interval of the natural logarithm of a rate at a
+        number of clients.
 
-        It is estimated from the residuals at this number of clients or, if these are fewer than
-        FEWEST_RESIDUALS, from all residuals. Without residuals it follows from UNFITTED_ERROR.
+        The half-width is estimated from the residuals at this number of clients. If there are fewer
+        than FEWEST_RESIDUALS of them, it is estimated from all residuals. Without any residuals, it
+        follows from UNFITTED_ERROR.
         """
         every = [one for own in self._residuals.values() for one in own]
         if not every:
@@ -83,13 +84,13 @@ class Components:
         return float(quantile * np.sqrt(np.mean(np.square(chosen))))
 
     def run(self, point: Point) -> Result:
-        """Predicts the rate and the throughput of all clients together for one configuration, and
-        the rate of each phase of the workload. Latencies are predicted if each phase has a single
-        operation and there is no trace.
+        """Predicts one configuration: the rate and the throughput of all clients together, and the
+        rate of each phase of the workload. Latencies are predicted if no trace is replayed and each
+        phase has a single operation.
 
         With `run.precision`, the simulation ends when the half-width of the rate's 90 % interval is
-        at most this precision, or after `run.most_repetitions` placements. The error of the model
-        widens the interval only after the simulation.
+        at most this precision, or after `run.most_repetitions` placements. The model's error does
+        not count for this condition; it widens the interval afterwards.
         """
         situation = Situation(point.scenario)
         levels = self._levels(situation)
@@ -146,7 +147,7 @@ class Components:
 
 def goal_of(scenario: Scenario) -> PrecisionGoal | None:
     """Returns the precision that a scenario requests for predicted metrics; None if it requests
-    none. In this method, one relative precision applies to rates and latencies."""
+    none. This prediction method applies one relative precision to rates and latencies."""
     run = scenario.run
     return (
         PrecisionGoal(run.precise, run.precision, run.most_repetitions) if run.precision else None
@@ -187,17 +188,17 @@ def _phases(found: ComponentPrediction, factor: float) -> list[PredictedPhase]:
 
 
 def unfitted_error(clients: int) -> float:
-    """Returns the relative half-width of the 90 % interval before any fit: the errors in
-    UNFITTED_ERROR, interpolated over the logarithm of the number of clients. Above eight clients,
-    it is the error at eight."""
+    """Returns the relative half-width of the 90 % interval before any fit. UNFITTED_ERROR has it
+    for some numbers of clients. Between these numbers, it is interpolated over the logarithm of the
+    number of clients. Above eight clients, it is the error at eight clients."""
     counts = np.log([float(count) for count in UNFITTED_ERROR])
     return float(np.interp(np.log(clients), counts, list(UNFITTED_ERROR.values())))
 
 
 def limit_text(utilisation: Mapping[str, float]) -> str:
-    """Returns a text that names the busiest station and the fraction of time for which it is busy.
-    If the station does not limit the rate, the text names the clients' round trips as the limit.
-    The text is empty if no station is known."""
+    """Returns a text on the busiest station: its name, and the fraction of time for which it is
+    busy. If this station does not limit the rate, the text names the clients' round trips as the
+    limit. The text is empty if no station is known."""
     if not utilisation:
         return ""
     station, share = max(utilisation.items(), key=lambda one: one[1])
@@ -213,8 +214,8 @@ def _grains(net: ComponentNet[NetSetup], situation: Situation) -> Sequence[str]:
 
 
 def compared(levels: Levels) -> dict[str, NetworkLevel]:
-    """Returns for each level of network detail its throughput, its relative error compared with the
-    finest level, its number of firings and its CPU seconds."""
+    """Returns four values for each level of network detail: its throughput, its relative error
+    compared with the finest level, its number of firings, and its CPU seconds."""
     finest, _ = next(iter(levels.values()))
     return {
         grain: NetworkLevel(

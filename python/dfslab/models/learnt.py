@@ -1,10 +1,10 @@
 """The methods that learn from many runs. Each method fits a single model to all hardware, layouts
 and workloads.
 
-A method predicts bytes per second (operations per second where files are empty) from the columns of
-an Encoding. The 90 % intervals are cross-conformal, and each fold holds out whole layouts (CV+,
-Barber et al. 2021). The intervals of the grey-box model are wider for cells with larger errors
-(models/learn/half_width.py).
+The input of a method is the columns of an Encoding. The output is bytes per second, or operations
+per second where files are empty. The 90 % intervals are cross-conformal (CV+, Barber et al. 2021),
+and each fold holds out whole layouts. The intervals of the grey-box model are wider for cells with
+larger errors (models/learn/half_width.py).
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from dfslab.spec.input_error import NothingLearnt
 from dfslab.spec.scenario import Point
 
 NAMES = ("greybox", "boosting", "gaussian", "linear", "linear-split")
-# The two forms of Kumar 2018, which are linear in MB/s: one model for all operations, and one model
-# for each operation.
+# The two linear methods of Kumar 2018, which predict MB/s: one model for all operations, and one
+# model for each operation.
 LINEAR = ("linear", "linear-split")
 CONFORMAL_FOLDS = 5
-# Smallest number of configurations to learn from: a conformal interval of confidence 1 - a needs
-# more than 1 / a residuals.
+# Smallest number of configurations from which a method learns. A conformal interval with confidence
+# 1 - a needs more than 1 / a residuals.
 FEWEST = round(1 / (1 - CONFIDENCE)) + 1
 FEWEST_GROUPS = 4
 MOST_CALIBRATED = 20
@@ -61,11 +61,11 @@ def make(name: str) -> LearntModel:
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """Training data, with one row for each configuration. A row is the geometric mean over the
-    configuration's repetitions.
+    """Training data, with one row for each configuration. The rate of a row is the geometric mean
+    over the configuration's repetitions.
 
     Arrays have shape (rows,). `rates` are in bytes per second. `layouts` has the index of each
-    row's layout. `groups` has the index of each row's testbed (deployment and layout); several
+    row's layout, and `groups` the index of each row's testbed (deployment and layout). Several
     testbeds may have the same layout.
     """
 
@@ -112,10 +112,11 @@ class _Query:
 
 @lru_cache(maxsize=4096)
 def _described(query: _Query) -> tuple[float, float]:
-    """Returns for a configuration the natural logarithms of two rates in bytes per second: the
+    """Returns the natural logarithms of two rates of a configuration in bytes per second: the
     sequence model's rate with prior constants, and the line rate.
 
-    Neither rate depends on fitted constants, so all folds and models of a study share the cache.
+    Neither rate depends on fitted constants. The results are therefore cached for all folds and
+    models of a study.
     """
     situation = Situation(query.point.scenario)
     return (
@@ -130,9 +131,8 @@ def _log_rate(situation: Situation, chosen: Calibration) -> float:
 
 
 class Priors:
-    """Supplies the grey box's additional columns: the sequence model's rate and the line rate of
-    configurations, as natural logarithms of bytes per second.
-    """
+    """Supplies the two additional columns of the grey box. They are natural logarithms of a
+    configuration's rates in bytes per second: the sequence model's rate and the line rate."""
 
     def __init__(self, calibration: Calibration | None) -> None:
         self._calibration = calibration
@@ -186,7 +186,7 @@ class LearntModel:
     def fit_rows(
         self, rows: TrainingRows, calibration: Calibration | None, conformal: bool = True
     ) -> LearntModel:
-        """Learns from training rows.
+        """Fits the method to training rows.
 
         `calibration` has the constants of the sequence model, whose rate is a column of the grey
         box; None means prior constants. If `conformal` is false, no prediction intervals are
@@ -200,9 +200,9 @@ class LearntModel:
         self.priors = Priors(calibration)
         matrix, target = self.matrix(rows.points), self._target(rows.rates)
         self.fitted = self.estimator()
-        # Predictions are for new layouts, so each fold holds out all rows of a layout. With too few
-        # layouts, each fold holds out all rows of a testbed. With too few testbeds, each fold holds
-        # out single rows.
+        # Predictions are for new layouts, so each fold holds out all rows of one layout. If there
+        # are fewer than FEWEST_GROUPS layouts, each fold holds out all rows of one testbed. If
+        # there are too few testbeds as well, each fold holds out a single row.
         wholes = [g for g in (rows.layouts, rows.groups) if len(set(g)) >= FEWEST_GROUPS]
         groups = wholes[0] if wholes else np.arange(len(rows.points))
         # With so few rows, synchronising several threads costs more time on a busy machine than the
@@ -210,8 +210,8 @@ class LearntModel:
         with threadpool_limits(limits=1):
             if self.name == "greybox":
                 grey = self.fitted.fit(matrix, target, groups=groups)
-                # Each residual is that of a row whose layout was held out of the fit. Only the
-                # ridge strength was chosen with all rows.
+                # Each residual comes from a fit without the row's layout. Only the ridge strength
+                # was chosen with all rows.
                 self._half_widths = half_widths(
                     grey.left_, grey.cell_of(matrix), groups, CONFIDENCE, self.seed
                 )
@@ -254,8 +254,8 @@ class LearntModel:
         return PaperLinear()
 
     def matrix(self, points: Sequence[Point]) -> np.ndarray:
-        """Returns the input of the estimator, of shape (points, columns): the columns of the
-        encoding, for the grey box preceded by the two columns of `Priors`."""
+        """Returns the input of the estimator, of shape (points, columns). The columns are those of
+        the encoding. For the grey box, the two columns of `Priors` precede them."""
         assert self.encoding is not None
         own = self.encoding.matrix([point.labels for point in points])
         if self.name != "greybox":
@@ -266,8 +266,8 @@ class LearntModel:
         return np.log(rates) if self.is_log else rates / 1e6
 
     def predict(self, points: Sequence[Point]) -> np.ndarray:
-        """Returns predicted rates in bytes per second. All methods except the forms of Kumar 2018
-        predict the logarithm of the rate, which is converted back."""
+        """Returns predicted rates in bytes per second. The methods of Kumar 2018 predict the rate
+        itself. All other methods predict its logarithm, which is converted back."""
         shown: Floats = self.fitted.predict(self.matrix(points))
         return np.exp(shown) if self.is_log else shown * 1e6
 
@@ -325,12 +325,12 @@ class LearntModel:
 
 
 def trusted(results: Sequence[Result], rows: TrainingRows) -> Calibration | None:
-    """Returns a calibration that is fitted to some configurations; None if the prior constants
-    predict the other configurations better. They do so if a few rows with effects that the
-    description lacks spoil the fitted constants.
+    """Returns a calibration that is fitted to some configurations, or None if the prior constants
+    predict the other configurations better. The prior constants may be better if the fit includes
+    rows with effects that the description lacks.
 
-    The criterion is the median absolute error of the log rate on rows outside the fit. Without such
-    rows, the fitted calibration is returned.
+    The errors are compared by the median absolute error of the log rate, over the rows that were
+    not fitted. If there are no such rows, the fitted calibration is returned.
     """
     chosen = some(results)
     used = {result.point_id for result in chosen}

@@ -10,16 +10,16 @@ NOTHING = "the clients wait for replies while no processor, disk, link or thread
 # What the model predicts for twice as many clients.
 MORE_HELP = "more clients raise the predicted rate"
 MORE_HARDLY_HELP = "more clients hardly raise the predicted rate"
-# If the share of the first limit is below HALF, the text names the second limit, too. This is a
-# choice.
+# If the share of the first limit is below HALF, the text names the second limit as well. The value
+# is a choice, not a measurement.
 HALF = 0.5
 
 
 def text_of(limits: Sequence[Limit]) -> str:
-    """Returns the limits as text: the one with the largest share and, if this share is below HALF,
-    the next one.
+    """Returns a text on the limit with the largest share. If this share is below HALF, the text
+    names the next limit as well.
 
-    The text on the first limit adds whether the resource is saturated, or whether the configuration
+    The text says whether the resource of the first limit is saturated, or whether the configuration
     is latency-bound, so that more clients raise its rate. Without limits, the text names waiting
     that occupies no resource.
     """

@@ -4,11 +4,12 @@ the workload's stream of operations.
 It follows Nguyen & Apon 2012 (PVFS as a coloured Petri net). Its constants are calibrated by
 models/fit/demand.py.
 
-Service times are `deterministic`, `exponential`, or `by_kind`, the default. With `by_kind`, data
-transfers, adapters, disks and the client's work are deterministic, because equal bytes take equal
-time. (A pipeline of exponential stages would be slower than its description says.) Server
-processors are exponential, because requests differ. A tree without concurrent work then queues
-exactly as in the sequence model (product form).
+Service times are `deterministic`, `exponential`, or `by_kind`, which is the default. With
+`by_kind`, two kinds of service are distinguished:
+- Data transfers, adapters, disks and the client's work are deterministic, because equal bytes take
+  equal time. (A pipeline of exponential stages would be slower than its description says.)
+- Server processors are exponential, because requests differ. A tree without concurrent work then
+  queues exactly as in the sequence model (product form).
 """
 
 from __future__ import annotations
@@ -61,8 +62,8 @@ from dfslab.spec.systems.filesystem import FileSystem
 NAMES = ("petri",)
 REPLICATIONS = 4
 THREADS = 2
-# Largest number of transition firings in one replication: RUN_FIRINGS when a configuration is
-# predicted, FIT_FIRINGS when the residuals of a fitted configuration are computed.
+# Largest number of transition firings in one replication. RUN_FIRINGS applies when a configuration
+# is predicted. FIT_FIRINGS applies when the residuals of fitted configurations are computed.
 RUN_FIRINGS = 250_000
 FIT_FIRINGS = 60_000
 # Smallest number of firings of one phase of a workload with several phases.
@@ -70,8 +71,8 @@ FEWEST_FIRINGS = 20_000
 # Smallest number of simulated operations per client, unless the stream is shorter.
 FEWEST_OPERATIONS = 6
 PROBED_OPERATIONS = 2
-# Largest number of firings for a replayed trace. The beginning of a trace does not represent the
-# rest, so the trace is simulated completely, up to this limit.
+# Largest number of firings for a replayed trace. Up to this limit, the trace is simulated
+# completely, because its beginning is not representative of the rest.
 TRACE_FIRINGS = 4_000_000
 PROBED_OF_TRACE = 64
 
@@ -175,8 +176,9 @@ def _simulated(found: Simulation, situation: Situation) -> StreamSimulation:
 
 
 def _as_prediction(found: Simulation, sequence: Prediction) -> Prediction:
-    """Returns the sequence model's prediction with the simulated values of rate, times and
-    utilisation. The sequence model's bounds and unloaded times are kept, its quantiles removed."""
+    """Returns the sequence model's prediction with some values replaced by simulated ones: rate,
+    times and utilisation. The bounds and the unloaded times of the sequence model are kept. Its
+    quantiles are removed."""
     return replace(
         sequence,
         rate_per_s=found.rate_per_s,
@@ -201,7 +203,7 @@ def fire(
     stations: Sequence[DeclaredStation] = (),
 ) -> list[NetReport]:
     """Fires a net in each replication until no transition can fire. Returns the engine's report on
-    each replication. `first` is the number of the first replication.
+    each replication. Replications are numbered from `first`.
 
     At `stations`, the engine checks Little's law and the utilisation law. Raises RunFailed if the
     net is malformed.
@@ -230,7 +232,7 @@ def job_of(
     trace = situation.trace
     if trace is None and "open" in kinds:
         # A stream with "open" also has "close", which writes nothing back here. The constants of
-        # "close" are then not among the fitted ones, so they have their priors.
+        # "close" were therefore not fitted, and get the values of their priors.
         declared = situation.system.parameters.of_origin("calibrated")
         priors = {key: float(one.default or 0.0) for key, one in declared.items()}
         values = {**priors, **values, UNFORCED: 0.0}
@@ -263,8 +265,10 @@ def simulate(
     replication.
 
     The phases of a workload are simulated one after the other, each by a separate net. Equal phases
-    are simulated once. With a goal, the number of replications doubles until the goal is met. The
-    goal is thus checked only a few times, so the repeated checks hardly bias the interval.
+    are simulated only once.
+
+    With a goal, the number of replications is doubled until the goal is met. The goal is thus
+    checked only a few times. Many checks would bias the interval.
     """
     spec = stream_spec(situation.scenario)
     if len(situation.phases) == 1:
@@ -347,9 +351,10 @@ def _firings_per_operation(part: PhaseStream, constants: Mapping[str, float], un
 class _Replication:
     """The report of one replication, converted to the model's metrics.
 
-    `rated` selects the formula of the rate. "trace": n / t for n operations, where t is the time of
-    the last completion, as in a measurement. "whole": n / e, where e is the time at which deferred
-    work is complete as well. "steady": r t / e, where r is the rate while all clients are active.
+    `rated` selects the formula for the rate of n operations:
+    - "trace": n / t, where t is the time of the last completion, as in a measurement.
+    - "whole": n / e, where e is the time at which deferred work is complete as well.
+    - "steady": r t / e, where r is the rate while all clients are active.
     """
 
     def __init__(
@@ -394,11 +399,11 @@ def _client(values: Sequence[Logged]) -> int:
 
 
 def _steady_rate_per_s(ends: Sequence[tuple[int, int]], clients: int) -> float:
-    """Returns the rate in operations per second while all clients are active, which is from the
-    time when every client has completed an operation to the time when the first client completes
-    its last operation. If this period is empty, returns the rate until the last completion.
+    """Returns the rate in operations per second while all clients are active.
 
-    Each entry of `ends` is (time of a completion in ns, number of the client).
+    This period begins when every client has completed an operation. It ends when the first client
+    completes its last operation. If the period is empty, returns the rate until the last
+    completion. Each entry of `ends` is (time of a completion in ns, number of the client).
     """
     firsts: dict[int, int] = {}
     lasts: dict[int, int] = {}

@@ -13,7 +13,7 @@ from dfslab.spec.streams.vocabulary import Stream
 
 def streams(spec: Stream, limit: int, clients: int) -> list[PlannedOperation]:
     """Returns the first `limit` operations of each client, interleaved: the first operation of
-    every client, then the second of every client, and so on."""
+    every client, then the second operation of every client, and so on."""
     text = spec.text
     each = [
         list(operations(_core.stream_operations(text, client, limit))) for client in range(clients)
@@ -41,15 +41,16 @@ class PhaseStream:
         return self.spec.phases[self.index].operations_per_client
 
     def first(self, limit: int, clients: int) -> list[PlannedOperation]:
-        """Returns the first `limit` operations of each client in the phase, interleaved. A phase
-        that is one step of a program has one operation for each client."""
+        """Returns the first `limit` operations of each client in the phase, interleaved. If the
+        phase is one step of a program, each client has only one operation."""
         step = self.situation.phases[0].step
         if step is not None:
             return self._of_step(step, clients)
         if len(self.spec.phases) < 2:
             return streams(self.spec, limit, clients)
-        # All phases, not only this one, are shortened to the first `limit` operations per client.
-        # Operations of this phase then use only files that the shortened earlier phases create.
+        # Every phase of the stream is shortened to the first `limit` operations per client. If only
+        # this phase were shortened, its operations might use files other than those that the
+        # simulated earlier phases create.
         short = [
             one.model_copy(update={"operations_per_client": min(limit, one.operations_per_client)})
             for one in self.spec.phases

@@ -1,9 +1,10 @@
 """Predicts rates by ordinary least squares over measured runs (Kumar 2018, section 3, with R²
 corrected after the errata).
 
-The default form is log-linear: log rate over logarithms of the quantities, so predicted rates are
-positive. `scale="linear"`, the method `regression-linear` of a scenario, is the form of Kumar 2018.
-Its predictions may be negative, which a note reports.
+The default form is log-linear: the log rate is a linear function of logarithms of the quantities.
+Predicted rates are therefore positive. With `scale="linear"`, the form is that of Kumar 2018, and
+predictions may be negative, which a note reports. A scenario selects this form by the method
+`regression-linear`.
 """
 
 from __future__ import annotations
@@ -44,10 +45,10 @@ class FittedRegression:
     """A fitted regression: the results of statsmodels, the columns, and the figures that Kumar 2018
     reports.
 
-    R² = 1 - SSE / TSS, where SSE is the sum of squared *errors* (the list in Kumar 2018 swaps the
-    labels) and TSS the total sum of squares. It is 0 if all rates are equal. `first_order` has for
-    each quantity its first-order sensitivity index: the share of the target's variance that it
-    explains alone.
+    R² = 1 - SSE / TSS, where SSE is the sum of squared *errors* and TSS the total sum of squares.
+    (The list in Kumar 2018 swaps the two labels.) It is 0 if all rates are equal. `first_order` has
+    the first-order sensitivity index of each quantity: the share of the target's variance that the
+    quantity explains alone.
     """
 
     columns: Columns
@@ -68,8 +69,8 @@ class FittedRegression:
                 name: Coefficient(value=value, standard_error=error)
                 for name, (value, error) in self.coefficients.items()
             },
-            # Report the first-order indices in addition to the shares. The shares are the indices
-            # divided by their sum, so they do not show how much of the variance is due to
+            # Each quantity has two values: its first-order index, and its share of the sum of these
+            # indices. The share alone would not show how much of the variance is due to
             # interactions.
             importance={
                 name: Importance(first_order=index, share=index / total if total else 0.0)
@@ -85,8 +86,8 @@ class FittedRegression:
 
 
 class Regression:
-    """Ordinary least squares of the rate. The prediction has a 90 % prediction interval. It is the
-    median rate, or for the linear form the mean rate."""
+    """Ordinary least squares of the rate, with a 90 % prediction interval. The predicted value is
+    the median rate, or the mean rate in the linear form."""
 
     def __init__(self, scale: str = "log") -> None:
         assert scale in ("log", "linear")
@@ -143,8 +144,11 @@ def _means(
     target: Floats, matrix: Floats, points: Sequence[Point], groups: Integers
 ) -> tuple[Floats, Floats, list[Point]]:
     """Averages the repetitions of each configuration. Returns (target, matrix, points) with one
-    entry for each configuration. The target is the mean over the repetitions. The matrix row and
-    the point are equal in all repetitions."""
+    entry for each configuration.
+
+    The target is the mean over the repetitions. The matrix row and the point do not differ between
+    repetitions.
+    """
     rows = [np.flatnonzero(groups == group) for group in range(groups.max() + 1)]
     return (
         np.array([target[r].mean() for r in rows]),
@@ -164,8 +168,8 @@ def _fit(
     # Differences by rounding between equal rates do not count as variance.
     varies = float(np.ptp(target)) > 1e-9 * float(np.abs(target).max())
     described = [describe(point) for point in points]
-    # Only quantities with a column are used. A collinear quantity has no column; its index would
-    # count the same variance a second time.
+    # Only quantities with a column have an index. A collinear quantity has no column; with an
+    # index, it would count the same variance a second time.
     quantities = {
         key: [one.get(key, 1.0) for one in described]
         for key in [*columns.numbers, *dict.fromkeys(key for key, _ in columns.switches)]
@@ -189,10 +193,10 @@ def first_order_indices(
     """Returns the first-order sensitivity index S_i = V(E(Y | x_i)) / V(Y) of each quantity x_i on
     the target Y, computed from the given rows (Kumar 2018, equation (6)).
 
-    V is the variance and E the mean. Kumar 2018 prints a minus for the second equals sign, which
-    would make every index 0. On a full grid, 1 minus the sum of the indices is the share of the
-    variance that is due to interactions and noise. On other designs the quantities are correlated,
-    so parts of the variance are contained in several indices.
+    V is the variance and E the mean. In the paper, the second equals sign is misprinted as a minus,
+    which would make every index 0. On a full grid, 1 minus the sum of the indices is the share of
+    the variance that is due to interactions and noise. On other designs, the quantities are
+    correlated, so one part of the variance may be counted in several indices.
     """
     found = {}
     for name, values in quantities.items():
@@ -205,9 +209,8 @@ def first_order_indices(
 
 
 def metrics_of(point: Point, rate: Metric) -> dict[str, Metric]:
-    """Returns the metrics that follow from a rate: rate, throughput, and the latency by Little's
-    law if the workload has a single operation.
-    """
+    """Returns the metrics that follow from a rate: rate and throughput. If the workload has a
+    single operation, also returns the latency by Little's law."""
     situation = situation_of(point.scenario)
     metrics = {metric.RATE: rate}
     if moved_bytes := situation.whole.moved_bytes:

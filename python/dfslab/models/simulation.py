@@ -22,10 +22,11 @@ from dfslab.spec.steps.step_path import StepPath
 
 @dataclass(frozen=True)
 class PrecisionGoal:
-    """The condition that ends the replications: the half-width of the interval of `metric` is at
-    most `precision` times the metric's mean, or `most` replications have run.
+    """The condition that ends the replications. It is met if the half-width of the interval of
+    `metric` is at most `precision` times the metric's mean, or if `most` replications have run.
 
-    If the metric is not the latency of an operation, the interval of the rate is used.
+    `metric` may be the latency of an operation. For any other metric, the interval of the rate is
+    used.
     """
 
     metric: str
@@ -42,9 +43,9 @@ class PrecisionGoal:
 
 @dataclass(frozen=True)
 class Simulation:
-    """The results of one configuration, pooled over its replications; times are in seconds.
+    """The results of one configuration, pooled over its replications. Times are in seconds.
 
-    `errors` has the relative standard error of the rate (key "rate") and of each operation's
+    `errors` has relative standard errors: of the rate (key "rate"), and of each operation's
     latency. `phases` has the rate per second of each phase; it is empty for a workload of one
     phase.
     """
@@ -69,11 +70,10 @@ class Simulation:
 
 
 def in_sequence(phases: Sequence[WorkPhase], found: Sequence[Simulation]) -> Simulation:
-    """Returns the simulation of a whole workload from the simulations `found` of its phases, which
-    run in sequence.
+    """Returns the simulation of a whole workload from the simulations `found` of its phases.
 
-    The time of the workload is the sum of the times of its phases. The errors of phases are
-    independent, because each phase is simulated alone.
+    The phases run in sequence, so the time of the workload is the sum of the times of its phases.
+    The errors of phases are independent, because each phase is simulated alone.
     """
     if len(found) == 1:
         return found[0]

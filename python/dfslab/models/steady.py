@@ -1,11 +1,11 @@
 """Ends the simulation of a long workload as soon as its rate is steady.
 
-Instead of the whole workload, parts of it are simulated: first 1/256 of its bytes, then 1/128, and
-so on. In a steady state, the simulated time of a part is a linear function of the part's size, so
-the line through the last two parts gives the time of the whole workload (extrapolation to the
-limit, Richardson 1911). The line's intercept accounts for start-up and end of the workload. With
-the parts 1 to n, the simulation ends when the extrapolation from parts n - 1 and n agrees with the
-extrapolation from parts n - 2 and n - 1.
+Instead of the whole workload, larger and larger parts of it are simulated: 1/256 of its bytes, then
+1/128, and so on. In a steady state, the simulated time of a part is a linear function of the part's
+size. The line through the last two parts therefore gives the time of the whole workload
+(extrapolation to the limit, Richardson 1911). The line's intercept accounts for the start-up and
+the end of the workload. Each new part gives a new extrapolated time. The simulation ends when this
+time agrees with the previous extrapolated time.
 """
 
 from __future__ import annotations
@@ -15,20 +15,23 @@ from dataclasses import dataclass
 
 # The first part is 2 ** -HALVINGS of the workload.
 HALVINGS = 8
-# The half-width of the 90 % interval of an extrapolated time, relative to the time, is
-# HALF_WIDTH_OF_CHANGE * change + LEAST_HALF_WIDTH. The change is the relative difference between
-# the times that are extrapolated with and without the last part. With these values, the interval
-# contains the exact time of 39 of the 42 configurations in Figures 10 to 15 of Nguyen & Apon 2012
-# (benches/pvfs_figures.py --precision).
+# The 90 % interval of an extrapolated time has the relative half-width HALF_WIDTH_OF_CHANGE *
+# change + LEAST_HALF_WIDTH. The change is the relative difference between two extrapolated times:
+# with and without the last part. With these values, the interval contains the exact time of 39 of
+# the 42 configurations in Figures 10 to 15 of Nguyen & Apon 2012 (benches/pvfs_figures.py
+# --precision).
 HALF_WIDTH_OF_CHANGE = 2.0
 LEAST_HALF_WIDTH = 0.005
 
 
 @dataclass(frozen=True)
 class SimulatedPart:
-    """A simulated part of a workload. `share` is its fraction of the workload's bytes, and `time_s`
-    the simulated time in seconds until the last client finishes. `utilisation` is the busy fraction
-    of that time for each station, and `firings` the number of fired transitions."""
+    """A simulated part of a workload.
+
+    `share` is its fraction of the workload's bytes. `time_s` is the simulated time in seconds until
+    the last client finishes. `utilisation` has the fraction of this time for which each station is
+    busy. `firings` is the number of fired transitions.
+    """
 
     share: float
     time_s: float
@@ -38,12 +41,12 @@ class SimulatedPart:
 
 @dataclass(frozen=True)
 class WorkloadEstimate:
-    """The time of a whole workload in seconds and the utilisation of its stations, extrapolated
-    from parts.
+    """The time of a whole workload in seconds and the utilisation of its stations. Both are
+    extrapolated from simulated parts of the workload.
 
-    `half_width` is the half-width of the 90 % interval of the time, divided by the time; 0 if the
-    whole workload was simulated. `share` is the fraction of the workload in the largest simulated
-    part, and `firings` the number of fired transitions in all parts.
+    `half_width` is the half-width of the 90 % interval of the time, divided by the time. It is 0 if
+    the whole workload was simulated. `share` is the fraction of the workload in the largest
+    simulated part. `firings` is the number of fired transitions in all parts.
     """
 
     time_s: float
@@ -57,12 +60,12 @@ def whole_of_parts(
     simulate: Callable[[float], SimulatedPart | None], precision: float
 ) -> WorkloadEstimate:
     """Simulates parts of a workload, each twice as large as the one before, until the time of the
-    whole workload is known to `precision`, a relative half-width.
+    whole workload is known with a relative half-width of `precision`. If no extrapolation is
+    precise enough, the whole workload is simulated.
 
-    `simulate` simulates the part with a given share of the workload. It returns None if the
-    workload has no part of this size, for instance because it is smaller than one block; the whole
-    workload (share 1) must be possible. If no extrapolation is precise enough, the whole workload
-    is simulated.
+    `simulate` simulates the part with a given share of the workload. It returns None if such a part
+    does not exist, for instance because it is smaller than one block. It must be able to simulate
+    the whole workload (share 1).
     """
     parts: list[SimulatedPart] = []
     times_s: list[float] = []
@@ -101,7 +104,7 @@ def _steady(parts: Sequence[SimulatedPart], time_s: float, half_width: float) ->
 
 
 def _extrapolated(parts: Sequence[SimulatedPart], values: Sequence[float]) -> float:
-    """Returns the value of the whole workload on the line through the values of the two `parts`.
-    Values are a function of the part's share of the workload."""
+    """Returns the extrapolated value of the whole workload. It is on the line through the values of
+    the two `parts`, as a function of a part's share of the workload."""
     (small, large), (first, second) = parts, values
     return second + (1.0 - large.share) * (second - first) / (large.share - small.share)

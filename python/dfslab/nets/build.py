@@ -1,10 +1,10 @@
 """Builds coloured Petri nets in Python from colours, places, transitions, arcs, pages and monitors.
 The result is one flat net definition.
 
-A page is a part of a net. A substitution puts a copy of a page into another page. Some places of
-the copied page may be ports; in the copy, they are replaced by places of the other page (sockets).
-A fusion merges places of any pages. Substitutions and fusions are resolved when the net is built,
-so they cost nothing while the net fires.
+A page is a part of a net. A substitution puts a copy of one page into another page. Ports are
+places of the copied page that stand for places of the other page (sockets). In the copy, each port
+is replaced by its socket. A fusion merges places of any pages. Substitutions and fusions are
+resolved when the net is built, so they cost nothing while the net fires.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class Take:
 class Put:
     """An output arc, which puts `count` tokens into a place. The count may be an inscription.
 
-    `token` is either the name of a variable, whose token is copied, or a sequence with an
-    inscription for each field. `delay` is the number of seconds until the tokens are available.
+    `token` is the name of a variable whose token is copied, or a sequence with one inscription for
+    each field of a new token. `delay` is the number of seconds until the tokens are available.
     """
 
     place: Place
@@ -63,8 +63,8 @@ class Put:
 
 @dataclass(frozen=True)
 class Local:
-    """A value that a transition computes once per firing. `name` is its name in later
-    inscriptions, and `kind` the name of its type, such as "int"."""
+    """A value that a transition computes once per firing. `name` is the name by which later
+    inscriptions use the value. `kind` is the name of its type, such as "int"."""
 
     name: str
     kind: str
@@ -123,8 +123,8 @@ class Page:
         return made
 
     def port(self, name: str, colour: Colour = UNIT) -> Place:
-        """Adds a port and returns it. A port is a placeholder: where this page is copied into
-        another page, a place of the other page replaces the port."""
+        """Adds a port and returns it. A port is a placeholder for a place of another page. In a
+        copy of this page within the other page, that place replaces the port."""
         made = Place(name, colour)
         self.ports.append(made)
         return made
@@ -271,11 +271,11 @@ class Net(Page):
 
 @contextmanager
 def _no_cycles_sought() -> Iterator[None]:
-    """A context in which Python does not search for cyclic garbage while a flat net is built. The
-    parts of the net form no cycles, so the search finds none.
+    """A context in which Python does not search for cyclic garbage, for building a flat net. The
+    parts of the net form no cycles, so the search finds nothing.
 
-    The search would visit all parts repeatedly. For a net of 10,000 groups of servers, it would
-    take two thirds of the time to build the net.
+    The search would visit all parts repeatedly. It would take two thirds of the time to build a net
+    of 10,000 groups of servers.
     """
     was_enabled = gc.isenabled()
     gc.disable()
@@ -313,8 +313,8 @@ class _Flat:
         self.lay(net, "", {})
 
     def document(self) -> NetDefinition:
-        """Returns the flat net definition. The unit colour is left out if no place has it. The keys
-        for constants, tables and functions are left out if none are declared."""
+        """Returns the flat net definition. Keys without content are left out: the unit colour if no
+        place has it, and the keys for constants, tables and functions if none are declared."""
         net = self.net
         used = {one.colour for one in self.places.values()}
         optional = {"constants": net.constants, "tables": net.tables, "functions": net.functions}

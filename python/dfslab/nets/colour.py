@@ -46,13 +46,12 @@ class Colour:
         return Token(variable, self)
 
     def row(self, token: TokenValue) -> list[Cell]:
-        """Returns the field values of a token in the order of the colour's fields. The token may be
-        given as a single value if it has one field, as a sequence in the order of the fields, or as
-        a mapping from field names to values. Raises InputError if the token does not fit the
-        colour.
+        """Returns the field values of a token in the order of the colour's fields. Raises
+        InputError if the token does not fit the colour.
 
-        If the only field is a list, its value is given as a Python list of single values or of
-        tuples (records).
+        A token may be a sequence in the order of the fields, or a mapping from field names to
+        values. If it has one field, it may be the value of this field. If the only field is a list,
+        the value is a Python list of single values or of tuples (records).
         """
         names = [name for name, _ in self.fields]
         if isinstance(token, Mapping):
@@ -94,11 +93,11 @@ TokenValue: TypeAlias = Cell | Sequence[Cell] | Mapping[str, Cell]
 
 
 def fields_of(fields: Mapping[str, FieldKind]) -> tuple[tuple[str, str], ...]:
-    """Returns the pairs (field name, type name) of a colour. A field that is a record is replaced
-    by the record's fields, with the field's name as a prefix of their names.
+    """Returns the pairs (field name, type name) of a colour. If a field is a record, the fields of
+    the record take its place. Their names get the name of the field as a prefix.
 
-    In `fields`, `[int]` is a list of ints, `[hue]` a list of values of the enumeration `hue`, and
-    `[job]` a list of records of the colour `job`, whose fields must all be single values.
+    In `fields`, `[int]` is a list of ints, and `[hue]` a list of values of the enumeration `hue`.
+    `[job]` is a list of records of the colour `job`, whose fields must all be single values.
     """
     flat: list[tuple[str, str]] = []
     for name, kind in fields.items():
@@ -114,11 +113,12 @@ def fields_of(fields: Mapping[str, FieldKind]) -> tuple[tuple[str, str], ...]:
 
 
 def _single(name: str, kind: Single) -> str:
-    """Returns the name of the type `kind` of a field or of a list's elements, such as "int", the
-    name of an enumeration or, for lists of records, the name of a colour.
+    """Returns the name of a type: the type `kind` of a field or of a list's elements. The name is
+    for example "int", or the name of an enumeration. For lists of records, it is the name of a
+    colour.
 
-    `name` is the field's name for error messages. Raises InputError if `kind` is no allowed type,
-    or is a colour with a list among its fields.
+    `name` is the field's name for error messages. Raises InputError if `kind` is not an allowed
+    type, or if it is a colour with a list among its fields.
     """
     if isinstance(kind, Colour):
         if any(word.startswith(LIST) for _, word in kind.fields):

@@ -17,12 +17,13 @@ from dfslab.documents.net_run import NetFile
 
 @dataclass(frozen=True)
 class NetFormat:
-    """A format of files with one net.
+    """A file format for nets. A file has one net.
 
-    recognises(head): returns whether a file that begins with `head` is in this format. read(text):
-    returns the flat definition of the net in a file, and the monitors that the file declares;
-    raises InputError if the text is malformed. write(net): returns the net as text; None if the
-    format is only read. `encodings`: the encodings that a file may have, which are tried in order.
+    - `recognises(head)`: returns whether a file that begins with `head` is in this format.
+    - `read(text)`: returns the flat definition of the net in a file, and the monitors that the file
+      declares. Raises InputError if the text is malformed.
+    - `write(net)`: returns the net as text; None if the format is only read.
+    - `encodings`: the encodings that a file may have, which are tried in order.
     """
 
     title: str
@@ -33,8 +34,8 @@ class NetFormat:
 
 
 def net_format(name: str) -> NetFormat:
-    """Returns the net format called `name`. Raises InputError with the known names if there is
-    none, and DiscoveryError if its module declares no format."""
+    """Returns the net format called `name`. If there is none, raises InputError with the known
+    names. If the format's module declares no format, raises DiscoveryError."""
     path = discover.named(discover.NET_FORMATS, name, "--as")
     return discover.declared(path, "FORMAT", NetFormat)
 

@@ -154,11 +154,13 @@ def _merged(arcs: Iterator[_Arc]) -> list[_Arc]:
 
 
 def _layout(picture: _Picture) -> dict[str, tuple[int, int]]:
-    """Returns the position (x, y) of each node in pixels. The column of a node is its distance from
-    a start node, counted in arcs. The first place is a start node in the leftmost column. Each
-    further node that cannot be reached from earlier start nodes is a start node, too: a place in
-    the leftmost column, a transition in the next one. The rows of a column follow the order in
-    which nodes are reached."""
+    """Returns the position (x, y) of each node in pixels.
+
+    The column of a node is its distance in arcs from a start node. The first place is a start node
+    in the leftmost column. A node that earlier start nodes do not reach is a further start node: a
+    place is in the leftmost column, a transition in the next one. In a column, nodes are in the
+    order in which they are reached.
+    """
     following: dict[str, list[str]] = {}
     for arc in picture.arcs:
         following.setdefault(arc.source, []).append(arc.target)

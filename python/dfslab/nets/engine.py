@@ -53,9 +53,12 @@ class _Errors:
 
 
 def check(net: Net | NetDefinition) -> NetSizes:
-    """Checks a net and returns its sizes, such as the numbers of places and arcs. The sizes also
-    list the slow input arcs: those for which the engine examines the waiting tokens one by one.
-    Raises InputError with the first problem found."""
+    """Checks a net and returns its sizes, such as the numbers of places and arcs. Raises InputError
+    with the first problem found.
+
+    The sizes also list the slow input arcs. For such an arc, the engine examines the waiting tokens
+    one by one.
+    """
     definition = definition_of(net)
     return check_text(json_text(definition), definition.name)
 
@@ -79,11 +82,11 @@ def run(
     """Fires the net and returns one report for each replication. A report has the measurements of
     the net's own monitors and of those in `monitors`.
 
-    At the end, the engine checks that tokens are conserved, and that Little's law and the
-    utilisation law hold at stations (groups of servers). The stations are those in `stations`, and
-    those that the engine finds: the tokens of a place are servers if every transition that takes
-    one of them also puts one back, and no other transition puts tokens into the place. With
-    `laws=False`, nothing is checked, and reports have no stations.
+    At the end, the engine checks that tokens are conserved. It also checks Little's law and the
+    utilisation law at stations (groups of servers). The stations are those in `stations`, and those
+    that the engine finds. It finds a place whose tokens are servers by this rule: every transition
+    that takes one of the tokens also puts one back, and no other transition puts tokens into the
+    place. With `laws=False`, nothing is checked, and reports have no stations.
 
     When no transition can fire any more, the report's `reason` is "dead" and `left` has the places
     that still contain tokens. Raises InputError if the net or an option is wrong, and RunFailed if
@@ -134,11 +137,11 @@ def run_to_breakpoint(
     hits: int = 1,
     **limits: Unpack[RunLimits],
 ) -> list[NetReport]:
-    """Fires the net until a breakpoint is reached: a transition has fired `hits` times while the
-    condition `when` was true ("": always). The condition may use the transition's variables.
+    """Fires the net until a breakpoint is reached, and returns one report for each replication. If
+    a replication reached the breakpoint, the `reason` of its report is "until".
 
-    Returns one report for each replication. Its `reason` is "until" if the replication reached the
-    breakpoint.
+    The breakpoint is reached when a transition has fired `hits` times while the condition `when`
+    was true ("": always). The condition may use the transition's variables.
     """
     monitor = CountMonitor(transition=transition, when=str(written(when)) or None)
     return run(net, {ADDED: monitor}, until=Until(monitor=ADDED, count=hits), **limits)
@@ -224,9 +227,9 @@ def replicate(
     confidence: float = CONFIDENCE,
     **limits: Unpack[RunLimits],
 ) -> Estimate:
-    """Runs replications until the value that `figure` computes from each report is known precisely:
-    the half-width of the value's confidence interval must be at most `relative_width` times its
-    mean. Returns the estimate.
+    """Runs replications until a value is known precisely, and returns its estimate. `figure`
+    computes the value from a report. It is known precisely if the half-width of its confidence
+    interval is at most `relative_width` times its mean.
 
     The number of replications begins at `first` and doubles at each step. The width is thus tested
     only a few times, which hardly biases the interval. Raises RunFailed if `at_most` replications

@@ -70,8 +70,8 @@ def _format_of(path: Path, data: bytes) -> NetFormat:
 
 
 def _decoded(data: bytes, found: NetFormat) -> str | None:
-    """Returns the text of a file, decoded by the first of its format's encodings in which the file
-    is valid. Returns None if it is valid in none of them."""
+    """Returns the text of a file. It is decoded by the first encoding of its format in which the
+    file is valid. Returns None if there is no such encoding."""
     for encoding in found.encodings:
         try:
             return data.decode(encoding)
@@ -81,8 +81,8 @@ def _decoded(data: bytes, found: NetFormat) -> str | None:
 
 
 def written(net: NetDefinition, form: str, page: str = "") -> str:
-    """Returns a net as text in the format `form`, which is a kind of picture or a net format that
-    can be written. `page`: the only page to draw; "": all pages. Raises InputError if there is no
+    """Returns a net as text in the format `form`: a kind of picture, or a net format that can be
+    written. `page` is the only page to draw; "" means all pages. Raises InputError if there is no
     such format, or if `page` is given for a net format."""
     if form in PICTURES:
         return PICTURES[form](net, page=page)

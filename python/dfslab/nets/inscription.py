@@ -189,8 +189,8 @@ def _power(value: Expr) -> str:
 
 
 def _infix(value: Expr, within: int) -> str:
-    """Returns a binary operation as text. A comparison of a constant with a field is turned around
-    if needed, so that the field is on the left."""
+    """Returns a binary operation as text. A comparison of a constant with a field is written with
+    the field on the left."""
     sign, binds = _SIGNS[value.name]
     left, right = value.operands
     if value.name in _TURNED and not any(fields(left)) and any(fields(right)):

@@ -1,9 +1,9 @@
-"""Computes place invariants. A place invariant is a weighted sum of the numbers of tokens in
-places; no firing of a transition changes the sum. The colours of tokens are ignored.
+"""Computes place invariants. A place invariant is a weighted sum of the numbers of tokens in places
+that stays the same at every firing. The colours of tokens are ignored.
 
-The invariants are the minimal ones with non-negative weights (semiflows), computed by Farkas'
-algorithm in the form of Martinez and Silva 1982. Reset arcs and arcs with a computed count change
-the number of tokens of a place by an unknown amount, so a place with such an arc belongs to no
+The invariants are the minimal ones with non-negative weights (semiflows). They are computed by
+Farkas' algorithm in the form of Martinez and Silva 1982. Reset arcs and arcs with a computed count
+change the number of tokens of a place by an unknown amount. A place with such an arc belongs to no
 invariant.
 """
 
@@ -34,8 +34,7 @@ class Invariant:
 
 
 def of_places(net: Net | NetDefinition) -> list[Invariant]:
-    """Returns all minimal place invariants of a net, beginning with those that have the fewest
-    places.
+    """Returns all minimal place invariants of a net. Those with the fewest places come first.
 
     A token in transit counts as a token of its destination. Raises InputError if the algorithm
     needs more than ROWS_MOST weighted sums in one step.
@@ -57,8 +56,8 @@ def of_places(net: Net | NetDefinition) -> list[Invariant]:
 
 
 def _unknown(definition: NetDefinition) -> set[str]:
-    """Returns the places whose number of tokens is changed by an unknown amount when a transition
-    fires, through a reset arc or an arc with a computed count."""
+    """Returns the places with a reset arc or an arc with a computed count. A firing changes the
+    number of their tokens by an unknown amount."""
     return {
         place
         for one in definition.transitions
@@ -85,10 +84,13 @@ WeightedSum = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 def _semiflows(rows: list[WeightedSum], transitions: int) -> Iterator[tuple[int, ...]]:
-    """Yields the weights of the minimal sums that no transition changes. For one transition after
-    the other, each sum that it increases is combined with each sum that it decreases, with weights
-    such that the transition leaves the combined sum unchanged. Raises InputError if there are more
-    than ROWS_MOST sums."""
+    """Yields the weights of the minimal sums that no transition changes. Raises InputError if there
+    are more than ROWS_MOST sums.
+
+    The transitions are considered one after the other. Each sum that a transition increases is
+    combined with each sum that it decreases. The weights are such that the transition does not
+    change the combined sum.
+    """
     for at in range(transitions):
         kept = [row for row in rows if row[1][at] == 0]
         plus = [row for row in rows if row[1][at] > 0]

@@ -83,7 +83,7 @@ def dot(graph: SccGraph) -> str:
 
 def svg(graph: SccGraph) -> str:
     """Returns a picture of the graph as SVG. If a firing leads from one component to another, the
-    second is to the right of the first."""
+    second component is drawn to the right of the first."""
     at = _layout(graph)
     width = max(x for x, _ in at) + WIDTH + MARGIN
     height = max(y for _, y in at) + HEIGHT + MARGIN

@@ -1,8 +1,9 @@
 """The interface of page sections with dedicated charts. The page is the HTML report of a run.
 
-Such a section is a module that declares `TITLE` and `SECTION`. The module is in `report/sections`
-of this package, in `report/sections` of a folder in DFSLAB_PATH, or in an installed package that
-names the module as an entry point of the group `dfslab.sections`.
+Such a section is a module that declares `TITLE` and `SECTION`. The module may be in one of three
+places: `report/sections` of this package, `report/sections` of a folder in DFSLAB_PATH, or an
+installed package. An installed package names the module as an entry point of the group
+`dfslab.sections`.
 
 The result of a study (an analysis of a run) needs no section module, because the page shows its
 tables.

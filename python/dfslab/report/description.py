@@ -54,8 +54,9 @@ def parameter_rows(system: FileSystem, operations: Sequence[str] = ()) -> list[P
 
 
 def paper_order(wu: str) -> tuple[int, str]:
-    """Returns the sort key of a parameter's id in Wu 2013, such as "Dp8". Ids are ordered by their
-    letters as in `families`, and then as text. Parameters without an id of the paper come last."""
+    """Returns the sort key of a parameter's id in Wu 2013, such as "Dp8". Ids are ordered first by
+    their letters, in the order of `families`, and then as text. Parameters without an id come
+    last."""
     families = ("Dp", "Np", "Dap", "Pp", "Rp", "Hp")
     for index, family in enumerate(families):
         if wu.startswith(family):
@@ -97,8 +98,8 @@ def _implied(system: FileSystem, node: Node) -> list[str]:
             f"{node.role}.instances",
         ]
         if system.role(node.role).kind == "metadata":
-            # A metadata lookup waits in the role's request queue and then reads memory, so its time
-            # depends on these parameters.
+            # A metadata lookup waits in the role's request queue and then reads memory. Its time
+            # therefore depends on the parameters of these kinds.
             kinds = ("workload", "request_queue", "response_queue", "memory")
             keys += [f"{node.role}.{kind}" for kind in kinds]
         return keys

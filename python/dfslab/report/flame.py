@@ -1,6 +1,6 @@
-"""Draws flame graphs on the page. The nodes of call trees are nested bars. The reader selects what
-the width of a bar shows: the total time, the self time, the waits, the bytes or the number of
-calls."""
+"""Draws flame graphs on the page. A flame graph shows the nodes of call trees as nested bars. The
+width of a bar shows one quantity, which the reader selects: the total time, the self time, the
+waits, the bytes or the number of calls."""
 
 from __future__ import annotations
 
@@ -34,11 +34,13 @@ NOTE = (
 class Bar(TypedDict):
     """A node of a call tree, with the keys that the page's script reads.
 
-    `above`: index of the node's parent, -1 for a root. `kind`: "blocked" if most of the calls are
-    waits, else "service". `sums`: [number of calls, self time in ns, bytes]. `of`: a tuple for each
-    process or host, by name; its first three elements are this process's or host's part of `sums`.
-    `change`: relative change of the node's mean duration between the two compared groups of calls;
-    the key is missing without a comparison.
+    - `above`: index of the node's parent, -1 for a root.
+    - `kind`: "blocked" if most of the calls are waits, else "service".
+    - `sums`: [number of calls, self time in ns, bytes].
+    - `of`: a tuple for each process or host, by its name. The first three elements are the part of
+      `sums` that belongs to this process or host.
+    - `change`: relative change of the node's mean duration between the two compared groups of
+      calls. Without a comparison, this key is missing.
     """
 
     name: str
@@ -59,7 +61,7 @@ def flatten(
     """
     found: list[Bar] = []
     # For each path, the index of the bar that was added last. `walk` visits each node before its
-    # children, so the bar at this index is the parent of the following bars below that path.
+    # children. The bar at this index is therefore the parent of the next bars below the path.
     places: dict[CallPath | None, int] = {}
     for path, node in walk(roots):
         if len(found) == MOST_NODES:

@@ -27,10 +27,10 @@ NO_BAR = Markup("")
 
 @dataclass(frozen=True)
 class Rendered:
-    """A rendered section of the page.
+    """A rendered section of the page. `tab` is the tab of the page that shows it.
 
-    If the run has nothing for the section, `body` is None and `empty` states why. `tab`: the tab of
-    the page that shows the section.
+    `body` is the HTML of the section. If the run has nothing for the section, `body` is None and
+    `empty` states why.
     """
 
     name: str

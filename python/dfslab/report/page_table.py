@@ -81,8 +81,8 @@ def _error(error: float) -> Markup:
 
 
 def _bar(part: float, text: str) -> Markup:
-    """Returns the HTML of a cell with a fraction. A bar in the cell's background is as long as this
-    fraction of the cell's width."""
+    """Returns the HTML of a cell with a fraction. The background of the cell has a bar whose length
+    is this fraction of the cell's width."""
     shown = min(1.0, max(0.0, part)) if math.isfinite(part) else 0.0
     return Markup('<td class="share" style="--share:{:.1f}%">{}</td>').format(shown * 100, text)
 
@@ -129,8 +129,9 @@ def note(text: str) -> Markup:
 
 
 def estimated(metric: Metric | None, error: float | None = None) -> TableCell:
-    """Returns the cell of a metric with its interval below, and with `error` if the metric is a
-    prediction whose signed relative error is known. Without a metric, the cell has a dash."""
+    """Returns the cell of a metric with its interval below. If the metric is a prediction with a
+    known signed relative error, `error`, the cell shows this error as well. Without a metric, the
+    cell has a dash."""
     if metric is None:
         return absent()
     interval = ""

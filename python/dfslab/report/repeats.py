@@ -13,17 +13,17 @@ from dfslab.spec import units
 LOOPS = "Repeated steps, by how often one call of the step above makes them"
 RETRIES = "Failed, then made again by the same caller"
 LOOP_HEAD = ("step", "least", "median", "most", "callers")
-# Headings of two columns: a step's share of all self time, and its share of the critical path.
-# Tables show both columns next to the end-to-end time that a faster step would save.
+# Headings of two columns of a step: its share of all self time, and its share of the critical path.
+# They are next to the column of the end-to-end time that a faster step would save.
 SELF_SHARE, PATH_SHARE = "share of self time", "share of critical path"
 RETRY_HEAD = ("step", "attempts that failed", "of", "time in them")
 
 
 class Loop(NamedTuple):
-    """How often the step `path` is executed within one call of its parent step: the minimum
-    (`least`), the median (`p50`) and the maximum (`most`) over the calls of the parent step.
+    """How often the step `path` is executed within one call of its parent step.
 
-    `callers`: number of calls of the parent step.
+    The numbers are over the calls of the parent step: the minimum (`least`), the median (`p50`) and
+    the maximum (`most`). `callers` is the number of these calls.
     """
 
     path: CallPath
@@ -47,8 +47,8 @@ class Retry(NamedTuple):
 
 
 def loops(profile: TraceProfile) -> list[Loop]:
-    """Returns the steps that one call of their parent executes more than once, the most often
-    repeated first.
+    """Returns the steps that are executed more than once within one call of their parent. The most
+    often repeated step is first.
 
     If a step occurs in trees of different shape, the result has an entry for each occurrence.
     """
@@ -72,8 +72,8 @@ def retries(profile: TraceProfile) -> list[Retry]:
 
 
 def left_out(profile: TraceProfile) -> list[str]:
-    """Returns one line of text for each filter of the trace: which calls the filter left out, and
-    to which calls their time is attributed."""
+    """Returns one line of text for each filter of the trace. It says which calls the filter left
+    out, and to which other calls their time is attributed."""
     lines = []
     for rule, shown in profile.left_out.items():
         times = [units.text(ns / 1e9, "s") for ns in (shown.total_ns, shown.self_ns)]

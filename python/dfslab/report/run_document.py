@@ -41,15 +41,17 @@ def _has_summary(run: FinishedRun) -> bool:
 
 
 def tables(run: FinishedRun, wide: bool = False) -> list[Table | str | Paragraph]:
-    """Returns the tables that `dfslab run` prints: first the results, unless a study's tables
-    replace them, then the tables of the studies, then the summary in sentences.
+    """Returns the tables and texts that `dfslab run` prints: the results, the tables of the
+    studies, and the summary in sentences. The table of results is left out if a study's tables
+    replace it.
 
-    `wide`: show all methods and every repetition instead of one line for each configuration.
+    If `wide` is true, all methods and every repetition are shown instead of one line for each
+    configuration.
     """
     shown: list[Table | str | Paragraph] = []
     if not _has_summary(run):
         # If a program was traced, the tables of `Programs` already summarise its traces. The table
-        # of results then lists measured results only, and is omitted if there are none.
+        # of results then has only measured results, and is omitted if there are none.
         traced = run.find(Programs) is not None
         results = run.of_method("measure") if traced else run.settled
         if results or not traced:

@@ -26,10 +26,15 @@ PEAK_NOTE = (
 
 
 def limits_answer(limits: ServerLimits, wide: bool = False) -> list[Table | Paragraph | str]:
-    """Returns the parts of the answer in the order of printing: a line with the configurations; one
-    to three sentences on the number of files, the lowest request rate and the largest bursts;
-    tables of the numbers of files (if known), the request rates and the bursts; and the assumptions
-    and notes. `wide`: whether the table of bursts has all quantiles of the response."""
+    """Returns the parts of the answer in the order of printing:
+
+    - a line with the configurations;
+    - one to three sentences on the number of files, the lowest request rate and the largest bursts;
+    - tables of the numbers of files (if known), of the request rates, and of the bursts;
+    - the assumptions and notes.
+
+    If `wide` is true, the table of bursts has all quantiles of the response time.
+    """
     found: list[Table | Paragraph | str] = [f"{limits.system}: {limits.configuration}"]
     found += [Paragraph(one) for one in _sentences(limits)]
     if limits.files:
@@ -130,9 +135,13 @@ def _rates(operation: str, lengths: Sequence[dict[str, Peak]]) -> list[TableCell
 
 
 def _all_peaks(limits: ServerLimits) -> Table:
-    """Returns a table with one row for each operation and length of a burst: the rates at which the
-    mean and each quantile of the response stay within the bound, the rate at which the call queue
-    holds the burst, what limits the burst, and the time to drain the queue."""
+    """Returns a table with one row for each operation and each length of a burst. A row has these
+    values:
+
+    - the rates at which the mean and each quantile of the response time stay within the bound;
+    - the rate at which the call queue holds the burst;
+    - what limits the burst, and the time to drain the queue.
+    """
     bound, network = units.text(limits.bound_s, "s"), units.text(limits.network_s, "s")
     queue = "no limit" if limits.places is None else f"{limits.places:.0f} calls"
     columns = heads("operation", "length", "mean", "p95", "p99", "all", "queue holds")

@@ -20,8 +20,8 @@ from dfslab.report.harmless import harmless
 from dfslab.spec import units
 
 if TYPE_CHECKING:
-    # These types are imported for annotations only. A caller that has a value of such a type has
-    # already imported the type's module.
+    # These types are needed for annotations only. They are not imported at run time, because a
+    # caller with a value of such a type has already imported its module.
     from dfslab.documents.planned_design import PlannedDesign
     from dfslab.documents.table import Table as Contents
     from dfslab.documents.table import TableCell
@@ -68,8 +68,8 @@ def drawn(contents: Contents, columns: int = NARROW) -> Table:
 
 
 def _broken(text: str, width: int | None) -> str:
-    """Breaks the words of a text that are longer than `width` characters, after separators such as
-    "/" and "_". If `width` is None, no word is broken."""
+    """Breaks those words of a text that are longer than `width` characters. A word is broken after
+    a separator such as "/" or "_". If `width` is None, no word is broken."""
     if width is None:
         return text
 
@@ -87,8 +87,8 @@ def _broken(text: str, width: int | None) -> str:
 
 
 def _with_narrow_heads(contents: Contents) -> Contents:
-    """Returns the table with narrower titles of number columns if the table is wider than 80
-    characters. If a title is wider than the numbers of its column, each word of the title gets a
+    """Returns the table with narrower titles of number columns, if the table is wider than 80
+    characters. A title that is wider than the numbers of its column is set with one word per
     line."""
     if contents.terminal_width <= NARROW:
         return contents
@@ -104,21 +104,21 @@ def _with_narrow_heads(contents: Contents) -> Contents:
 
 
 def _numbers_fit(contents: Contents) -> bool:
-    """Returns whether the table fits into 80 characters without a line break in a number, if text
-    columns are LEAST_WORDS characters wide.
+    """Returns whether the table fits into 80 characters if text columns are LEAST_WORDS characters
+    wide and no number has a line break.
 
-    A number with a line break inside would look like two other numbers.
+    A number with a line break inside would look like two numbers.
     """
     return _needed(contents, [LEAST_WORDS] * len(contents.columns)) <= NARROW
 
 
 def _text_widths(contents: Contents, columns: int) -> dict[int, int]:
-    """Returns the width in characters of each text column, by the index of the column, so that the
-    table is at most `columns` wide. The widest columns are made narrower first. A word is broken,
-    after a separator, only if the table does not fit otherwise.
+    """Returns the width in characters of each text column, by the index of the column. With these
+    widths, the table is at most `columns` wide.
 
-    Returns an empty dictionary if the table needs no narrower columns, or if it does not fit even
-    with broken words.
+    The widest columns are made narrower first. Words are broken, after a separator, only if the
+    table does not fit otherwise. Returns an empty dictionary if the table needs no narrower
+    columns, or if it does not fit even with broken words.
     """
     texts = [n for n, column in enumerate(contents.columns) if column.align != "right"]
     widths = [0] * len(contents.columns)
@@ -154,9 +154,9 @@ def _least_widths(
 
 
 def _needed(contents: Contents, of_texts: Sequence[int]) -> int:
-    """Returns the width in characters of a table in which no number has a line break. `of_texts`: a
-    list with one entry for each column. The entry of a text column is its width; the entries of
-    number columns are not used."""
+    """Returns the width in characters of a table in which no number has a line break. `of_texts`
+    has one entry for each column. For a text column, it is the width of the column; for a number
+    column, it is not used."""
     needed = 1
     for number, column in enumerate(contents.columns):
         title = _longest_line(column.title)

@@ -30,11 +30,11 @@ MOST_NAME = 56
 
 def ranking_tables(profile: TraceProfile, is_wide: bool = False) -> list[Table | str]:
     """Returns the tables of a profile: the steps with the largest self time, further analyses,
-    clock offsets, and the calls that were lost or left out. Waits have a separate table if the
-    trace marks them.
+    clock offsets, and the calls that were lost or left out. If the trace marks waits, they have a
+    separate table.
 
-    Rankings of steps have at most MOST_ROWS rows and fit 80 columns. If `is_wide`, they have up to
-    MOST_ROWS_WIDE rows and further columns.
+    Rankings of steps have at most MOST_ROWS rows and fit into 80 columns. If `is_wide` is true,
+    they have up to MOST_ROWS_WIDE rows and more columns.
     """
     most = MOST_ROWS_WIDE if is_wide else MOST_ROWS
     tables: list[Table | str] = [_steps(_title(profile), profile.ranking[:most], is_wide)]
@@ -61,9 +61,9 @@ def _title(profile: TraceProfile) -> str:
 
 
 def _studied(profile: TraceAnalysis, most: int, is_wide: bool) -> list[Table | str]:
-    """Returns the tables of those analyses that a profile contains: the gains of faster steps, the
-    gains of faster parts (processors, disks, links), the comparison with a model, retries, and the
-    comparison of cohorts (groups of calls)."""
+    """Returns the tables of the analyses that a profile contains. The possible analyses are the
+    gains of faster steps, the gains of faster parts (processors, disks, links), the comparison with
+    a model, retries, and the comparison of cohorts (groups of calls)."""
     tables: list[Table | str] = []
     if profile.savings and profile.savings.steps:
         tables.append(savings_table(profile.savings, most, is_wide))
@@ -108,8 +108,8 @@ def sampled_text(profile: TraceProfile) -> str:
 
 
 def clocks_table(clocks: Sequence[AlignedClock]) -> Table:
-    """Returns a table with the offset of each host's clock, as estimated from the calls between
-    hosts: how far the clock is ahead of the clock of the first host.
+    """Returns a table with the offset of each host's clock. The offset is how far the clock is
+    ahead of the clock of the first host, as estimated from the calls between hosts.
 
     The times of spans are already corrected by these offsets.
     """
@@ -134,9 +134,8 @@ def answer_table(columns: Sequence[str], rows: Sequence[tuple[JsonValue, ...]]) 
 
 
 def changes_table(compared: CohortComparison, most: int = 20) -> Table:
-    """Returns a table of the steps whose mean duration differs significantly between the two
-    compared groups of calls. It has the first `most` of these steps, ordered by the change of their
-    self time, the largest change first.
+    """Returns a table of steps whose mean duration differs significantly between the two compared
+    groups of calls. It has at most `most` steps. The step whose self time changed most is first.
 
     The test of significance is corrected for multiple comparisons.
     """
@@ -185,8 +184,9 @@ def _of_paths(title: str, *others: str) -> Table:
 
 
 def _names(paths: Sequence[CallPath], is_wide: bool) -> list[str]:
-    """Returns the names of steps, shortened to MOST_NAME characters. Names that would become equal
-    have the longer default length of `short_path` instead; if `is_wide`, all names have it."""
+    """Returns the names of steps, shortened to MOST_NAME characters. If two names would become
+    equal, they have the longer default length of `short_path` instead. If `is_wide` is true, all
+    names have this length."""
     short = [short_path(path) if is_wide else short_path(path, MOST_NAME) for path in paths]
     counts = Counter(short)
     return [
@@ -222,9 +222,9 @@ def modelled_table(rows: Sequence[ModelledStep]) -> Table:
 
 
 def parts_table(parts: PartRanking, most: int, is_wide: bool) -> Table:
-    """Returns a table of the end-to-end time that each processor, disk and link would save if it
-    were faster. If `is_wide`, the table also has the interval of this saving, and the part's
-    utilisation, share of self time and share of the critical path."""
+    """Returns a table of processors, disks and links. It has the end-to-end time that each would
+    save if it were faster. If `is_wide` is true, it also has the interval of this saving, and the
+    part's utilisation, share of self time and share of the critical path."""
     title = f"End-to-end time saved if a part were {parts.factor:g} times faster"
     table = Table(title=title)
     if not is_wide:

@@ -1,5 +1,5 @@
-"""Draws exemplar traces (complete calls that were kept as examples) as timelines: each call is a
-row, with a bar at its time within the root call."""
+"""Draws exemplar traces as timelines. An exemplar trace is a complete root call that was stored as
+an example. Each call in it is a row, with a bar at the call's time within the root call."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Builds a net as a closed loop around operation trees: each client runs the operations of its
-stream one after another. Adds monitors."""
+"""Builds a net from operation trees and adds monitors to it. The net is a closed loop: each client
+runs the operations of its stream one after another."""
 
 from __future__ import annotations
 
@@ -38,13 +38,14 @@ ENTERING = tuple(map(other, ENTERED))
 
 @dataclass(frozen=True)
 class Watched:
-    """The monitors of a net. `named` has their definitions by name; the other fields say what each
-    monitor measures.
+    """The monitors of a net, and what each of them measures.
 
-    `spans` has for each operation the monitor of its response time. `steps` maps each monitor of a
-    step's time to the operation and the step. `idle` has for each station the monitor of its idle
-    servers. `ends` are the monitors that log completed operations. `laws` are the stations for
-    which the engine checks the utilisation law.
+    - `named`: the definition of each monitor, by the monitor's name.
+    - `spans`: for each operation, the monitor of its response time.
+    - `steps`: for each monitor of a step's time, the operation and the step.
+    - `idle`: for each station, the monitor of its idle servers.
+    - `ends`: the monitors that log completed operations.
+    - `laws`: the stations for which the engine checks the utilisation law.
     """
 
     named: Mapping[str, MonitorDefinition]
@@ -96,9 +97,9 @@ class NetJob:
         for at, operation in enumerate(names):
             ways.append((equal(main("kind"), at), self._operation(trees, operation, ready)))
         begun = ways[0][1] if len(ways) == 1 else trees.branch("which operation", "clients", ways)
-        # One random number (`pick`) selects the instances that an operation uses. The number's
-        # range is a multiple of every role's number of instances, so each role's instances are
-        # selected with equal probabilities.
+        # Each operation draws one random number, `pick`. The remainder of `pick` modulo a role's
+        # number of instances selects the instance of this role. The range of `pick` is a multiple
+        # of all these numbers, so all instances of a role are equally likely.
         roles = {role for group in self.placement.deployment.node for role in group.roles}
         counts = [self.placement.deployment.instances(role) for role in roles]
         even = math.lcm(*[count for count in counts if count])
@@ -168,8 +169,8 @@ class NetJob:
             flow.transition("is due", "clients", ["trace"], [Arc("stream", {}, main("due"))])
 
     def _meaning(self, client: int, index: int) -> dict[str, float]:
-        """Returns the token fields by which a replayed trace describes one operation, from the
-        operation's classified call. Returns no fields if no trace is replayed."""
+        """Returns the values that a replayed trace gives for one operation, as token fields. They
+        come from the operation's classified call. Returns no fields if no trace is replayed."""
         if self.trace is None:
             return {}
         meaning = self.trace.of_clients[client, index]

@@ -1,8 +1,8 @@
-"""Models a shared/exclusive lock as a part of a net: numbered tickets keep the order of requests,
-and one token holds the lock's state.
+"""Models a shared/exclusive lock as a part of a net.
 
-An exclusive holder takes the state token, so the lock's idle place is empty. Shared holders are
-counted in the token. A fair lock is granted in FIFO order, so a reader never overtakes a writer.
+Requests take numbered tickets. A fair lock is granted in the order of the tickets, so a reader
+never overtakes a writer. One token holds the lock's state. An exclusive holder takes this token
+away, so that the lock's idle place is empty. For shared holders, the token has their number.
 """
 
 from __future__ import annotations
@@ -51,8 +51,11 @@ class Lock:
         flow.transition(f"{station} shared no more", PAGE, [self._shared, self.idle], less, here)
 
     def hold(self, mode: str, where: Expr, body: EntryArcs) -> EntryArcs:
-        """Returns the entry of a part of the net that acquires the lock of instance `where` in
-        `mode`, "shared" or "exclusive". Tokens then continue with `body`."""
+        """Returns the entry of a part of the net that acquires a lock, after which tokens continue
+        with `body`.
+
+        `where` is the number of the lock's instance. `mode` is "shared" or "exclusive".
+        """
         self._sites += 1
         site = self._sites
         rules = [*self._here, equal(main("back"), site)]

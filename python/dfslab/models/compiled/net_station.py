@@ -1,10 +1,11 @@
 """Builds the queueing stations of a net. A station has a queue, servers, a start transition, and a
 return to the requester.
 
-A station stands for one kind of resource on the nodes of one group. All requests for this kind of
-resource wait in one queue place, and a station takes those whose `node` belongs to its group. Every
-node serves its requests first come first served. A request carries its `demand` in seconds and a
-return address `back`, which routes the token after service.
+A station stands for one kind of resource on the nodes of one group. All groups share one queue
+place for each kind of resource. A station takes from this place the requests whose `node` belongs
+to its group. Every node serves its requests first come first served. A request has two fields for
+the station: `demand`, the service time in seconds, and `back`, the number of the part of the net
+where the token continues after service.
 """
 
 from __future__ import annotations
@@ -36,11 +37,12 @@ OUT, IN = "nic.out", "nic.in"
 
 @dataclass(frozen=True)
 class MessageTiming:
-    """The timing of one message in seconds: `held_out` and `held_in` are the times for which the
-    network adapters of the sender and of the receiver are busy.
+    """The times of one message in seconds.
 
-    The receiver's adapter starts `lead` seconds after the sender's adapter, so that both end with
-    the last byte. As in models/tree/reader.py, adapters do not store and forward.
+    `held_out` is the time for which the sender's network adapter is busy, and `held_in` the time
+    for which the receiver's adapter is busy. The receiver's adapter starts `lead` seconds after the
+    sender's adapter, so that both end with the last byte. As in models/tree/reader.py, adapters do
+    not store and forward.
     """
 
     held_out: Amount
@@ -72,8 +74,8 @@ class Stations:
 
     @property
     def serving(self) -> list[DeclaredStation]:
-        """For each station that serves tokens for the time of their demand: its place of idle
-        servers and its place of served tokens.
+        """Returns the stations that serve each token for the time of its demand. An entry has the
+        station's place of idle servers and its place of served tokens.
 
         Resources that are held while other work runs are omitted, because no arc states how long
         they are held.
@@ -136,8 +138,8 @@ class Stations:
 
     def release(self, resource: Resource, servers: int, where: Expr) -> EntryArcs:
         """Returns the entry of a part of the net that releases a server of `resource` at node
-        `where`. It is the server that the token acquired by the entry that `hold` returned.
-        """
+        `where`. The token must have acquired this server before, by the entry that `hold`
+        returns."""
         (station,) = [s for s, _ in self._placement.stations(resource, servers)]
 
         def entry(row: Changes, delay: Amount) -> list[Arc]:
@@ -164,8 +166,10 @@ class Stations:
         then: EntryArcs,
         sent: EntryArcs | None = None,
     ) -> EntryArcs:
-        """Returns the entry of a part of the net that sends a message through the adapters of
-        sender and receiver. `then` continues at the receiver; `sent` continues once the sender's
+        """Returns the entry of a part of the net that sends a message through two adapters: the
+        sender's, then the receiver's.
+
+        Tokens continue with `then` at the receiver. `sent` starts at the sender as soon as its
         adapter is free.
         """
         leaving, arriving = self._site() if sent else 0, self._site()
@@ -228,8 +232,9 @@ class Stations:
             arrived = {name: main(f"{name}_in") for name in ("node", "demand", "back")}
             arcs.append(Arc(flow.place(f"{IN} queue"), arrived, main("lead")))
             free = Arc(idle, {"node": main("node")})
-            # A token with the return address 0 ends here, because nothing waits until the sender's
-            # adapter has sent the message. Only the server returns to its station.
+            # A token whose return address is 0 ends at this transition, and only the server returns
+            # to its station. Such a token is a message for whose transmission the sender does not
+            # wait.
             answered = equal(main("back"), 0)
             flow.transition(f"leaves {station} [0]", PAGE, [served], [free], answered)
         alone = self._one_node if _is_hardware(station) else station.copies == 1

@@ -1,10 +1,11 @@
 """Compiles pipelines into nets. The units of a pipelined transfer are tokens, and each stage serves
 one unit of a job at a time, in order.
 
-Units are batched into at most `most_units` batches of b units each. Batching changes neither the
-work of stations nor the total time of that work. Only filling the pipeline takes longer, by (b - 1)
-(L - c) seconds. L is the time of one unit in all stages without propagation, and c its time in the
-slowest stage. This error is about (number of stages) / `most_units` of the total time.
+To save firings, the units are grouped into at most `most_units` batches of b units each. Batches do
+not change the work of a station or the total time of this work. However, filling the pipeline takes
+(b - 1) (L - c) seconds longer. L is the time of one unit in all stages without propagation, and c
+the time of one unit in the slowest stage. Relative to the total time, this error is about (number
+of stages) / `most_units`.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def pipeline(trees: TreeCompiler, node: Pipeline, context: Context, then: EntryA
         (stage, replace(where, loops=context.loops + 1, forks=context.forks + 1, key=key))
         for stage, where in stages
     ]
-    # The first stage needs no token for its thread, because the loop that creates the units runs
+    # No thread token is needed for the first stage, because units are created by a loop that runs
     # this stage for one unit after another.
     first = [] if _sends(stages[0][0]) else [stages.pop(0)]
     for stage, where in reversed(stages):
@@ -84,8 +85,8 @@ def _nothing(row: Changes, delay: Amount) -> list[Arc]:
 def _flattened(trees: TreeCompiler, node: Pipeline, context: Context) -> list[tuple[Node, Context]]:
     """Returns every stage of a pipeline with the context in which the stage runs.
 
-    Nested sequences are flattened. A node that repeats n times becomes n stages, or one stage if n
-    differs from token to token.
+    Nested sequences are flattened. A node that repeats n times becomes n stages. It becomes one
+    stage if n is not a constant but depends on the token.
     """
     stages = []
     for stage in node.stages:
@@ -128,11 +129,12 @@ def _sends(node: Node) -> bool:
 
 
 def _stage(trees: TreeCompiler, node: Node, context: Context, deliver: EntryArcs) -> EntryArcs:
-    """Returns the entry of the pipeline stage `node`, which serves one unit at a time. Units then
-    continue with `deliver`.
+    """Returns the entry of the pipeline stage `node`, which serves one unit at a time. Each unit
+    then continues with `deliver`.
 
-    A one-way message becomes up to three stages. Parallel one-way messages become a fork with one
-    branch for each message. Any other node becomes one stage.
+    - A one-way message becomes up to three stages.
+    - Parallel one-way messages become a fork with one branch for each message.
+    - Any other node becomes one stage.
     """
     node = _bare(node)
     if isinstance(node, Call) and node.one_way:
@@ -151,8 +153,9 @@ def _stage(trees: TreeCompiler, node: Node, context: Context, deliver: EntryArcs
 
 
 def _message(trees: TreeCompiler, node: Call, context: Context, deliver: EntryArcs) -> EntryArcs:
-    """Returns the entry of a message as three stages (sender, wire, receiver), which handle three
-    units concurrently. If sender and receiver are on one host, only the receiver's work is a stage.
+    """Returns the entry of a message as three stages: sender, wire and receiver. Each stage may
+    handle a different unit at the same time. If sender and receiver are on one host, the only stage
+    is the receiver's work.
 
     The receiver's adapter needs no thread token, because its FIFO queue keeps the order of units.
     """
@@ -174,11 +177,12 @@ def _message(trees: TreeCompiler, node: Call, context: Context, deliver: EntryAr
 def _thread(
     trees: TreeCompiler, name: str, context: Context, work: Callable[[EntryArcs], EntryArcs]
 ) -> EntryArcs:
-    """Returns an entry at which a unit waits for the thread of its stage. `work` gets the entry
+    """Returns an entry at which a unit waits for the thread of its stage. `work` receives the entry
     that releases the thread, and returns the entry of the stage's work.
 
-    A client runs one operation at a time. So for each copy of the pipeline, a client has one
-    thread, which the client's operations and its deferred work share.
+    Each client has one thread for each copy of the pipeline. The client's operations and its
+    deferred work share this thread. One thread is enough because a client runs one operation at a
+    time.
     """
     stage = trees.unique(f"{context.page}/{name}")
     pipelines = trees.clients * context.pipelines

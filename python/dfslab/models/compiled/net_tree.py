@@ -1,12 +1,13 @@
 """Compiles operation trees into nets: each node becomes places, transitions and a continuation.
 
-A job is a token with the fields: job number `k0`, client, size, `pick` (random choice of
+A job is a token with these fields: job number `k0`, client, size, `pick` (random choice of
 instances), loop counters `n1…`, copy numbers `c1…`, and fork keys `k1…`. The method `compiled(node,
-context, then)` adds the places and transitions of a node to the net. It returns the node's entry, a
+context, then)` adds the places and transitions of a node to the net. It returns the node's entry: a
 function that returns the arcs by which tokens reach the node.
 
-If a role has several instances, an operation first uses a random instance (`pick`). Each further
-repetition of a loop, copy of a `par` or message to an equal role uses the next instance.
+If a role has several instances, `pick` selects the instance that an operation uses first. Each
+further repetition of a loop, copy of a `par`, or message to a role from the same role uses the next
+instance.
 """
 
 from __future__ import annotations
@@ -76,9 +77,8 @@ Standing = tuple[Context, EntryArcs]
 
 
 class Trees(Visitor[Standing, EntryArcs]):
-    """Compiles operation trees into the net `flow`. `steps` has for each timed step the operation,
-    the step, and the transitions where the step begins and ends.
-    """
+    """Compiles operation trees into the net `flow`. An entry of `steps` has the operation, the
+    step, and the two transitions where the step begins and ends."""
 
     def __init__(
         self,
@@ -124,9 +124,8 @@ class Trees(Visitor[Standing, EntryArcs]):
         return name if self._names[name] == 1 else f"{name} #{self._names[name]}"
 
     def relay(self, name: str, page: str, then: EntryArcs) -> EntryArcs:
-        """Adds a place and a transition called `name`, to which a monitor can attach. Tokens then
-        continue with `then`. Returns the entry of the place.
-        """
+        """Adds a place and a transition called `name`, so that a monitor can measure there. Tokens
+        then continue with `then`. Returns the entry of the place."""
         place = self.flow.place(name)
         self.flow.transition(name, page, [place], then({}, 0.0))
         return lambda row, delay: [Arc(place, row, delay)]
@@ -151,17 +150,16 @@ class Trees(Visitor[Standing, EntryArcs]):
         return sum(context.shifts, main("pick")) % total
 
     def receiver(self, role: str, context: Context) -> Expr:
-        """Returns the number of the instance of `role` that receives a message. If the sender has
-        the role `role` as well, the receiver is the next instance after the sender."""
+        """Returns the number of the instance of `role` that receives a message. If the sender is
+        itself an instance of `role`, the receiver is the instance after the sender."""
         if role != context.role:
             return self.instance(role, context)
         total = self.placement.deployment.instances(role)
         return number(0) if total == 1 else (context.stack[-1][1] + 1) % total
 
     def use(self, node: Use, where: Standing) -> EntryArcs:
-        """Adds the service of the node's demand in seconds at a station. Returns the entry of the
-        service; for a demand of 0, nothing is added, and the entry of the following step is
-        returned."""
+        """Adds the service of the node's demand in seconds at a station, and returns its entry. For
+        a demand of 0, adds nothing and returns the entry of the following step."""
         context, then = where
         resource, role = node.resource, node.resource.role
         demand = times(self.amounts.of(node.demand_s), context.scale)
@@ -174,8 +172,8 @@ class Trees(Visitor[Standing, EntryArcs]):
         return self.stations.serve(resource, machine, demand, step, then)
 
     def delay(self, node: Delay, where: Standing) -> EntryArcs:
-        """Returns the entry that delays a token by the node's seconds before the following step. If
-        the delay is 0, it is the entry of the following step."""
+        """Returns the entry that delays a token by the node's seconds before the following step.
+        For a delay of 0, returns the entry of the following step itself."""
         context, then = where
         waited = times(self.amounts.of(node.seconds), context.scale)
         if waited == 0.0:
@@ -224,7 +222,7 @@ class Trees(Visitor[Standing, EntryArcs]):
         return lock.hold(resource.mode, instance, held)
 
     def call(self, node: Call, where: Standing) -> EntryArcs:
-        """Adds the request and the body at the receiver, and the response if the call is not
+        """Adds a call: the request, the body at the receiver, and a response unless the call is
         one-way. Returns the entry of the request."""
         context, then = where
         to = (node.role, self.receiver(node.role, context))
@@ -248,10 +246,10 @@ class Trees(Visitor[Standing, EntryArcs]):
         sent: EntryArcs | None = None,
     ) -> EntryArcs:
         """Returns the entry of a part of the net that sends a message of `size` bytes from one
-        context to another. The propagation delay is counted `between` times.
+        context to another. The delay includes `between` times the propagation delay.
 
-        Tokens continue with `then` at the receiver. `sent` continues once the sender's adapter is
-        free; within a host, it continues immediately.
+        Tokens continue with `then` at the receiver. `sent` starts as soon as the sender's adapter
+        is free; within a host, it starts immediately.
         """
         roles = (sender.role, receiver.role)
         same = self.placement.same_node(*roles)
@@ -284,9 +282,9 @@ class Trees(Visitor[Standing, EntryArcs]):
         return self.branch(f"{sender.page}/{name} where", sender.page, ways)
 
     def _stall_s(self, roles: tuple[str, str]) -> float:
-        """Returns the seconds per byte for which a stream waits for acknowledgements, in addition
-        to the byte's transfer time. The result is 0 if the window `stream_window` does not slow the
-        stream down."""
+        """Returns the seconds that each byte of a stream waits for acknowledgements, in addition to
+        its transfer time. The wait is 0 if the window `stream_window` does not slow the stream
+        down."""
         window_s = 2 * self._way_s(roles) / self.environment.get("stream_window", math.inf)
         slower = min(self.environment[f"{role}.nic_bandwidth"] for role in roles)
         return max(0.0, window_s - 1 / slower)
@@ -325,8 +323,8 @@ class Trees(Visitor[Standing, EntryArcs]):
         visit: Callable[[Node, Context, EntryArcs], EntryArcs],
     ) -> EntryArcs:
         """Returns the entry of a part of the net that runs all branches and copies of a `Par`
-        concurrently. Tokens continue with `then` once as many branches are done as the node
-        requires.
+        concurrently. Tokens continue with `then` when the number of finished branches is the number
+        that the node requires.
 
         If there are no branches, or none is required, nothing is added and `then` is returned. A
         single branch is compiled without a fork.
@@ -394,8 +392,8 @@ class Trees(Visitor[Standing, EntryArcs]):
         return (lambda row, delay: [Arc(done, row, delay)]), waiting
 
     def repeat(self, node: Repeat, where: Standing) -> EntryArcs:
-        """Adds a body that is repeated. Returns the entry of the first repetition; for a count of
-        0, nothing is added, and the entry of the following step is returned."""
+        """Adds a body that is repeated, and returns the entry of the first repetition. For a count
+        of 0, adds nothing and returns the entry of the following step."""
         context, then = where
         turns, each = self.amounts.turns(node.count, self.most_units)
         if each == 0.0:
@@ -422,8 +420,8 @@ class Trees(Visitor[Standing, EntryArcs]):
         return lambda row, delay: body(after(row, {counter: number(0)}), delay)
 
     def part(self, node: PartialWork, where: Standing) -> EntryArcs:
-        """Adds a body whose demands are multiplied by a share. Returns the entry of the body; for
-        a share of 0, nothing is added, and the entry of the following step is returned."""
+        """Adds a body whose demands are multiplied by a share, and returns the entry of the body.
+        For a share of 0, adds nothing and returns the entry of the following step."""
         context, then = where
         share = self.amounts.of(node.share)
         if share == 0.0:
@@ -432,10 +430,9 @@ class Trees(Visitor[Standing, EntryArcs]):
         return self.compiled(node.body, replace(context, scale=scale, calm=calm), then)
 
     def choice(self, node: Choice, where: Standing) -> EntryArcs:
-        """Adds branches, one of which a random draw selects for each token. If the probabilities
-        add up to less than 1, the draw may select no branch. Returns the entry of the choice, of
-        the only possible branch, or of the following step if no branch is possible.
-        """
+        """Adds branches, of which a random draw selects one for each token, or none if the
+        probabilities add up to less than 1. Returns the entry of the draw. With only one possible
+        branch, returns its entry; without any, returns the entry of the following step."""
         context, then = where
         ways: list[Way] = []
         before: Amount = 0.0
@@ -458,10 +455,9 @@ class Trees(Visitor[Standing, EntryArcs]):
         return lambda row, delay: chosen({**row, "draw": call("uniform", 0.0, 1.0)}, delay)
 
     def either(self, node: Either, where: Standing) -> EntryArcs:
-        """Adds two branches, one of which a condition selects for each token. If data is partly in
-        the servers' caches, a random draw selects the branch instead. If the value of the condition
-        is already known, only the selected branch is added. Returns the entry of the choice, or of
-        the only branch."""
+        """Adds two branches, of which a condition selects one for each token. A random draw selects
+        it if only a part of the data is in the servers' caches. Returns the entry of the choice. If
+        the condition is already known, adds only the selected branch and returns its entry."""
         context, then = where
         mixed = self.amounts.by_misses(node)
         if mixed is not None:
@@ -483,7 +479,7 @@ class Trees(Visitor[Standing, EntryArcs]):
     def later(self, node: Later, where: Standing) -> EntryArcs:
         """Adds a body that runs while the operation continues, such as write-back. Returns an entry
         that starts both the body and the following step. A write-back whose data stays in the page
-        cache during the run is left out: the entry of the following step is returned."""
+        cache is left out: the entry of the following step is then returned."""
         context, then = where
         share = self._written_back if writes_back(node) else 1.0
         if share == 0.0:

@@ -1,7 +1,7 @@
-"""Collects the places and transitions of a net through which tokens flow, and builds the net.
+"""Collects places and transitions through which tokens flow, and builds a net from them.
 
 A token is a row of named fields. An arc lists only the fields that it changes. An unchanged field
-is copied only if it is read at the next place or later, so that rows stay short.
+is copied to the next place only if it is read there or at a later place. This keeps rows short.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class Arc:
         ]
 
 
-# The entry of a part of a net is a function of changed fields and a delay in seconds. It returns
-# the arcs that move a token into that part.
+# An entry of a part of the net: a function that returns the arcs that move a token into this part.
+# The arguments are the fields that change on the way, and a delay in seconds.
 EntryArcs = Callable[[Changes, Amount], list[Arc]]
 
 
@@ -85,14 +85,14 @@ def _folded(found: Expr) -> Amount:
 
 
 def after(row: Changes, changes: Changes) -> Changes:
-    """Returns the changes of `row` followed by those of `changes`, as one mapping. An expression in
-    `changes` that reads a field that `row` sets reads the new value."""
+    """Returns the changes of `row` and then those of `changes` as one mapping. If an expression in
+    `changes` reads a field that `row` sets, it reads the value from `row`."""
     return {**row, **{name: reread(value, row) for name, value in changes.items()}}
 
 
 def reread(value: Expr, row: Changes) -> Expr:
-    """Returns `value` with each field that `row` sets replaced by the expression in `row`. The
-    result reads only the tokens that the transition takes."""
+    """Returns `value` as an expression over the tokens that the transition takes. For this purpose,
+    each field that `row` sets is replaced by its expression in `row`."""
     return substituted(value, MAIN, row)
 
 
@@ -103,9 +103,9 @@ def summed(first: Expr, *others: Expr) -> Expr:
 
 
 def numbered(key: str, count: int, *at: Expr) -> Expr:
-    """Returns the expression key * count + the sum of `at`. It numbers the parts of a token that is
-    split into `count` parts: `key` is the field with the token's number, and the sum of `at` is the
-    index of the part."""
+    """Returns the number of one part of a token that is split into `count` parts: key * count +
+    index. `key` is the field with the token's number, and the index of the part is the sum of
+    `at`."""
     return summed(main(key) * count, *at)
 
 
@@ -165,8 +165,7 @@ class TokenFlow:
 
     def net(self, watched: Mapping[str, Sequence[Expr]]) -> Net:
         """Returns the net. `watched` has for each transition the expressions that monitors read
-        there, so that the fields in them are kept.
-        """
+        there. The fields in these expressions are kept in the tokens."""
         needed = self._needed(watched)
         net, places = Net(self.name), dict[str, Place]()
         for name, initial in self._places.items():
@@ -191,12 +190,12 @@ class TokenFlow:
         return net
 
     def _needed(self, watched: Mapping[str, Sequence[Expr]]) -> dict[str, list[str]]:
-        """Returns for each place, by name, the fields that its tokens need. A field is needed if it
-        is read at the place, or copied to a place that needs it."""
+        """Returns for each place, by name, the fields that its tokens need. A place needs a field
+        if the field is read there, or if it is copied from there to a place that needs it."""
         needed: dict[str, set[str]] = {name: set() for name in self._places}
-        # For each transition, the number of needed fields of each of its output places when the
-        # transition was last examined. The sets of needed fields only grow. If these numbers are
-        # unchanged, the sets are unchanged, and the transition is not examined again.
+        # For each transition: the number of needed fields of each of its output places at the last
+        # examination. The sets of needed fields can only grow, so equal numbers mean equal sets. A
+        # transition whose numbers are unchanged is not examined again.
         examined: dict[str, list[int]] = {}
         changed = True
         while changed:

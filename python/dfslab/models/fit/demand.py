@@ -1,9 +1,9 @@
-"""Calibration: estimates the unknown constants of a file system's description from measured runs.
+"""Calibrates a file system's description: estimates its unknown constants from measured runs.
 
-The method is nonlinear least squares in logarithms. It compares measured with predicted rates and
-step times, and takes each constant's prior as one more observation. Standard errors come from the
-Jacobian. A constant that the data do not determine keeps its prior; the attribute `learnt`, which
-is 1 - posterior variance / prior variance, is then near 0.
+The method is nonlinear least squares. The residuals are differences between logarithms of measured
+and predicted rates and step times. The prior of each constant counts as one more observation.
+Standard errors come from the Jacobian. If the data do not determine a constant, the constant keeps
+its prior. Its attribute `learnt`, which is 1 - posterior variance / prior variance, is then near 0.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ from dfslab.result import Result
 from dfslab.spec.steps.step_path import StepPath
 from dfslab.spec.systems.parameters import Parameter
 
-# Weight of the log residual of a step's time relative to that of a rate, because step times are
-# noisier. It is multiplied by the step's share of the operation's latency.
+# Weight of the log residual of a step's time, where the log residual of a rate has the weight 1. It
+# is below 1 because step times are noisier. It is multiplied by the step's share of the operation's
+# latency.
 STEP_WEIGHT = 0.3
 RATE_SD = 0.15
 FEWEST_STEP_COUNT = 5
@@ -38,16 +39,16 @@ UNCALIBRATED_FREEDOM = 10
 NOT_CALIBRATED = "not calibrated: nothing was measured"
 # Largest allowed natural logarithm of an interval's bound: exp(300) is still a finite JSON number.
 LARGEST_LOG = 300.0
-# Steps of a constant for numerical derivatives. For an interval, the constant is multiplied or
-# divided by INTERVAL_STEP. For the Jacobian of the fit, FIT_STEP is added to the constant's natural
-# logarithm.
+# Steps of a constant for numerical derivatives. For the derivative in an interval, the constant is
+# multiplied or divided by INTERVAL_STEP. For the Jacobian of the fit, FIT_STEP is added to the
+# natural logarithm of the constant.
 INTERVAL_STEP, FIT_STEP = 1.05, 1e-3
 # Largest number of function evaluations of a fit, and the fit's relative tolerances.
 MOST_EVALUATIONS, TOLERANCE = 60, 1e-4
 FEWEST_FREEDOM = 3
-# The residual variance of each operation is averaged with that of all operations together. The
-# variance of all operations has the weight of POOLED_WEIGHT observations, and its square root is at
-# least LEAST_POOLED_SD.
+# The residual variance of each operation is averaged with the residual variance of all operations
+# together. In this average, the latter has the weight of POOLED_WEIGHT observations. Its square
+# root is taken as at least LEAST_POOLED_SD.
 POOLED_WEIGHT, LEAST_POOLED_SD = 3, 0.01
 
 
@@ -83,9 +84,8 @@ class CalibratedConstant:
 
 @dataclass(frozen=True)
 class Calibration:
-    """The fitted constants of one file system, the covariance of their natural logarithms, and the
-    residual standard deviation of log rates by operation.
-    """
+    """The calibration of one file system: the fitted constants, the covariance of their natural
+    logarithms, and for each operation the residual standard deviation of log rates."""
 
     constants: tuple[CalibratedConstant, ...]
     covariance: Floats
@@ -146,9 +146,11 @@ class Calibration:
         return float(np.exp(min(quantile * np.sqrt(variance), LARGEST_LOG)))
 
     def _hardware_variance(self, situation: Situation) -> float:
-        """Returns the variance of the log rate that is due to uncertain hardware rates. It is 0
-        after a calibration. The residuals of the fit then already include the differences between
-        the hardware and its description."""
+        """Returns the variance of the log rate that is due to uncertain hardware rates.
+
+        After a calibration, the result is 0, because the residuals of the fit already include the
+        differences between the hardware and its description.
+        """
         if self.is_measured:
             return 0.0
         return hardware_variance(situation, {**situation.constants, **self.values})
@@ -233,10 +235,10 @@ class _Prior:
 def _prior(situations: Sequence[Situation], key: str, default: float) -> _Prior:
     """Returns the prior of one constant for all fitted configurations together.
 
-    The machines of the clients may have different profiles, so the configurations may have
-    different priors. The mean is then the mean over the configurations. The variance is their mean
-    variance plus the variance between their means. For machines whose profile lacks the constant,
-    the description's value `default` is used.
+    The clients' machines may have different profiles, so the priors of the configurations may
+    differ. The returned mean is the mean of these priors' means. The returned variance is the mean
+    of their variances plus the variance between their means. If the profile of a machine lacks the
+    constant, the default value of the description, `default`, is used.
     """
     logs = np.log([one.measured.get(key, default) for one in situations])
     variances = np.array([one.spread(key) ** 2 for one in situations])
@@ -286,9 +288,9 @@ def _calibrate(observed: tuple[Observation, ...]) -> Calibration:
 def _jacobian(
     observed: Sequence[Observation], keys: Sequence[str], logs: Floats, spread: Floats
 ) -> Floats:
-    """Returns the Jacobian of the residuals with respect to the logarithms of the constants, by
-    forward differences. It is 0 where a constant does not occur in an operation.
-    """
+    """Returns the Jacobian of the residuals, by forward differences. Derivatives are taken with
+    respect to the logarithms of the constants. The derivative is 0 if the constant does not occur
+    in the observed operation."""
     constants = dict(zip(keys, np.exp(logs), strict=True))
     blocks = []
     for one in observed:
@@ -332,8 +334,8 @@ def _fitted(
     count = sum(len(values) for values in errors.values())
     effective = sum(1 - covariance[i, i] / spread[i] ** 2 for i in range(len(keys)))
     freedom = max(FEWEST_FREEDOM, round(count - effective))
-    # If the residuals exceed the assumed noise, the covariance of the constants is scaled up by the
-    # ratio of the two variances.
+    # If the residuals are larger than the assumed noise, the covariance of the constants is
+    # multiplied by (residual variance) / (assumed variance).
     scale = max(1.0, _pooled(errors, effective) / RATE_SD) ** 2
     return Calibration(
         tuple(
@@ -359,9 +361,11 @@ def _pooled(errors: Mapping[str, Sequence[float]], parameters: float) -> float:
 
 
 def shrunk_sd(errors: Mapping[str, Sequence[float]], parameters: float) -> dict[str, float]:
-    """Returns the residual standard deviation of the log rate for each operation. The key "*" has
-    the standard deviation over all operations, towards which the others are shrunk. `parameters` is
-    the number of fitted parameters."""
+    """Returns the residual standard deviation of the log rate for each operation.
+
+    The value of each operation is shrunk towards the value of all operations together, which has
+    the key "*". `parameters` is the number of fitted parameters.
+    """
     pooled = max(_pooled(errors, parameters), LEAST_POOLED_SD)
     total = sum(len(group) for group in errors.values())
     sds = {"*": pooled}

@@ -1,9 +1,10 @@
-"""The error of rates that are predicted from a description without any calibration. The part of the
-error that the uncertain constants of the description explain is not counted.
+"""The errors of rates that are predicted from a description without any calibration. An error here
+is the part that the uncertain constants of the description do not explain.
 
-The standard deviations of ln(predicted / measured) come from 102 configurations that were predicted
-before they were measured (the blind campaigns of seeds 7 and 27). Each was regularised towards the
-standard deviation of all configurations (verification/blind/repeated/spread.py).
+The errors are standard deviations of ln(predicted / measured). They come from 102 configurations
+that were predicted before they were measured (the blind campaigns of seeds 7 and 27). The standard
+deviation of each class of configurations was shrunk towards the standard deviation of all
+configurations (verification/blind/repeated/spread.py).
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from typing import Protocol
 from dfslab.models.tree.phases import MOVING, WorkPhase
 
 NAMES, SMALL, LARGE = "names", "small files", "large files"
-# Largest size of a file in bytes at which requests take most of the time, not the transfer of
-# bytes.
+# Largest file size in bytes of the class SMALL. Up to this size, most of the time is spent on
+# requests rather than on the transfer of bytes.
 SMALL_BYTES = 65536
 NAMES_SD, SMALL_SD, LARGE_SD = 0.2, 0.33, 0.28
 
@@ -29,8 +30,8 @@ class DescribedWork(Protocol):
 
 
 def size_class(situation: DescribedWork) -> str:
-    """Returns the class of a configuration: NAMES if its operations move no bytes of files, else
-    SMALL or LARGE by the size of the files."""
+    """Returns the class of a configuration. It is NAMES if the operations move no bytes of files.
+    Otherwise it is SMALL or LARGE by the size of the files."""
     names = {name for one in situation.phases for name in one.mix}
     if not names & MOVING:
         return NAMES
@@ -38,6 +39,6 @@ def size_class(situation: DescribedWork) -> str:
 
 
 def description_sd(situation: DescribedWork) -> float:
-    """Returns the part of the standard deviation of ln(predicted / measured) of a configuration's
-    rate that the priors of the constants do not explain."""
+    """Returns a standard deviation of ln(predicted / measured) for the rate of a configuration. It
+    is the part of the error that the priors of the constants do not explain."""
     return {NAMES: NAMES_SD, SMALL: SMALL_SD, LARGE: LARGE_SD}[size_class(situation)]

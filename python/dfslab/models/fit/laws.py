@@ -1,12 +1,12 @@
-"""Fits candidate laws (formulas) of response time against the number of clients. Finds the number
-of clients at which a further run would distinguish the laws best.
+"""Fits candidate laws (formulas) for the response time as a function of the number of clients. Also
+finds the number of clients at which a further run would distinguish the laws best.
 
-Wu 2013 concludes from R2 > 0.99 of k x ln x that the response time follows this law. Over 10 to 99
-clients, a power law or a straight line fits as well (errata W3). Here every law is fitted by
-relative errors and weighted by AICc.
+Wu 2013 fits k x ln x with R2 > 0.99 and concludes that the response time follows this law. Over 10
+to 99 clients, a power law or a straight line fits as well (errata W3). Here, each law is fitted by
+least squares of relative errors, and the laws are compared by AICc.
 
-The variance of the error of a mean response time has two parts: the between-run variance of the
-mean, and the variance of the law's own errors. The second part is estimated by maximum likelihood.
+The error of a mean response time has a variance with two parts: the variance between runs, and the
+variance of the law's own errors. The second part is estimated by maximum likelihood.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ def _usl(x: Floats, k: Floats) -> Floats:
 
 
 def _lock_queue(x: Floats, k: Floats) -> Floats:
-    """Returns the response time in seconds at `x` clients by exact MVA of a closed network. It has
-    one queueing station (demand `k[0]` seconds) and one delay station (`k[1]` seconds).
-    """
+    """Returns the response time in seconds at `x` clients of a closed network, by exact MVA. The
+    network has one queueing station (demand `k[0]` seconds) and one delay station (`k[1]`
+    seconds)."""
     response: Floats = np.empty(round(float(x.max())))
     queue = 0.0
     for index in range(len(response)):
@@ -98,13 +98,14 @@ def fit(
     log_sd: Sequence[float] = (),
     runs: int = 0,
 ) -> list[FittedLaw]:
-    """Fits every law to measured response times in seconds, and returns the fits, best first. Laws
-    with too many parameters for AICc are omitted. At least 4 numbers of clients are needed. For the
-    law k x ln x, at least 4 of the numbers must be above 1.
+    """Fits every law to measured response times in seconds. Returns the fits, best first.
 
-    `log_sd` has the standard error of the natural logarithm of each response time, estimated from
-    repeated runs. If it is empty, the response times count as exact. `runs` is the number of all
-    runs; 0 means one run for each response time.
+    At least 4 numbers of clients are needed. For the law k x ln x, at least 4 of them must be above
+    1. Laws with too many parameters for AICc are omitted.
+
+    `log_sd` has for each response time the standard error of its natural logarithm, estimated from
+    repeated runs. If `log_sd` is empty, the response times count as exact. `runs` is the number of
+    all runs; 0 means one run for each response time.
     """
     x, y = np.asarray(clients, float), np.asarray(response_s, float)
     errors = np.asarray(log_sd, float) if len(log_sd) else np.zeros_like(x)
@@ -127,8 +128,8 @@ def fit(
 
 
 def _used(name: str, clients: Floats) -> list[int]:
-    """Returns the indices of the measurements to which a law can be fitted. A measurement at which
-    the law is 0, such as x ln x at one client, is left out."""
+    """Returns the indices of the measurements to which a law can be fitted. A measurement is left
+    out if the law's value is 0 there, as for x ln x at one client."""
     law, count = LAWS[name]
     return [place for place, one in enumerate(law(clients, np.ones(count))) if one > 1e-6]
 
@@ -152,9 +153,9 @@ def _fit(name: str, x: Floats, y: Floats, known: Floats, repeated: int) -> Fitte
     sse = float(((relative * y) ** 2).sum())
     k, n = count + 1, len(x)
     own = _own_variance(relative, known)
-    # AICc corrects for a variance that is estimated from few residuals. Repeated runs improve the
-    # estimate of its between-run part. So repetitions count as further residuals, multiplied by the
-    # share of this part in the variance.
+    # AICc includes a correction for few residuals. Repeated runs improve the estimate of one part
+    # of the variance, the between-run part. Each repetition therefore counts as a fraction of a
+    # further residual: the share of this part in the variance.
     points = n + repeated * float((known / (known + own)).mean())
     aicc = _deviance(relative, known + own) + 2 * k + 2 * k * (k + 1) / (points - k - 1)
     r2 = 1 - sse / float(((y - y.mean()) ** 2).sum())
@@ -174,10 +175,12 @@ def _deviance(relative: Floats, variance: Floats) -> float:
 
 
 def _own_variance(relative: Floats, known: Floats) -> float:
-    """Returns the variance of the law's own errors, estimated by maximum likelihood from the errors
-    `relative`. In the likelihood, this variance is added to the `known` variance of each mean. If
-    all known variances are 0, the result is the mean squared relative error. The result is at least
-    LEAST_VARIANCE."""
+    """Returns the variance of the law's own errors, estimated by maximum likelihood.
+
+    The total variance of each relative error is the `known` variance of the mean plus the returned
+    variance. If all known variances are 0, the result is the mean squared relative error. The
+    result is at least LEAST_VARIANCE.
+    """
     most = max(float((relative**2).mean()), LEAST_VARIANCE)
     if not known.any():
         return most
@@ -234,11 +237,12 @@ def separating_clients(fits: Sequence[FittedLaw], most_clients: int = MOST_CLIEN
 def capacity_from_score(
     score: float, clients: float, reference_score: float, reference_per_ms: float
 ) -> float:
-    """Returns requests per second at x = `clients` clients, computed from a CPU score. The response
-    time follows the law R = k x ln x (Wu 2013, 4.2.2).
+    """Returns the requests per second at x = `clients` clients, estimated from the CPU score of a
+    server.
 
-    `reference_per_ms` is 1 / k of a server with `reference_score`, k in milliseconds. By Little's
-    law, the rate x / R is 1 / (k ln x). The logarithm is of the clients, not of the files (errata
+    The response time follows the law R = k x ln x (Wu 2013, 4.2.2). `reference_per_ms` is 1 / k of
+    a server whose score is `reference_score`, with k in milliseconds. By Little's law, the rate x /
+    R is 1 / (k ln x). The logarithm is of the number of clients, not of the number of files (errata
     W1, W2, W6).
     """
     return score / reference_score * reference_per_ms / float(np.log(clients)) * 1000

@@ -1,21 +1,21 @@
-"""Fits the functions f1 to f7 of Wu 2013, which give the time of each measured step from the
-paper's parameters. Wu 2013 leaves these functions to experiments.
+"""Fits the functions f1 to f7 of Wu 2013. Each of them gives the time of one measured step from the
+parameters of the paper. Wu 2013 leaves these functions to experiments.
 
-Here, a step's time is a sum of terms with coefficients >= 0: a constant, round trips (Dp9), bytes
-over the slowest adapter (Dp7, Dp8) and disk, blocks after the first (Dap1, Dap2), and concurrent
-clients (Dp4). The last block has a separate term: a write returns once its client has buffered the
-block, and the close waits for the block. Steps without file data in the operation tree have no byte
-terms. If each crossing of the network needs processor time, this time is one more term. A whole
+A step's time is a sum of terms with coefficients >= 0: a constant, round trips (Dp9), bytes over
+the slowest adapter (Dp7, Dp8) and disk, blocks after the first (Dap1, Dap2), and concurrent clients
+(Dp4). The last block has a separate term: a write returns once its client has buffered the block,
+and the close waits for the block. A step has no byte terms if it moves no file data in the
+operation tree. If crossings of the network need processor time, this time is one more term. A whole
 operation is the sum of its steps, as in equations (1) and (6) of Wu 2013.
 
-Network waits of the steps that the tree names are computed, not fitted. Fitted to two short
-latencies, they would absorb other differences between the deployments, and could not be
-extrapolated to a long latency. Extra work of a client's first operation is not fitted, because the
-bytes of all clients have the same effect.
+The network wait of a step is computed, not fitted, if the operation tree names the step. A fit to
+two short latencies would absorb other differences between the deployments, and could not be
+extrapolated to a long latency. The extra work of a client's first operation is not fitted, because
+the bytes of all clients have the same effect.
 
-Log ratios are fitted, so small and large files have equal weight, and a factor of 2 up or down is
-the same error. Intervals come from the residuals and from resampled configurations. Residuals are
-weighted by inverse variance.
+Log ratios are fitted. Small and large files therefore have equal weight, and a time that is twice
+too high is as wrong as one that is twice too low. Residuals are weighted by inverse variance.
+Intervals come from the residuals and from resampled configurations.
 """
 
 from __future__ import annotations
@@ -56,14 +56,15 @@ class TermCoefficient:
 class StepFunction:
     """The fitted time of one step.
 
-    `points`: number of configurations. `relative_sd`: relative standard deviation of the residuals.
-    `crossed`: whether network waits are computed from the tree. `waits`: whether any network wait
-    is longer than 0. `resampled`: coefficients of shape (resamples, terms). `calls`: the inner
-    calls whose time a self time excludes.
-
-    `outer`: coefficients of the operation's outermost steps, from which queueing at the server is
-    computed; if it is empty, an operation queues behind all clients. An operation that is the sum
-    of its `parts` has no coefficients.
+    - `points`: number of configurations.
+    - `relative_sd`: relative standard deviation of the residuals.
+    - `crossed`: whether network waits are computed from the operation tree.
+    - `waits`: whether any network wait is longer than 0.
+    - `resampled`: coefficients of shape (resamples, terms).
+    - `calls`: the inner calls whose time is not part of this time, if it is a self time.
+    - `outer`: coefficients of the operation's outermost steps, from which queueing at the server is
+      computed. If it is empty, an operation queues behind all clients.
+    - `parts`: the steps whose sum is the operation. A function with parts has no coefficients.
     """
 
     operation: str
@@ -85,8 +86,8 @@ class StepFunction:
         return self.time_at_s(TermValues(scenario, self.operation))
 
     def time_at_s(self, at: TermValues) -> tuple[float, float, float]:
-        """Returns (time, low, high) in seconds, as `time_s` does, from term values that are already
-        computed. The functions of one operation may share these values."""
+        """Returns (time, low, high) in seconds, as `time_s` does. The term values are already
+        computed, so that the functions of one operation can share them."""
         time, others = self.seconds(at)
         logs = np.log(np.maximum(others, 1e-12))
         sd = np.hypot(self.relative_sd, logs.std() if len(logs) else 0.0)
@@ -141,11 +142,11 @@ def _used(functions: Sequence[StepFunction]) -> int:
 
 
 class _Samples(NamedTuple):
-    """Measurements of a step: term values in the shape (configurations, TERMS), and geometric mean
-    times in seconds.
+    """Measurements of a step at several configurations: term values of shape (configurations,
+    TERMS), and geometric mean times in seconds.
 
-    `known_s` is the part of each time that is not fitted. `weights` are the inverse variances of
-    the means, normalised to a mean of 1.
+    `known_s` is the part of each time that is computed instead of fitted. `weights` are the inverse
+    variances of the means, normalised to a mean of 1.
     """
 
     terms: np.ndarray
@@ -157,12 +158,12 @@ class _Samples(NamedTuple):
 def fit(
     results: Sequence[Result], seed: int = 1, only: Sequence[str] = tuple(TERMS)
 ) -> list[StepFunction]:
-    """Returns the fitted functions of all steps that were measured at FEWEST_POINTS configurations
-    or more. Raises RunFailed if there is no such step.
+    """Returns the fitted function of each step that was measured at FEWEST_POINTS configurations or
+    more. Raises RunFailed if there is no such step.
 
     `only` lists the terms of TERMS that may be used. With the term "1" alone, each function is the
-    mean time. With "1" and "clients met", each function is a fit of Amdahl's law, in which an
-    operation queues behind all clients.
+    mean time. With the terms "1" and "clients met", each function is a fit of Amdahl's law, in
+    which an operation queues behind all clients.
     """
     samples: dict[str, dict[str, dict[str, list[float]]]] = {}
     scenarios: dict[str, Scenario] = {}
@@ -186,9 +187,8 @@ def fit(
 
 
 class _Fit:
-    """Fits all steps of one operation jointly. The steps queue at the same servers, so the queue
-    that one step finds depends on the coefficients of the others.
-    """
+    """Fits all steps of one operation jointly. A joint fit is needed because the steps queue at the
+    same servers: the queue length at one step depends on the coefficients of the other steps."""
 
     def __init__(
         self,
@@ -241,8 +241,8 @@ class _Fit:
         return [step for step in self._steps if StepPath.read(step).is_outermost and step != WHOLE]
 
     def _solve_outer(self, outer: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Returns the coefficients of each outermost step, or of the whole operation if it has no
-        steps. `outer` has the result of the previous iteration."""
+        """Returns the coefficients of each outermost step. If the operation has no steps, returns
+        those of the whole operation. `outer` has the coefficients from the previous iteration."""
         return {step: _solved(*self._samples(step, outer)[:3]) for step in self._outer() or [WHOLE]}
 
     def _samples(self, step: str, outer: Mapping[str, np.ndarray]) -> _Samples:
@@ -260,9 +260,11 @@ class _Fit:
         return _Samples(np.array(terms), y, np.array(known), _sureness(logs))
 
     def _sum(self, parts: Sequence[StepFunction], samples: _Samples) -> StepFunction:
-        """Returns the function of an operation as the sum of its steps. The errors of the steps may
-        be fully correlated. The standard deviation of the sum in seconds is therefore at least the
-        sum of the steps' standard deviations in seconds."""
+        """Returns the function of an operation as the sum of its steps.
+
+        The errors of the steps may be fully correlated. The standard deviation of the operation's
+        time is therefore at least the sum of the steps' standard deviations, both in seconds.
+        """
         each = np.array(
             [[part.seconds(self._at[point])[0] for part in parts] for point in self._steps[WHOLE]]
         )
@@ -275,8 +277,8 @@ class _Fit:
 
 
 def _sureness(logs: Sequence[np.ndarray]) -> np.ndarray:
-    """Returns the inverse variance of each mean as its weight, normalised to a mean of 1. `logs`
-    has, for each mean, the logarithms of the times that were averaged.
+    """Returns the weight of each mean: its inverse variance, normalised so that the mean weight is
+    1. `logs` has, for each mean, the logarithms of the times that were averaged.
 
     A mean of a single time gets the average variance of the other means. If every mean is of a
     single time, all weights are 1.
@@ -324,12 +326,12 @@ def _spread(predicted_s: np.ndarray, samples: _Samples, used: int) -> float:
 
 
 def _solved(x: np.ndarray, y: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Returns the coefficients >= 0 that minimise the squared log errors of predictions p = x @
-    coefficients + known.
+    """Returns the coefficients >= 0 that minimise the squared log errors of predictions p, where p
+    = x @ coefficients + known.
 
-    `y` has the measured times in seconds. (p - y) / sqrt(p y) equals the log error up to third
-    order. Least squares with weights that follow from the p of the previous iteration therefore
-    converge to the minimum.
+    `y` has the measured times in seconds. Up to third order, the log error equals (p - y) / sqrt(p
+    y). The minimum is therefore found by repeated least squares, with weights from the p of the
+    previous iteration.
     """
     fitted = y
     solved = np.zeros(x.shape[1])

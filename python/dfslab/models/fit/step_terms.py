@@ -1,6 +1,5 @@
-"""Computes the terms of step functions at one configuration: the values of parameters, the network
-waits, and the queue lengths at the arrival of operations.
-"""
+"""Computes the terms of step functions at one configuration: values of parameters, network waits,
+and the queue lengths that arriving operations find."""
 
 from __future__ import annotations
 
@@ -25,13 +24,13 @@ TERMS |= {"clients met": "s", "clients met * bytes / adapter rate": ""}
 TERMS |= {"clients met * bytes of the last block / adapter rate": ""}
 TERMS |= {"clients met * crossings": "s"}
 SERVER, ADAPTER, LAST_BLOCK, CROSSINGS = range(len(TERMS) - 4, len(TERMS))
-# The terms of each resource where clients queue, as indices in TERMS. The first tuple is for the
-# server, the second for the adapter.
+# Indices in TERMS of the terms of each resource where clients queue: first the terms of the server,
+# then the terms of the adapter.
 MET = ((SERVER, CROSSINGS), (ADAPTER, LAST_BLOCK))
 # A rate in bytes/s that is so high that its service time is negligible.
 UNLIMITED = 1e15
-# A step carries file data if it takes at least LEAST_SHARE of the time that a block of BLOCK_BYTES
-# needs at the adapter.
+# Decides whether a step carries file data. A block of BLOCK_BYTES needs a certain time at the
+# adapter. A step carries file data if it takes at least LEAST_SHARE of this time.
 BLOCK_BYTES, LEAST_SHARE = 2.0**26, 0.05
 BY_BYTES = np.array(["bytes" in name for name in TERMS])
 BY_LATENCY = np.array(["network latency" in name for name in TERMS])
@@ -66,25 +65,27 @@ class TermValues:
         self, terms: np.ndarray, step: str, calls: Sequence[str]
     ) -> tuple[np.ndarray, float]:
         """Returns the term values of a step, and the network wait of the step in seconds. `calls`
-        are inner calls of the step, whose waits are subtracted."""
+        are inner calls of the step; their waits are not part of the returned wait."""
         waited = _waited_s(self._waits, step, calls)
         crossings = waited / self._latency_s if self._latency_s else 0.0
         terms = np.where(np.arange(len(terms)) == CROSSINGS, crossings * terms, terms)
         if not self._carries.get(_without_rest(step), True):
             terms = np.where(BY_BYTES, 0.0, terms)
-        # If the step's network wait is known from the tree, its latency terms are set to 0. A fit
-        # of these terms would absorb other differences between deployments.
+        # The latency terms are 0 if the step's network wait is computed from the operation tree. If
+        # they were fitted as well, they would absorb other differences between deployments.
         return (np.where(BY_LATENCY, 0.0, terms) if waited else terms), waited
 
     def met(self, outer: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Returns the term values in which the number of clients is replaced by the mean queue
-        length that an arriving operation finds, itself included.
+        """Returns the term values with the number of clients replaced by a queue length. It is the
+        mean queue length that an arriving operation finds, itself included.
 
         `outer` has the coefficients of the operation's outermost steps. If it is empty, or if no
-        term on clients is used, the term values are returned unchanged. The queue lengths are
-        computed by MVA of a closed network. Its two stations, a server and an adapter, are shared
-        by all clients. Time elsewhere, such as waiting for the network, is think time. All nodes
-        share the processors, so processor time for network crossings counts as time of the server.
+        term on clients is used, the term values are returned unchanged.
+
+        The queue lengths are computed by MVA of a closed network. All clients share its two
+        stations, a server and an adapter. Time elsewhere, such as waiting for the network, is think
+        time. All nodes share the processors, so processor time for network crossings counts as time
+        of the server.
         """
         count = self.terms[SERVER]
         if not count or not outer:
@@ -146,12 +147,13 @@ def _adapter_rate(situation: Situation) -> float:
 
 
 def waited_s(scenario: Scenario, operation: str, step: str, calls: Sequence[str] = ()) -> float:
-    """Returns the network wait of a step in seconds, from the operation tree.
+    """Returns the network wait of a step in seconds, computed from the operation tree. The wait is
+    0 for a step that the tree does not name.
 
-    The wait is (time of the step with the network's latency) - (time without latency), where all
-    work and all disks take no time. It includes propagation and slow start: a new connection's
-    window doubles until it holds the data or the bandwidth-delay product. It is 0 for a step that
-    the tree does not name. `calls` are inner calls, whose waits are subtracted.
+    The wait is a difference of two times of the step: with the network's latency, and without
+    latency. In both, all work and all disks take no time. The wait includes propagation and slow
+    start, in which a new connection's window doubles until it holds the data or the bandwidth-delay
+    product. `calls` are inner calls; their waits are subtracted.
     """
     return _waited_s(_waits(scenario, operation), step, calls)
 
@@ -163,8 +165,7 @@ def _waited_s(waits: Mapping[str, float], step: str, calls: Sequence[str] = ()) 
 
 
 def _without_rest(step: str) -> str:
-    """Returns the text of a step's path. The name of a self time is the path of its step with an
-    additional last part, which is removed."""
+    """Returns the path of a step as text, without the last part that marks a self time."""
     path = StepPath.read(step)
     named = path.parent if path.names[-1] == REST else None
     return str(named or path)
@@ -186,11 +187,11 @@ def _waits(scenario: Scenario, operation: str) -> Mapping[str, float]:
 
 
 def _carries(scenario: Scenario, operation: str) -> dict[str, bool]:
-    """Returns for each step of an operation whether the step waits for file data, according to the
-    operation's tree. Returns an empty mapping if there is no tree.
+    """Returns for each step of an operation whether the step waits for file data. Returns an empty
+    mapping if the operation has no tree.
 
-    The tree is evaluated for a file of two blocks, because a write waits for the first block and
-    the close of the file for the second.
+    The tree is evaluated for a file of two blocks. Two are needed because a write waits for the
+    first block, and the close of the file for the second.
     """
     situation = situation_of(scenario)
     tree = situation.system.operations.get(operation)
@@ -209,8 +210,8 @@ def _idle(
     """Returns the symbol values of a configuration in which calibrated constants are zero and disks
     take no time.
 
-    `burst_bytes` are the bytes that an adapter passes without delay, and `latency_s` is the
-    network's one-way latency. If the latency is above 0, the assumed rate of an adapter is at least
+    `latency_s` is the network's one-way latency, and `burst_bytes` the bytes that an adapter passes
+    without delay. If the latency is above 0, the rate of an adapter is taken as at least
     `burst_bytes` per round-trip time.
     """
     values = {**situation.environment, **dict.fromkeys(situation.constants, 0.0)}

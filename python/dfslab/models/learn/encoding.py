@@ -1,8 +1,8 @@
-"""Encodes configurations for regressions. A numeric factor has one column. A factor whose levels
-are names has one column for each level except the first.
+"""Encodes configurations as columns of numbers for regressions.
 
-The factors are those that the scenario's experimental design declares. Without a design, each key
-that varies is a factor.
+A numeric factor has one column. A factor whose levels are names has one column for each level
+except the first. The factors are those that the scenario's experimental design declares. Without a
+design, each key that varies is a factor.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ SIGNS = {"+": 1, "-": -1, "": 0}
 
 @dataclass(frozen=True)
 class Encoding:
-    """The columns of an encoding. `scale` of numeric factors is "log" (base 2, if all levels are
-    positive) or "linear".
+    """The columns of an encoding.
 
-    `names`, `owner` (index of the column's factor) and `signs` (known direction of the effect: 1,
-    -1 or 0 if unknown) have one entry for each column. Levels that are names are dummy-coded (0 or
-    1); the first level is the base.
+    `scale` has the scale of each numeric factor: "linear", or "log" (base 2) if all levels are
+    positive. Each of these has one entry for each column: `names`, `owner` (index of the column's
+    factor) and `signs` (known direction of the effect: 1 or -1, and 0 if unknown). Levels that are
+    names are dummy-coded (0 or 1); the first level is the base.
     """
 
     factors: tuple[Factor, ...]
@@ -89,9 +89,11 @@ class Encoding:
 
 
 def factors_of(points: Sequence[Point]) -> tuple[Factor, ...]:
-    """Returns the factors that vary between configurations. If the experimental design declares
-    factors, these are the declared ones. Otherwise each key that varies is a factor with its
-    observed levels, and keys that always vary together are one factor.
+    """Returns the factors that vary between configurations.
+
+    If the experimental design declares factors, the declared ones are returned. Otherwise each key
+    that varies is a factor with its observed levels. Keys whose values always change together are
+    one factor.
     """
     declared = points[0].scenario.design.factor if points else []
     labels = [point.labels for point in points]
@@ -130,11 +132,11 @@ def layout_key(point: Point) -> str:
 
 
 def size_bytes(situation: Situation) -> float:
-    """Returns the size of a file in bytes; 1 for an empty file. Learning methods predict
-    (operations per second) * (this size).
+    """Returns the size of a file in bytes, or 1 for an empty file. Learning methods predict the
+    product (operations per second) * (this size).
 
-    The product is the throughput only if every operation moves a whole file. With deletions in the
-    workload, it is larger than the throughput.
+    The product equals the throughput only if every operation moves a whole file. It is larger than
+    the throughput if some operations move no data, such as deletions.
     """
     return situation.environment["file_size"] or 1.0
 
@@ -142,9 +144,9 @@ def size_bytes(situation: Situation) -> float:
 def line_rate(situation: Situation) -> float:
     """Returns the upper bound in operations per second that network adapters and disks allow.
 
-    The bound is infinite if clients may serve the workload from their caches, that is, with none
-    of: direct access, cold caches, fsync, forced writes. It is also infinite if the operations take
-    no hardware time.
+    The bound is infinite if clients may serve the workload from their caches. They may if the
+    workload has none of: direct access, cold caches, fsync, forced writes. The bound is also
+    infinite if the operations take no hardware time.
     """
     environment = situation.environment
     if not any(environment[key] for key in ("direct", "cold", "fsync", "forced")):

@@ -1,9 +1,9 @@
 """Regressions with scikit-learn's interface: the linear regression of Kumar 2018, the grey box, and
 competing methods. The grey box corrects the predictions of a performance model by regression.
 
-X has shape (rows, columns of an Encoding). For the grey box, two columns precede these: the natural
-logarithms of the sequence model's rate and of the line rate in bytes per second. The line rate is
-infinite if it is unbounded.
+X has shape (rows, columns of an Encoding). For the grey box, X has two more columns in front. They
+are natural logarithms of rates in bytes per second: the sequence model's rate, and the line rate.
+The line rate is infinite where it is unbounded.
 """
 
 from __future__ import annotations
@@ -25,16 +25,17 @@ from dfslab.arrays import Floats, Integers
 
 # Number of columns that the grey box takes before those of the encoding.
 PRIORS = 2
-# Ridge penalties of the level (intercept) of a cell and of the slopes of a cell. The penalty of the
-# slopes that all cells share is 1. A cell is a combination of workload and cache state.
+# Ridge penalties of each cell (combination of workload and cache state): of the cell's level
+# (intercept), and of the cell's slopes. The slopes that all cells share have the penalty 1.
 LEVEL_RIDGE, CELL_RIDGE = 0.2, 3.0
 STRENGTHS = (1.0, 3.0, 10.0, 30.0)
 SHARES = (0.0, 0.5, 1.0)
 INNER_FOLDS = 5
 # Threshold of Huber's loss in standard deviations: larger residuals count linearly, not squared.
 HUBER = 1.345
-# Smallest standard deviation of the residuals (natural logarithms) by which the threshold HUBER is
-# multiplied. It is needed because the residuals of a perfect fit are 0.
+# Smallest standard deviation of the residuals of log rates (natural logarithms) that is used. HUBER
+# times the standard deviation is the threshold of Huber's loss. Without the minimum, a perfect fit
+# would have the threshold 0.
 LEAST_SD = 1e-3
 REWEIGHTED = 5
 LIKELIHOOD_STEPS = 60
@@ -44,12 +45,12 @@ SD_OF_MAD = 1.4826
 CLIPPED = 3
 # Ridge penalty of the intercept, relative to 1 for the common slopes.
 INTERCEPT_RIDGE = 1e-3
-# Settings of the boosting, for residuals of the grey box and for log rates: trees, learning rate,
-# leaves, rows per leaf, and L2 penalty.
+# Settings of the gradient boosting: trees, learning rate, leaves, rows per leaf, and L2 penalty.
+# The first line is for the residuals of the grey box, the second for log rates.
 REST_TREES, REST_RATE, REST_LEAVES, REST_ROWS, REST_L2 = 60, 0.06, 6, 8, 2.0
 TREES, RATE, LEAVES, ROWS, L2 = 120, 0.1, 12, 6, 1.0
-# Settings of the Gaussian process: initial length scale (in standard deviations of a column) and
-# initial noise; then the bounds of amplitude, length scale and noise.
+# Settings of the Gaussian process. First: initial length scale (in standard deviations of a column)
+# and initial noise. Then: bounds of the amplitude, of the length scale and of the noise.
 LENGTH, NOISE = 3.0, 0.05
 AMPLITUDES, LENGTHS, NOISES = (1e-2, 1e2), (0.3, 1e3), (1e-5, 1.0)
 
@@ -128,14 +129,15 @@ class GreyBox(RegressorMixin, BaseEstimator):
     """The grey-box regression: log rate = min(sequence model's log rate + learnt residual, log line
     rate).
 
-    The residual is learnt by a hierarchical ridge regression with Huber's loss (Huber 1964), shrunk
-    towards 0. It has a level and slopes common to all rows, plus a level and slopes for each cell
-    (combination of values of the columns `cells`). Gradient boosting then fits the remaining
-    residual. Ridge strength and the boosting's share are chosen by cross-validation over `groups`.
+    The residual is learnt in two steps. The first is a hierarchical ridge regression with Huber's
+    loss (Huber 1964), shrunk towards 0. It has a level and slopes common to all rows. In addition,
+    each cell (combination of values of the columns `cells`) has a level and slopes. In the second
+    step, gradient boosting fits the residual of the first step. The ridge strength and the share of
+    the boosting are chosen by cross-validation over `groups`.
 
     `signs` has each column's known direction (1, -1, or 0 if unknown). If the direction of a column
-    is known, predictions are monotone in the column. `left_` has the cross-validated residuals, one
-    for each row.
+    is known, predictions are monotone in this column. `left_` has the cross-validated residual of
+    each row.
     """
 
     def __init__(self, signs: Sequence[int] = (), cells: Sequence[int] = (), seed: int = 1) -> None:
@@ -250,8 +252,8 @@ class GreyBox(RegressorMixin, BaseEstimator):
 
 
 def clipped(left: Floats) -> Floats:
-    """Returns the residuals clipped at CLIPPED (3) robust standard deviations, so that outliers
-    have little effect on the boosting.
+    """Returns the residuals clipped at CLIPPED (3) robust standard deviations. Outliers then have
+    little effect on the boosting.
 
     A loss of absolute errors would also resist outliers. However, this loss sets the leaves of a
     tree to medians, so predictions would no longer be monotone.
@@ -307,8 +309,8 @@ def boosting(signs: Sequence[int], seed: int) -> HistGradientBoostingRegressor:
 def _likeliest(
     objective: Callable[..., tuple[float, Floats]], start: Floats, bounds: Floats
 ) -> tuple[Floats, float]:
-    """Maximises a likelihood by minimising `objective`, which returns its value and its gradient.
-    Returns the best parameters and the objective's value at these parameters.
+    """Finds the parameters with the largest likelihood. They minimise `objective`, which returns
+    its value and its gradient. Returns these parameters and the value of `objective` there.
 
     At most LIKELIHOOD_STEPS iterations are made, because more iterations do not change predictions.
     """

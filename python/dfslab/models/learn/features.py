@@ -15,8 +15,9 @@ from dfslab.models.tree.prediction import Situation
 from dfslab.spec.environment import is_of_group
 from dfslab.spec.scenario import Point
 
-# Numbers of a configuration that are not used as numeric features. `entries` and `first` follow
-# from the size and the number of files. The others are features with the values "yes" and "no".
+# Quantities of a configuration that are not used as numeric features. `entries` and `first` follow
+# from the size and the number of files. The others are used as features with the values "yes" and
+# "no".
 FOLLOWS_FROM_OTHERS = ("entries", "first", "direct", "cold", "fsync", "scattered")
 # Largest number of columns, as a share of the number of configurations, so that residual degrees of
 # freedom remain.
@@ -42,13 +43,14 @@ def describe(point: Point) -> dict[str, float | str]:
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns that a training set can determine.
+    """The columns whose coefficients a training set can determine.
 
-    `numbers`: quantities with a numeric column, on the `scale` "log" (base 2) or "linear".
-    `centre`: the mean that is subtracted from each numeric column. `switches`: pairs (quantity,
-    value), each with a dummy variable. `products`: pairs (number, operations), whose column is the
-    product of the two columns. `dropped`: omitted quantities by reason: constant, collinear, or too
-    few configurations to estimate them.
+    - `numbers`: quantities with a numeric column. Its `scale` is "log" (base 2) or "linear".
+    - `centre`: the mean that is subtracted from each numeric column.
+    - `switches`: pairs (quantity, value), each with a dummy variable.
+    - `products`: pairs (number, operations), whose column is the product of the two columns.
+    - `dropped`: omitted quantities by reason: constant, collinear, or too few configurations to
+      estimate them.
     """
 
     numbers: tuple[str, ...]
@@ -120,8 +122,8 @@ def columns_for(points: Sequence[Point], scale: str = "log") -> Columns:
 
 
 def _independent(columns: Columns, points: Sequence[Point]) -> Columns:
-    """Returns only the columns that add rank, at most two thirds of the number of configurations.
-    The other columns are listed in `dropped`."""
+    """Returns the columns that are not linear combinations of other columns. Their number is at
+    most two thirds of the number of configurations. The omitted columns are listed in `dropped`."""
     matrix = columns.matrix(points)
     most = max(1, int(len({point.id for point in points}) * MOST_COLUMNS))
     kept: list[int] = []

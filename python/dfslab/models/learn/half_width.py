@@ -1,11 +1,12 @@
-"""Computes half-widths of conformal prediction intervals, scaled by the mean error of each cell
-(combination of workload and cache state).
+"""Computes half-widths of conformal prediction intervals. They are scaled by the mean error of each
+cell (combination of workload and cache state).
 
-The method is Mondrian and normalised conformal prediction (Vovk 2003; Papadopoulos 2008) over
-residuals on held-out layouts. Each absolute residual is divided by its cell's mean error, which is
-shrunk towards the overall mean. The half-width in a cell is the quantile of these ratios times the
-cell's mean error. Rows of one layout are correlated, so the quantile is taken over one random row
-per layout and averaged over draws (Dunn et al. 2022).
+The method is Mondrian and normalised conformal prediction (Vovk 2003; Papadopoulos 2008). It uses
+residuals of layouts that were held out of the fit. Each absolute residual is divided by its cell's
+mean error, which is shrunk towards the overall mean. The half-width in a cell is a quantile of
+these ratios, multiplied by the cell's mean error. Rows of one layout are correlated. Each draw
+therefore takes one random row per layout, and the quantile is averaged over the draws (Dunn et al.
+2022).
 """
 
 from __future__ import annotations
@@ -16,17 +17,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# Number of rows of a cell at which the cell's mean error and the overall mean error have equal
-# weight in the shrunk mean.
+# Weight of the overall mean error, in rows, when the mean error of a cell is shrunk towards it. In
+# a cell with this number of rows, both means have equal weight.
 DRAWN_ROWS = 6.0
 DRAWS = 200
 
 
 @dataclass(frozen=True)
 class HalfWidths:
-    """The values from which half-widths follow: the mean absolute error of each cell, the mean
-    absolute error of all rows (`mean`) towards which the former is shrunk, and the quantile of the
-    ratios (error of a row) / (mean error of its cell)."""
+    """The values from which the half-width of each cell follows.
+
+    They are the mean absolute error of each cell, the mean absolute error of all rows (`mean`), and
+    a quantile of ratios. The error of a cell is shrunk towards `mean`. A ratio is (error of a row)
+    / (mean error of its cell).
+    """
 
     of_cell: dict[Hashable, float]
     mean: float
@@ -42,12 +46,11 @@ class HalfWidths:
 def half_widths(
     errors: np.ndarray, cells: Sequence[Hashable], groups: np.ndarray, confidence: float, seed: int
 ) -> HalfWidths:
-    """Returns the values from which half-widths follow. An interval is to cover a row of a group
-    without training rows with the probability `confidence`.
+    """Returns the values from which half-widths follow. With the probability `confidence`, an
+    interval shall contain the rate of a row whose group has no training rows.
 
-    `errors`, `cells` and `groups` have one entry for each row: its residual, its cell and its
-    group. Fewer than nine groups do not determine a 90 % quantile, so the largest ratio is used
-    instead.
+    `errors`, `cells` and `groups` have the residual, the cell and the group of each row. With fewer
+    than nine groups, the largest ratio is used, because a 90 % quantile cannot be determined.
     """
     sizes = np.abs(errors)
     mean = float(sizes.mean())

@@ -1,9 +1,10 @@
-"""One linear regression for each operation, over hardware, layout and size of the data.
+"""Fits one linear regression for each operation. The inputs are hardware, layout and size of the
+data.
 
-This is the first model of Kumar 2018 (sections 3.5 and 5), which has one column of coefficients for
-each operation (Table 5). The model leaves out the tuning options of the file system and the block
-size. These parameters are in the paper's second model, which is not linear; the paper only ranks
-them.
+This is the first model of Kumar 2018 (sections 3.5 and 5). Its coefficients are in Table 5, one
+column for each operation. The model leaves out the tuning options of the file system and the block
+size. The second model of the paper has these parameters. It is not linear, and the paper only ranks
+its parameters.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from dfslab.arrays import Floats, Integers
 from dfslab.models.learn.encoding import Encoding
 from dfslab.models.learn.estimators import PaperLinear
 
-# Smallest number of rows for each coefficient of an operation's model. An operation with fewer rows
-# is predicted by the model of all operations.
+# An operation has a separate model only if it has at least this number of rows for each
+# coefficient. Other operations are predicted by the model of all operations.
 ROWS_PER_COEFFICIENT = 2
 OPERATION = "workload.name"
 # Keys of the workload that describe how data is requested. Keys for the amount of data are not
@@ -29,10 +30,9 @@ REQUESTS = ("workload.transfer_size", "workload.cache")
 
 
 def layout_columns(encoding: Encoding, file_system: str) -> list[int]:
-    """Returns the indices of the columns for hardware, layout, clients and size of the data. The
-    columns of tuning options, of parameters that only configure daemons, of the block size and of
-    the cache are left out.
-    """
+    """Returns the indices of the columns for hardware, layout, clients and size of the data.
+    Columns of other kinds are left out: tuning options, parameters that only configure daemons, the
+    block size, and the cache."""
     settings = {
         f"file_system.{parameter.key}"
         for parameter in discover.file_system(file_system).parameters
@@ -57,11 +57,11 @@ def operation_columns(encoding: Encoding) -> list[int]:
 
 
 class SplitLinear(RegressorMixin, BaseEstimator):
-    """One multiple linear regression for each combination of values of the columns `cells`, over
-    the columns `features`.
+    """Several multiple linear regressions over the columns `features`: one for each combination of
+    values of the columns `cells`.
 
-    A combination with fewer than ROWS_PER_COEFFICIENT rows for each coefficient is predicted by the
-    regression over all rows, with all columns.
+    A combination needs at least ROWS_PER_COEFFICIENT rows for each coefficient. With fewer rows, it
+    is predicted by a regression over all rows and all columns.
     """
 
     def __init__(self, cells: Sequence[int] = (), features: Sequence[int] = ()) -> None:

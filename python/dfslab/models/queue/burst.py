@@ -1,10 +1,10 @@
-"""Waits of requests in a peak at one server, by three models: a fluid model if the load is above
-the capacity, M/G/1 if it is below, and simulation if it is close to the capacity.
+"""Computes the waits of requests in a peak at one server. The load selects one of three models: a
+fluid model above the capacity, M/G/1 below it, and simulation close to the capacity.
 
 `capacity_per_s` (q) is the service rate, `peak_per_s` (p) the arrival rate during `length_s` (T, in
 seconds). In the fluid model, a request that arrives t seconds into the peak waits (p - q) t / q.
-The mean wait is T (p - q) / (2 q), as in Wu 2013. The quantile at probability a is T (p - q) a / q,
-so the longest wait is twice the mean.
+The mean wait is T (p - q) / (2 q), as in Wu 2013. The quantile of the waits at probability a is T
+(p - q) a / q. The longest wait is therefore twice the mean.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Literal
 
 import numpy as np
 
-# Loads (arrival rate / capacity) that separate the three models. The fluid model is used above
-# SATURATED and steady-state queueing below CALM, each with an error of at most 5 %. A peak with a
-# load between them is simulated.
+# Loads (arrival rate / capacity) that separate the three models. Above SATURATED, the fluid model
+# is used; below CALM, steady-state queueing. Their errors are at most 5 %. A peak with a load from
+# CALM to SATURATED is simulated.
 SATURATED, CALM = 1.1, 0.9
 FEWEST_REPLICATIONS, REPLICATIONS = 20, 200
 MEAN = 0.5
@@ -57,12 +57,13 @@ def largest_peak_per_s(
     service_s: float = 0.0,
 ) -> float:
     """Returns the largest arrival rate per second of a peak at which a share `quantile` of the
-    requests is answered within `bound_s` seconds.
+    requests is answered within `bound_s` seconds. It is below `capacity_per_s` if network and
+    service together take longer than the bound.
 
-    Wu 2013, equation (12), is the case of quantile 1/2 and no service time: 2 q (B - C) / T + q.
-    There q is the capacity per second, B the bound, C the network time and T the length of the
-    peak, all in seconds. `service_s` is the service time of a request at one server. If network and
-    service together take longer than the bound, the result is below `capacity_per_s`.
+    `length_s` is the length of the peak. `service_s` is the service time of a request at one
+    server. Wu 2013, equation (12), is the case of quantile 1/2 without service time: 2 q (B - C) /
+    T + q. There q is the capacity per second. B is the bound, C the network time and T the length
+    of the peak, all in seconds.
     """
     slack_s = bound_s - network_s - service_s
     return max(0.0, capacity_per_s + capacity_per_s * slack_s / (quantile * length_s))
@@ -76,9 +77,9 @@ def largest_peak_of_queue_per_s(capacity_per_s: float, places: float, length_s: 
 
 
 def drain_s(peak_per_s: float, capacity_per_s: float, length_s: float, base_per_s: float) -> float:
-    """Returns the seconds from the end of a peak until its queue is empty, while requests arrive at
-    `base_per_s`. The result is 0 if the peak leaves no queue, and infinite if `base_per_s` reaches
-    the capacity."""
+    """Returns the seconds from the end of a peak until its queue is empty. Requests continue to
+    arrive at `base_per_s`. The result is 0 if the peak leaves no queue. It is infinite if
+    `base_per_s` is not below the capacity."""
     queued = max(0.0, (peak_per_s - capacity_per_s) * length_s)
     if not queued:
         return 0.0
@@ -97,8 +98,9 @@ def steady_wait_s(rate_per_s: float, service_s: float, variation: float = 1.0) -
 def steady_quantile_s(
     rate_per_s: float, service_s: float, quantile: float, variation: float = 1.0
 ) -> float:
-    """Returns a quantile of the M/G/1 wait in seconds. It is 0 if at least the share `quantile` of
-    the requests does not wait. Waits above 0 are taken as exponential, which is exact for M/M/1."""
+    """Returns a quantile of the M/G/1 wait in seconds. It is 0 if the share of requests that do not
+    wait is at least `quantile`. Waits above 0 are taken as exponential, which is exact for
+    M/M/1."""
     busy = rate_per_s * service_s
     if busy <= 1 - quantile:
         return 0.0
@@ -109,13 +111,13 @@ def steady_quantile_s(
 def paused(
     capacity_per_s: float, rate_per_s: float, share: float, pause_s: float
 ) -> tuple[float, float]:
-    """Returns the capacity per second of a server that pauses for `pause_s` seconds at a time, and
-    the extra mean wait in seconds. The extra wait is infinite if `rate_per_s` is at least the
-    capacity of the pausing server.
+    """Returns two values for a server that pauses repeatedly, for `pause_s` seconds each time: its
+    capacity per second, and the extra mean wait in seconds.
 
-    `capacity_per_s` is the capacity without pauses, and `share` the fraction of time paused, as by
-    garbage collection. A request that arrives during a pause waits until the end of the pause and
-    for the queue that built up during the pause.
+    `capacity_per_s` is the capacity without pauses. `share` is the fraction of time in which the
+    server pauses, for example for garbage collection. A request that arrives during a pause waits
+    until the pause ends, and then for the queue that built up during the pause. The extra wait is
+    infinite if `rate_per_s` is at least the capacity with pauses.
     """
     left_per_s = capacity_per_s * (1 - share)
     if rate_per_s >= left_per_s:
@@ -132,8 +134,10 @@ def waits(
     seed: int = 1,
 ) -> Waiting:
     """Returns the mean and one quantile of the waits of a peak's requests. The load selects the
-    model: fluid, steady state, or simulation. Only the simulation uses `seed` and `base_per_s`, the
-    arrival rate before the peak."""
+    model: fluid, steady state, or simulation.
+
+    `base_per_s` is the arrival rate before the peak. Only the simulation uses it and `seed`.
+    """
     load = peak_per_s / capacity_per_s
     if load >= SATURATED:
         mean_s, at_s = (
@@ -156,10 +160,10 @@ def simulated(
     seed: int = 1,
 ) -> Waiting:
     """Simulates the waits of a peak's requests by Lindley's recursion, with Poisson arrivals and
-    exponential service. Requests arrive at `base_per_s` before the peak.
+    exponential service. Before the peak, requests arrive at `base_per_s`.
 
-    The longer the peak, the fewer replications are run, so that about MOST_SIMULATED requests are
-    simulated in all. At least FEWEST_REPLICATIONS are run.
+    All replications together have about MOST_SIMULATED requests. A longer peak therefore has fewer
+    replications, but at least FEWEST_REPLICATIONS.
     """
     random = np.random.default_rng(seed)
     count = max(1, round(peak_per_s * length_s))
@@ -179,9 +183,8 @@ def simulated(
 def _steady_state(
     random: np.random.Generator, busy: float, capacity_per_s: float, replications: int
 ) -> np.ndarray:
-    """Returns for each replication the wait in seconds of the first request of the peak. Before the
-    peak, the server is an M/M/1 queue in steady state.
-    """
+    """Returns the wait in seconds of the peak's first request, for each replication. Before the
+    peak, the server is an M/M/1 queue in steady state."""
     waited = random.random(replications) < busy
     rest_s = random.exponential(1 / (capacity_per_s * max(1e-9, 1 - busy)), replications)
     return np.where(waited, rest_s, 0.0)

@@ -1,17 +1,17 @@
 """Models a FIFO shared/exclusive lock as a station of one server with an effective demand.
 
-With a long queue, the lock alternates between one exclusive holder and the shared holders queued
-behind it, which hold the lock until the slowest is done. Let a share w of all requests be
-exclusive, and let shared holding times be exponential with mean h seconds. Then the number K of
-shared requests between two exclusive ones has P(K = k) = w (1 - w)^k, and
+If the queue is long, the lock has exclusive and shared holders in turn: one exclusive holder, then
+all shared requests up to the next exclusive one. The latter hold the lock until the slowest of them
+is done. Let w be the share of exclusive requests, and let shared holding times be exponential with
+mean h seconds. Then the number K of shared requests between two exclusive ones has P(K = k) = w (1
+- w)^k. Per exclusive request, the shared holders occupy the lock for
 
     E[longest of K] = sum over k of w (1 - w)^k h H_k = h ln(1 / w)        (H_k: harmonic number)
 
-seconds per exclusive request. So each second of shared holding occupies the lock for
-w ln(1 / w) / (1 - w) seconds: 0 without writers, 1 with writers only. The capacity is exact for
-exponential times. Below the capacity, the wait is computed as that of a station with this demand.
-The computed wait is up to 8 % too short, and up to 22 % with few exclusive holders and many clients
-near the knee.
+seconds. Each second of shared holding therefore occupies the lock for w ln(1 / w) / (1 - w)
+seconds: 0 without writers, 1 with writers only. The capacity is exact for exponential times. Below
+the capacity, the wait is computed as at a station with this demand. The computed wait is up to 8 %
+too short. With few exclusive holders and many clients, it is up to 22 % too short near the knee.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from dfslab.models.tree.placement import SHARED, Station
 
 
 def shared_cost(exclusive_visits: float, shared_visits: float) -> float:
-    """Returns the seconds for which one second of shared holding occupies the lock, from 0 to 1.
+    """Returns how many seconds one second of shared holding occupies the lock: a factor from 0 to
+    1.
 
-    The result follows from the numbers of exclusive and of shared visits per operation. It is 0 if
+    The factor follows from the numbers of exclusive and of shared visits per operation. It is 0 if
     either number is 0.
     """
     if not exclusive_visits or not shared_visits:
@@ -35,17 +36,16 @@ def shared_cost(exclusive_visits: float, shared_visits: float) -> float:
 
 
 def capacity_per_s(exclusive_share: float, exclusive_hold_s: float, shared_hold_s: float) -> float:
-    """Returns the number of requests per second that a FIFO lock can serve. `exclusive_share` is
-    the proportion of exclusive requests; the result is infinite if it is 0."""
+    """Returns the number of requests per second that a FIFO lock can serve. The result is infinite
+    if `exclusive_share`, the proportion of exclusive requests, is 0."""
     cost = shared_cost(exclusive_share, 1.0 - exclusive_share)
     demand_s = exclusive_share * exclusive_hold_s + cost * (1.0 - exclusive_share) * shared_hold_s
     return 1.0 / demand_s if demand_s else math.inf
 
 
 def alone(station: Station) -> Station:
-    """Returns the exclusive station of a lock, if `station` is the shared or the exclusive station
-    of the lock. Returns other stations unchanged.
-    """
+    """Returns the station of a lock's exclusive holders if `station` is one of the lock's two
+    stations (exclusive and shared). Returns any other station unchanged."""
     return Station(station.place, "lock", station.copies, 1) if station.kind == SHARED else station
 
 
@@ -61,8 +61,9 @@ class Locks:
         }
 
     def merged(self, demands: Mapping[Station, float]) -> dict[Station, float]:
-        """Returns the demands in seconds at each station. For each lock, the shared demand is
-        converted to an equivalent exclusive demand, and added to the exclusive demand."""
+        """Returns the demands in seconds at each station, where each lock has only its exclusive
+        station. The lock's shared demand is converted to an equivalent exclusive demand and added
+        there."""
         merged: dict[Station, float] = {}
         for station, demand in demands.items():
             cost = self._cost.get(station, 0.0) if station.kind == SHARED else 1.0

@@ -1,12 +1,14 @@
-"""Predicts the limits of a metadata server: the number of files, the requests per second, and the
+"""Predicts three limits of a metadata server: the number of files, the requests per second, and the
 size of a burst of requests.
 
-The memory per file and block is taken from published figures of each system. The capacity follows
-from the file system's description, and is the smallest of the capacities of processors, lock and
-threads. The largest burst that the server absorbs is computed by models/queue/burst.py. The three
-limits follow Wu 2013, section 4.2, with its misprints corrected. Several metadata servers are
-modelled as one server with the memory and the capacity of all of them, as in section 4.3 of Wu
-2013. This assumes that the servers share names and requests evenly.
+- Files: the memory per file and block is taken from published figures of each system.
+- Requests per second: the capacity follows from the file system's description. It is the smallest
+  of the capacities of processors, lock and threads.
+- Burst: the largest burst that the server absorbs is computed by models/queue/burst.py.
+
+The three limits follow Wu 2013, section 4.2, with its misprints corrected. Several metadata servers
+are modelled as one server with their total memory and capacity, as in section 4.3 of Wu 2013. This
+assumes that the servers share names and requests evenly.
 """
 
 from __future__ import annotations
@@ -31,8 +33,8 @@ from dfslab.spec.systems.memory import blocks_of
 
 BURSTS_S = (1.0, 10.0, 60.0)
 QUANTILES = {"mean": 0.5, "p95": 0.95, "p99": 0.99, "all": 1.0}
-# Share of the capacity that is assumed to be in use outside bursts. It determines how long the
-# queue of a burst takes to drain.
+# Assumed utilisation of the server outside bursts, as a share of its capacity. It determines how
+# long the queue of a burst takes to drain.
 USUAL_SHARE = 0.5
 # The quantile of the standard normal distribution that gives a 90 % interval.
 Z90 = 1.645
@@ -40,8 +42,8 @@ Z90 = 1.645
 
 @dataclass(frozen=True)
 class FilesInMemory:
-    """How many files fit in the servers' memory, according to one source's figure of the memory per
-    file.
+    """The number of files that fit in the servers' memory. The memory per file comes from one
+    source.
 
     `bytes_per_file` is the memory in bytes for a file with its blocks. `blocks` is the number of
     blocks of a file; None if the source's figure does not depend on blocks.
@@ -57,8 +59,8 @@ class FilesInMemory:
 
 @dataclass(frozen=True)
 class Capacity:
-    """The largest rate of one operation type, its 90 % interval, and the bottleneck. `unit`: what
-    the rate counts, such as "files created"."""
+    """The largest rate of one operation type, its 90 % interval, and the bottleneck. `unit` says
+    what the rate counts, such as "files created"."""
 
     operation: str
     unit: str
@@ -70,14 +72,17 @@ class Capacity:
 
 @dataclass(frozen=True)
 class Peak:
-    """The largest rate of a peak of `length_s` seconds at which the response time stays within a
-    bound, and at which the call queue refuses no request.
+    """The largest rate of a peak of `length_s` seconds, under two conditions. The response time
+    stays within a bound, and the call queue refuses no request.
 
-    `within_per_s` has the largest rate within the bound, for the mean response time and for
-    quantiles. `queue_per_s` is the largest rate for the call queue; None if the queue has no known
-    limit. `unit`: what the rates count, such as "files created". `limit` names the lower of the two
-    limits, the bound on the mean or the call queue. `drain_s` is the time in seconds to drain the
-    queue that a peak at this lower rate leaves, while requests arrive at half of the capacity.
+    - `within_per_s`: the largest rate within the bound, for the mean response time and for
+      quantiles.
+    - `queue_per_s`: the largest rate at which the call queue refuses no request; None if the queue
+      has no known limit.
+    - `unit`: what the rates count, such as "files created".
+    - `limit`: the condition with the lower rate: the bound on the mean, or the call queue.
+    - `drain_s`: the time in seconds to drain the queue after a peak at this lower rate, while
+      requests arrive at half of the capacity.
 
     `within_interval_per_s`, `queue_interval_per_s` and `drain_interval_s` are the 90 % intervals
     that follow from the uncertain capacity.
@@ -110,13 +115,16 @@ class Peak:
 
 @dataclass(frozen=True)
 class ServerLimits:
-    """The limits of the metadata servers of one or several configurations. All values are finite.
+    """The limits of the metadata servers, which one or several configurations have in common. All
+    values are finite.
 
-    `configurations` are the names of the configurations with these limits, and `configuration` is a
-    text with their common keys and values. `servers` is the number of metadata servers.
-    `memory_bytes` is the memory of each server. `file_bytes` is the mean size of a file. `places`
-    is the number of calls that the queues of all servers hold; None if no limit is known.
-    `assumptions` are the assumptions behind the figures, as sentences.
+    - `configurations`: the names of the configurations with these limits.
+    - `configuration`: a text with the keys and values that these configurations have in common.
+    - `servers`: the number of metadata servers.
+    - `memory_bytes`: the memory of each server.
+    - `file_bytes`: the mean size of a file.
+    - `places`: the number of calls that the queues of all servers hold; None if no limit is known.
+    - `assumptions`: the assumptions behind the figures, as sentences.
     """
 
     configuration: str
@@ -145,8 +153,8 @@ def limits(
 ) -> ServerLimits:
     """Returns the limits of a scenario's metadata servers.
 
-    `bound_s` is the bound on the response time of requests in a burst, in seconds, including the
-    network and the service. `bursts_s` are the lengths of the bursts in seconds. `servers` is the
+    `bound_s` is the largest accepted response time of requests in a burst, in seconds, including
+    network and service. `bursts_s` are the lengths of the bursts in seconds. `servers` is the
     number of metadata servers; None means the deployed number. Raises InputError if the file system
     has no metadata server, or if `servers` is above 1 and the file system supports only one.
     """
@@ -203,8 +211,8 @@ def _servers(situation: Situation, role: Role, servers: int | None) -> int:
 def _files(
     situation: Situation, role: Role, memory_bytes: float, servers: int
 ) -> tuple[FilesInMemory, ...]:
-    """Returns how many files fit in the memory of all servers: one entry for each published figure
-    of the memory per file."""
+    """Returns how many files fit in the memory of all servers. The memory per file has several
+    published figures; the result has one entry for each of them."""
     found = []
     for one in situation.system.memory:
         if one.role != role.name:
@@ -287,9 +295,9 @@ def _capacity(
 
 
 def _at_role(situation: Situation, role: Role, cost: Cost) -> dict[Station, float]:
-    """Returns the demand of one operation at each station of the role in seconds, background work
-    included. A demand is divided by the number of copies of the station and by the servers of each
-    copy."""
+    """Returns the demand of one operation at each station of the role, in seconds. Background work
+    is included. The demand is per server: it is divided by the number of the station's copies and
+    by the servers of each copy."""
     groups = {group.name for group in situation.scenario.deployment.groups_of(role.name)}
     alone = all(
         sum(1 for count in group.roles.values() if count) == 1
@@ -299,8 +307,8 @@ def _at_role(situation: Situation, role: Role, cost: Cost) -> dict[Station, floa
     demands: dict[Station, float] = {}
     for part in (cost.demands, cost.background):
         for station, demand in locks.merged(part).items():
-            # If a host has only this role, the demands at all stations of the host are included. On
-            # a host with several roles, only the demands at this role's locks and threads are
+            # On a host with only this role, the demands at all stations of the host are included.
+            # On a host with several roles, only the demands at this role's locks and threads are
             # included.
             if station.place == role.name or (station.place in groups and alone):
                 each = demand / (station.copies * station.servers)

@@ -21,10 +21,11 @@ LEAST_BUSY = 1e-3
 
 @dataclass(frozen=True)
 class OpenNetwork:
-    """The steady state of an open network: mean response time, and waiting time and utilisation of
-    each station; times are in seconds. The response time is None when the network is unstable.
+    """The steady state of an open network: the mean response time of an operation, and the waiting
+    time and utilisation of each station.
 
-    `full` is the index of the overloaded station; None if there is none.
+    Times are in seconds. The response time is None if the network is unstable. `full` is the index
+    of the overloaded station; None if there is none.
     """
 
     response_s: float | None
@@ -35,9 +36,10 @@ class OpenNetwork:
 
 @dataclass(frozen=True)
 class FiniteQueue:
-    """The steady state of a station with a finite queue: the share of arrivals that are refused,
-    the mean wait and the rate of the admitted requests, and the utilisation of the servers. Times
-    are in seconds.
+    """The steady state of a station with a finite queue.
+
+    The fields are the share of arrivals that are refused, the rate and the mean wait of the
+    admitted requests, and the utilisation of the servers. Times are in seconds.
     """
 
     refused: float
@@ -63,9 +65,11 @@ def open_network(
     servers: Sequence[int] | None = None,
     latency_s: float | None = None,
 ) -> OpenNetwork:
-    """Returns the steady state of an open network of M/M/c stations; an operation visits all of
-    them, one after the other. `demands_s` and `servers` have one entry for each station.
-    `latency_s` is the unloaded latency, as for the closed network (`mean_value_analysis`).
+    """Returns the steady state of an open network of M/M/c stations. An operation visits all
+    stations, one after the other.
+
+    `demands_s` and `servers` have one entry for each station. `latency_s` is the latency of an
+    operation without waits, as for the closed network (`mean_value_analysis`).
     """
     demand = np.asarray(demands_s, float)
     count = np.ones(len(demand), int) if servers is None else np.asarray(servers, int)
@@ -84,9 +88,8 @@ def open_network(
 
 
 def finite_queue(rate_per_s: float, service_s: float, servers: int, places: int) -> FiniteQueue:
-    """Returns the steady state of an M/M/c/K station with `servers` threads and `places` in the
-    call queue. A full queue refuses requests.
-    """
+    """Returns the steady state of an M/M/c/K station. It has `servers` threads, and a call queue
+    with `places`. If the queue is full, requests are refused."""
     load = rate_per_s * service_s
     if not load:
         return FiniteQueue(0.0, 0.0, rate_per_s, 0.0)
@@ -109,13 +112,13 @@ def quantile_s(
     busy: Sequence[float],
     quantile: float,
 ) -> float:
-    """Returns a quantile of a response time in seconds: a fixed part, plus exponential services
-    with the means `random_s`, plus waits with the means `waits_s`. `busy` has for each wait the
-    probability that it is above 0.
+    """Returns a quantile of a response time in seconds.
 
-    A wait above 0 is taken as exponential, so a mean wait w with probability p has the variance w^2
-    (2 / p - 1). The sum is approximated by a gamma distribution with equal mean and variance. The
-    approximation is exact for one service without waiting, and close for M/M/1.
+    The response time is a sum of a fixed part, exponential services with the means `random_s`, and
+    waits with the means `waits_s`. `busy` has for each wait the probability that it is above 0. A
+    wait above 0 is taken as exponential. A mean wait w with probability p therefore has the
+    variance w^2 (2 / p - 1). The sum is approximated by a gamma distribution with equal mean and
+    variance. The approximation is exact for one service without waiting, and close for M/M/1.
     """
     mean = sum(random_s) + sum(waits_s)
     variance = sum(one * one for one in random_s)

@@ -1,6 +1,6 @@
-"""Solves the closed or open network of one phase of a configuration: the stations that the phase's
-operations use, for one set of calibrated constants or for several sets at once.
-"""
+"""Solves the closed or open queueing network of one phase of a configuration. The network has the
+stations that the phase's operations use. It is solved for one set of calibrated constants, or for
+several sets at once."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ class PhaseStations(ABC, Generic[Solution]):
         self.mean = mean
         self.locks = Locks(mean.visits)
         stations = sorted({alone(station) for station in (*mean.demands, *mean.background)})
-        # Nodes with equal hardware share the work evenly, so one row of the closed network
-        # represents all equal stations of these nodes.
+        # Nodes with equal hardware share the work evenly. The closed network therefore has only one
+        # row for a station that occurs on each of these nodes.
         self.stations = stations
         self.expanded = [s for s in stations for _ in range(s.copies)]
         self.closed = self._solve()
@@ -100,7 +100,7 @@ class PhaseStations(ABC, Generic[Solution]):
         """Returns the solution of the closed network for the workload's clients."""
 
     def _overlapped(self) -> list[Overlapped]:
-        """Returns the waits for token buckets as `Overlapped` entries, because they overlap with an
+        """Returns the waits for token buckets as `Overlapped` entries. They overlap with an
         operation's other work.
 
         Each client has a fixed node, and clients are evenly assigned to nodes. A client therefore
@@ -128,9 +128,9 @@ class PhaseStations(ABC, Generic[Solution]):
         return found
 
     def _alike(self, limited: Iterable[Station]) -> list[list[Station]]:
-        """Groups token buckets into lists. Each list has the buckets of one kind (such as disks) on
-        all node groups with equal roles, because an operation may use any of these groups. Buckets
-        of clients are in separate lists."""
+        """Groups token buckets into lists. A list has the buckets of one kind (such as disks) on
+        all node groups with equal roles. They are in one list because an operation may use any of
+        these groups. Buckets of clients are in separate lists."""
         roles = {
             group.name: frozenset(group.roles) for group in self.situation.placement.deployment.node
         }
@@ -233,9 +233,11 @@ class PhaseSolver(PhaseStations[Closed]):
         )
 
     def _loaded_s(self, cost: Cost) -> float:
-        """Returns an operation's latency in seconds including its waits at stations. At a station,
-        the operation waits for w d / D seconds, where w is the station's mean wait, d the
-        operation's demand at the station, and D the mean demand of all operations there."""
+        """Returns an operation's latency in seconds, including its waits at stations.
+
+        The wait at a station is w d / D seconds: w is the mean wait of all operations there, d the
+        demand of this operation, and D the mean demand of all operations.
+        """
         waiting = 0.0
         own_and_all = zip(
             self._vector(cost.demands),
@@ -251,8 +253,9 @@ class PhaseSolver(PhaseStations[Closed]):
     def prediction(self) -> Prediction:
         workload = self.situation.scenario.workload
         loaded = {name: self._loaded_s(cost) for name, cost in self.costs.items()}
-        # At a saturated station, the number of clients determines the response time, not the number
-        # of visits to the station.
+        # The latencies of the operations are scaled so that their mean is the response time of the
+        # closed network. At a saturated station, this time follows from the number of clients, not
+        # from the number of visits to the station.
         mean = sum(self.phase.mix[n] * latency for n, latency in loaded.items())
         scale = self.closed.response_s / mean if mean else 1.0
         steps = {
@@ -289,7 +292,7 @@ class PhaseSolver(PhaseStations[Closed]):
         """Returns the percentiles of response times in seconds, by (operation, name of the
         percentile).
 
-        Only waits and the processor times of servers are taken as random. `scale` is the factor by
+        Only waits and the processor times of servers count as random. `scale` is the factor by
         which the mean latencies were multiplied.
         """
         shares = self._vector(self.mean.demands)
@@ -356,8 +359,8 @@ class ManySolver(PhaseStations[Many]):
         return cost.latency_s + waiting_s
 
     def predictions(self) -> Predictions:
-        """Returns rates, latencies and step times for each set of constants. The values are equal
-        to those of PhaseSolver for one set."""
+        """Returns rates, latencies and step times for each set of constants. PhaseSolver returns
+        the same values for a single set."""
         loaded = {name: self._loaded_s(cost) for name, cost in self.costs.items()}
         mean = np.zeros(self._count)
         for name, share in self.phase.mix.items():

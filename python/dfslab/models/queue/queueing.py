@@ -17,16 +17,16 @@ from numpy.typing import NDArray
 
 from dfslab.arrays import Floats
 
-# A wait that overlaps with other work, as (stations, share, seconds): `share` times the wait at
-# these stations overlaps with `seconds` of the operation's other work. Share and seconds may be
-# arrays of shape (networks,).
+# A wait that overlaps with other work, as (stations, share, seconds). The wait is `share` times the
+# wait at these stations. It overlaps with `seconds` of the operation's other work. Share and
+# seconds may be arrays of shape (networks,).
 Overlapped: TypeAlias = tuple[Sequence[int], float | Floats, float | Floats]
 
 
 @dataclass(frozen=True)
 class Closed:
-    """The solution of a closed network for one number of clients: rate, response time, and the
-    queue length, wait and utilisation of each station."""
+    """The solution of a closed network for one number of clients: the rate and the response time of
+    the network, and the queue length, wait and utilisation of each station."""
 
     rate_per_s: float
     response_s: float
@@ -49,16 +49,17 @@ def mean_value_analysis(
     """Solves a closed network of FIFO (or processor-sharing) stations with one or several servers
     by MVA.
 
-    `demands_s` has the seconds at each station for one operation. `latency_s` is the unloaded
-    latency of the operation; None means the sum of the demands, for which the solution is exact
-    with single servers. A larger latency (pure delays) does not change the waits of MVA. A smaller
-    latency means that services within the operation overlap; waits are assumed to overlap in the
-    same proportion.
+    `demands_s` has the seconds at each station for one operation. `latency_s` is the latency of the
+    operation without waits; None means the sum of the demands. For this sum, the solution is exact
+    with single servers. If the latency is larger, it includes pure delays, which do not change the
+    waits of MVA. If it is smaller, services within the operation overlap. Waits are then assumed to
+    overlap in the same proportion.
 
     `background_s` is the asynchronous demand at each station. An entry of `overlapped` is
-    (stations, share, seconds). `share` times the wait at these stations overlaps with `seconds` of
-    other work; only the excess over `seconds` adds to the response time. `variability` is the
-    squared coefficient of variation of the service times; the solution is exact for 1 only.
+    (stations, share, seconds). The wait is `share` times the wait at these stations, and overlaps
+    with `seconds` of other work. Only the part of the wait above `seconds` adds to the response
+    time. `variability` is the squared coefficient of variation of the service times; the solution
+    is exact for 1 only.
     """
     demand = np.asarray(demands_s, dtype=float)
     extra = np.zeros_like(demand) if background_s is None else np.asarray(background_s, float)
@@ -110,8 +111,8 @@ def many_values(
     """Solves several networks at once by the method of `mean_value_analysis`. `demand` and `extra`
     (asynchronous demand) have shape (stations, networks).
 
-    `copies` has for each row the number of equal stations that the row represents. Each of these
-    stations has the row's demand. None means one station for each row.
+    A row may represent several equal stations. `copies` has their number for each row; None means
+    one station for each row. Each of these stations has the row's demand.
     """
     count = servers[:, None]
     several = np.ones(len(demand), dtype=int) if copies is None else copies
@@ -125,8 +126,8 @@ def many_values(
     overlap = np.divide(service, open_s, out=np.ones_like(total), where=open_s > 0)
     overlap = np.minimum(1.0, overlap)
     limit: Floats = ((demand + extra) / count).max(axis=0, initial=0.0)
-    # With background work a station can be overloaded, so the rate is limited to the capacity of
-    # the busiest station.
+    # Background work can overload a station. The rate is therefore limited to the capacity of the
+    # busiest station.
     most = np.divide(1.0, limit, out=np.full_like(limit, np.inf), where=limit > 0)
     queue, waiting = np.zeros_like(demand), np.zeros_like(demand)
     rate = np.zeros_like(total)
@@ -148,14 +149,14 @@ def many_values(
 
 
 class _StationStates:
-    """The state that a client finds at each station on arrival: the waiting customers, and the
-    probability that no server is free.
+    """The state of each station when a client arrives: the waiting customers, and the probability
+    that no server is free.
 
     For a station with one server, the state is exact (Reiser & Lavenberg 1980). For m servers, the
     probability that all are busy is approximated by utilisation ** (sqrt(2 (m + 1)) - 1), as in
-    Sakasegawa 1977 for M/M/m. If there are no more clients than servers, no client waits. The
-    resulting rates are within 3 % of the exact recursion. The exact recursion is not used, because
-    it is numerically unstable with many servers near saturation.
+    Sakasegawa 1977 for M/M/m. If there are no more clients than servers, no client waits. The rates
+    by this approximation are within 3 % of the exact recursion. The exact recursion is not used,
+    because it is numerically unstable with many servers near saturation.
 
     If service times have the squared coefficient of variation v, the service in progress takes
     another (1 + v) / 2 of a service time on average (Reiser 1979).
@@ -191,12 +192,11 @@ class _StationStates:
 def asymptotic_bounds(
     demands_s: Sequence[float], clients: int, think_s: float, latency_s: float
 ) -> tuple[float, float]:
-    """Returns (lower bound, upper bound) of the rate per second. At the lower bound, every client
-    waits for all others at every station. At the upper bound, no client ever waits, but the rate
-    does not exceed the capacity of the busiest station.
+    """Returns (lower bound, upper bound) of the rate per second.
 
-    `demands_s` are the demands in seconds per server. The lower bound assumes that every station
-    serves one client at a time.
+    At the lower bound, every client waits for all others at every station, and each station serves
+    one client at a time. At the upper bound, no client ever waits, but the rate does not exceed the
+    capacity of the busiest station. `demands_s` are the demands in seconds per server.
     """
     total, largest = float(sum(demands_s)), max(demands_s, default=0.0)
     lower = clients / (think_s + latency_s + (clients - 1) * max(total, largest))

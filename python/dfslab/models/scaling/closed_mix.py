@@ -1,12 +1,15 @@
-"""Predicts a mix of operations at other numbers of clients from measurements at two or more.
+"""Predicts a mix of operations at other numbers of clients from measurements at two or more
+numbers.
 
 The clients form a closed workload: each of them always has one operation of the mix in progress.
-The mix as a whole is fitted as a delay and one station (`delayed_station`). By Little's law, the
-mean response time of the mix is the number of clients over its rate. An operation of one kind has a
-separate delay and a separate demand at the same station. Its mean response time is therefore a
-linear function of the mean response time of the mix (BCMP theorem: the wait at the station is
-proportional to the demand there). The 0.99 quantile is the mean times a ratio. The ratio is
-interpolated between the measured numbers of clients, and grows slowly beyond the largest of them.
+The mix as a whole is fitted as a delay and one station (`delayed_station`). By Little's law, its
+mean response time is the number of clients over its rate.
+
+Each kind of operation has a separate delay, and a separate demand at the same station. The wait at
+the station is proportional to this demand (BCMP theorem). The mean response time of each kind is
+therefore a linear function of the mean response time of the mix. The 0.99 quantile is the mean
+response time times a ratio. The ratio is interpolated between the measured numbers of clients, and
+grows slowly above the largest of them.
 """
 
 from __future__ import annotations
@@ -25,18 +28,18 @@ GAIN = 0.05
 # Exponent of the growth of (0.99 quantile / mean) beyond the largest measured number of clients.
 TAIL_GROWTH = 0.2
 # Half-widths of the 90 % intervals in natural logarithms: of the rate, of the mean response time,
-# and of the 0.99 quantile of the response time. At a number of clients n whose nearest measured
-# number is m, they are multiplied by sqrt(|ln(n / m)|).
+# and of the 0.99 quantile of the response time. At n clients, they are multiplied by sqrt(|ln(n /
+# m)|), where m is the nearest number of clients that was measured.
 RATE_ERROR, MEAN_ERROR, TAIL_ERROR = 0.15, 0.27, 0.5
-# Smallest value of |ln(n / m)| that is used for the width of an interval; smaller values are
-# replaced by it.
+# Smallest value of |ln(n / m)| in the width of an interval. A smaller value is replaced by this
+# one.
 LEAST_DISTANCE = 0.25
 FEWEST_COUNTS = 2
 MOST_CLIENTS = 100_000
-# The fit starts with a delay of at least this share of the mix's mean response time at the smallest
-# measured number of clients.
+# Smallest delay with which the fit starts, as a share of a response time: the mix's mean response
+# time at the smallest measured number of clients.
 START_DELAY_SHARE = 0.1
-# Bounds of the fit for ln(delay / r) and ln(demand / r), where r is the mix's mean response time at
+# Bounds of ln(delay / r) and ln(demand / r) in the fit. Here r is the mix's mean response time at
 # the smallest measured number of clients.
 LOG_RANGE = (-25, 5)
 FIT_TOLERANCE = 1e-12
@@ -44,8 +47,9 @@ FIT_TOLERANCE = 1e-12
 
 @dataclass(frozen=True)
 class OperationPoint:
-    """One kind of operation at one number of clients: operations per second of all clients, and
-    mean and 0.99 quantile of the response time in seconds. The quantile is None if unknown."""
+    """The measurement of one kind of operation at one number of clients. It has the operations per
+    second of all clients, and the mean and the 0.99 quantile of the response time in seconds. The
+    quantile is None if unknown."""
 
     rate_per_s: float
     latency_s_mean: float
@@ -78,10 +82,13 @@ class OperationPrediction:
 
 @dataclass(frozen=True)
 class ClosedMix:
-    """A fitted mix. `delay_s` is the mean time in seconds that an operation of the mix spends
-    outside the station, and `demand_s` its mean time at the station when no other operation is
-    there. `gain` and `tail_growth` are exponents (see GAIN and TAIL_GROWTH). `points` are the
-    measurements by number of clients, in ascending order."""
+    """A fitted mix.
+
+    `delay_s` is the mean time in seconds that an operation of the mix spends outside the station.
+    `demand_s` is its mean time at the station if no other operation is there. `gain` and
+    `tail_growth` are exponents (see GAIN and TAIL_GROWTH). `points` has the measurements by number
+    of clients, in ascending order.
+    """
 
     delay_s: float
     demand_s: float
@@ -116,13 +123,14 @@ class ClosedMix:
         )
 
     def _mean_s(self, kind: str, mix_s: float) -> float:
-        """Returns the mean response time in seconds of one kind of operation when the mean response
-        time of the mix is `mix_s`.
+        """Returns the mean response time in seconds of one kind of operation at the point where the
+        mean response time of the mix is `mix_s`.
 
-        Up to the shortest measured time of the mix, the result is proportional to `mix_s`. Above
-        it, the result is the value at `mix_s` of a straight line fitted to the measured times of
-        this kind, but at least the shortest of them. If the fitted line falls, the result is the
-        geometric mean of the measured times of this kind.
+        If `mix_s` is at most the shortest measured time of the mix, the result is proportional to
+        `mix_s`. Otherwise the result follows from a straight line: measured times of this kind as a
+        function of measured times of the mix. It is the line's value at `mix_s`, but at least the
+        shortest measured time of this kind. If the fitted line falls, the result is the geometric
+        mean of the measured times of this kind.
         """
         x = np.array([n / _total_per_s(point) for n, point in self.points.items()])
         y = np.array([point[kind].latency_s_mean for point in self.points.values()])
@@ -156,8 +164,8 @@ class ClosedMix:
 def fit(
     points: Mapping[int, MixPoint], gain: float = GAIN, tail_growth: float = TAIL_GROWTH
 ) -> ClosedMix:
-    """Fits a mix to `points`, which maps numbers of clients to the measurements of the mix. At
-    least two numbers of clients are needed, each with the same kinds of operation."""
+    """Fits a mix to `points`, which has the measurements of the mix by number of clients. At least
+    two numbers of clients are needed, each with the same kinds of operation."""
     assert len(points) >= FEWEST_COUNTS, "a mix is fitted from two numbers of clients or more"
     ordered = {n: points[n] for n in sorted(points)}
     rates = [_total_per_s(point) for point in ordered.values()]

@@ -16,8 +16,8 @@ MOST = 100_000
 
 @dataclass(frozen=True)
 class CsvRow:
-    """One row of a table: its texts by column, the number of its line, and the name of the file,
-    which error messages contain."""
+    """One row of a table: its texts by column, and its line number. The name of the file is kept
+    for error messages."""
 
     texts: Mapping[str, str | None]
     line: int

@@ -1,10 +1,10 @@
-"""Solves a closed queueing network of one delay and one station whose service rate grows with the
-number of requests at the station.
+"""Solves a closed queueing network of one delay and one station. The station serves faster if more
+requests are present.
 
-A disk that reorders its queue and a server that batches requests both serve faster when more
-requests are present. With n requests at the station, its service rate is n ** gain / demand. The
-network has a product form, so its rate follows exactly from normalisation constants (Buzen 1973,
-with load-dependent service rates). A gain of 0 is an ordinary single server, a gain of 1 a delay.
+Examples are a disk that reorders its queue, and a server that batches requests. With n requests at
+the station, its service rate is n ** gain / demand. A gain of 0 is an ordinary single server, a
+gain of 1 a delay. The network has a product form, so its rate follows exactly from normalisation
+constants (Buzen 1973, with load-dependent service rates).
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def rate_per_s(clients: int, delay_s: float, demand_s: float, gain: float) -> fl
 
 
 def _log_constant(clients: int, delay_s: float, demand_s: float, gain: float) -> float:
-    """Returns the natural logarithm of the network's normalisation constant (Buzen 1973): the sum
-    over n of the weight of the state with n requests at the station."""
+    """Returns the natural logarithm of the network's normalisation constant (Buzen 1973). The
+    constant is a sum over n: the weights of the states with n requests at the station."""
     factorials = np.array([lgamma(n + 1) for n in range(clients + 1)])
     present = np.arange(clients + 1)
     terms = present[::-1] * log(delay_s) - factorials[::-1]

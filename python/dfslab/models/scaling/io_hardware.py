@@ -1,10 +1,10 @@
 """Predicts the rates of IO500's phases from a description of hardware, without a measurement.
 
-A data operation passes the client's processes, the clients' links, the servers' links and the
-devices; a metadata operation passes processes, clients and metadata servers. The capacity of a
-resource is (number of instances) * (stated rate of one instance) * (share of this rate that real
-systems attain). With the capacities c_i, the rate is (sum of c_i^-2)^-1/2. The rate is then
-multiplied by an effect of the file system's kind and an effect of the file system. Shares and
+A data operation uses four resources: the client's processes, the clients' links, the servers'
+links, and the devices. A metadata operation uses three: processes, clients, and metadata servers.
+The capacity of a resource is (number of instances) * (stated rate of one instance) * (share of this
+rate that real systems attain). With the capacities c_i, the rate is (sum of c_i^-2)^-1/2. The rate
+is then multiplied by two effects: one of the file system's kind, one of the file system. Shares and
 effects were estimated from published results and are in `hardware_laws.json`.
 """
 
@@ -26,8 +26,8 @@ TABLE = Path(__file__).with_name("hardware_laws.json")
 MEDIA = {"hdd": 150e6, "ssd": 450e6, "nvme": 2.5e9, "pmem": 3e9}
 # Rate of a node's link in bytes per second if it is not given: 100 Gbit/s.
 LINK_BYTES_PER_S = 12.5e9
-# The kind of each file system. File systems of one kind behave alike and share an effect. A file
-# system that is not listed has no such effect.
+# The kind of each file system. File systems of one kind behave alike and have a common effect on
+# the rate. A file system that is not listed has no effect of a kind.
 KINDS = {
     "daos": "user space",
     "gekkofs": "user space",
@@ -64,10 +64,10 @@ METADATA_PHASES = (
 class IoHardware:
     """A system: `clients` nodes with `processes` processes in all, and storage.
 
-    `link_bytes_per_s` is the rate of one node's link. `devices` is the number in all `servers`, of
-    one `medium` (a key of MEDIA). A value that is None is unknown and does not limit the rate, with
-    two exceptions: an unknown link has LINK_BYTES_PER_S, and an unknown number of metadata servers
-    is taken as the number of servers.
+    `link_bytes_per_s` is the rate of one node's link. `devices` is the number of devices in all
+    `servers` together. They are of one `medium` (a key of MEDIA). A value of None is unknown. An
+    unknown value does not limit the rate, with two exceptions: an unknown link has
+    LINK_BYTES_PER_S, and an unknown number of metadata servers is taken as the number of servers.
     """
 
     file_system: str
@@ -81,13 +81,14 @@ class IoHardware:
 
 
 class PhaseLaw(BaseModel):
-    """The law of one phase. Data rates are in bytes per second, metadata rates in operations per
-    second.
+    """The law of one phase. Its rates are in bytes per second for data, and in operations per
+    second for metadata.
 
-    `shares`: for links and devices, the attained share of the stated rate; for other resources, the
-    rate of one instance. `exponent`: the capacity of metadata servers grows with this power of
-    their number. `effects`: factors by kind of file system and by file system. `half_width`:
-    half-width of the 90 % interval in natural logarithms.
+    - `shares`: for links and devices, the attained share of the stated rate; for other resources,
+      the rate of one instance.
+    - `exponent`: the capacity of metadata servers is proportional to this power of their number.
+    - `effects`: factors of the rate, by kind of file system and by file system.
+    - `half_width`: half-width of the 90 % interval in natural logarithms.
     """
 
     shares: dict[str, float]
@@ -118,8 +119,8 @@ Units = Mapping[str, Floats]
 
 def units(systems: Sequence[IoHardware]) -> Units:
     """Returns for each resource an array with one value for each system. For links and devices, the
-    value is the stated rate of all instances in bytes per second. For other resources, it is the
-    number of instances. An unknown value is NaN."""
+    value is the stated rate of all instances together, in bytes per second. For other resources, it
+    is the number of instances. An unknown value is NaN."""
     link = np.array([one.link_bytes_per_s or LINK_BYTES_PER_S for one in systems])
     clients = np.array([float(one.clients) for one in systems])
     servers = np.array([float(one.servers or nan) for one in systems])
@@ -137,8 +138,8 @@ def units(systems: Sequence[IoHardware]) -> Units:
 
 
 def rates(whole: Units, resources: Sequence[str], shares: Floats, exponent: float) -> Floats:
-    """Returns the rate of each system without effects of its file system. `whole` is the result of
-    `units`; `shares` has one value for each of the `resources`."""
+    """Returns the rate of each system, before the effects of its file system. `whole` is the result
+    of `units`. `shares` has one value for each of the `resources`."""
     total = np.zeros_like(whole["clients"])
     for name, share in zip(resources, shares, strict=True):
         count = whole[name] ** exponent if name == "metadata servers" else whole[name]

@@ -12,9 +12,9 @@ from dfslab.models.scaling.hashed_placement import PLACEMENTS
 from dfslab.spec.input_error import InputError
 
 CLIENTS, SERVERS, OPERATION, RATE = "clients", "servers", "operation", metrics.RATE
-# Largest relative excess of a table over one operation in flight per client. Published tables
-# exceed this limit a little, because figures are rounded and measuring windows differ: in tables of
-# COSBench, 1.01 operations are in flight per client.
+# Largest excess of operations in flight that a table may have, relative to one operation per
+# client. Published tables have a small excess, because figures are rounded and measuring windows
+# differ. In tables of COSBench, 1.01 operations are in flight per client.
 IN_FLIGHT_TOLERANCE = 0.1
 MEAN, P99 = (metrics.time_name(metrics.LATENCY, one) for one in (metrics.MEAN, "p99"))
 PLACED = "placements"
@@ -46,9 +46,10 @@ def mix_points(text: str, file: str) -> dict[int, dict[str, OperationPoint]]:
     """Returns the measurements of a mix by number of clients. The columns are clients, operation,
     rate_per_s, latency_s_mean and, if known, latency_s_p99.
 
-    Raises InputError if a column is missing, a value is no positive number, a row occurs twice, or
-    the rates contradict the number of clients. Also raises it unless there are at least two numbers
-    of clients, all with the same operations.
+    Raises InputError in these cases:
+    - A column is missing, a value is no positive number, or a row occurs twice.
+    - The rates contradict the number of clients.
+    - There are fewer than two numbers of clients, or not all of them have the same operations.
     """
     points: dict[int, dict[str, OperationPoint]] = {}
     for row in csv_rows.rows(text, file, (CLIENTS, OPERATION, RATE, MEAN)):

@@ -1,12 +1,12 @@
-"""Predicts how many accelerators (such as GPUs) a storage system feeds with training samples, from
-a description of its hardware.
+"""Predicts how many accelerators (such as GPUs) a storage system supplies with training samples.
+The input is a description of its hardware.
 
 Samples pass the drives, the servers' links, the clients' links and the clients' processors. The
 capacity of drives and links is the stated rate in bytes per second times the share of this rate
 that real systems attain. The capacity of processors is the rate at which all cores can process
-samples. With the capacities c_i, the rate of samples is (sum of c_i^-2)^-1/2. So two resources of
-equal capacity hinder each other, and a resource of far larger capacity has no effect. The shares
-are the same for all systems, and were estimated from published results.
+samples. With the capacities c_i, the rate of samples is (sum of c_i^-2)^-1/2. By this formula, two
+resources of equal capacity slow each other down, and a resource of far larger capacity has no
+effect. The shares are the same for all systems, and were estimated from published results.
 """
 
 from __future__ import annotations
@@ -43,9 +43,12 @@ class TrainingSystem:
 
 @dataclass(frozen=True)
 class TrainingLoad:
-    """The reads of one accelerator. `sample_bytes` is the size of a sample, and
-    `accelerator_bytes_per_s` the rate of an accelerator that never waits for samples. `utilisation`
-    is the share of the time in which the accelerator must compute."""
+    """The load by the reads of one accelerator.
+
+    `sample_bytes` is the size of a sample. `accelerator_bytes_per_s` is the rate of an accelerator
+    that never waits for samples. `utilisation` is the share of the time in which the accelerator
+    must compute.
+    """
 
     sample_bytes: float
     accelerator_bytes_per_s: float
@@ -59,12 +62,13 @@ class TrainingLoad:
 
 @dataclass(frozen=True)
 class Shares:
-    """The shares of the stated rates that real systems attain, and the processor time of samples.
+    """Estimated constants: the shares of the stated rates that real systems attain, and the
+    processor time of samples.
 
-    `client_link` is the attained share of a client's links with samples of REFERENCE_BYTES.
-    `exponent` is the exponent by which this share grows with the size of samples. `server_link` and
-    `drive` are the attained shares of the servers' links and of the drives. `sample_s` and `byte_s`
-    are the seconds that a core needs for each sample and for each byte.
+    `client_link` is the attained share of a client's links for samples of REFERENCE_BYTES. This
+    share is proportional to a power of the sample size, whose exponent is `exponent`. `server_link`
+    and `drive` are the attained shares of the servers' links and of the drives. `sample_s` and
+    `byte_s` are the seconds that a core needs for each sample and for each byte.
     """
 
     client_link: float
@@ -95,7 +99,7 @@ def capacities(
     system: TrainingSystem, sample_bytes: float, shares: Shares | None = None
 ) -> dict[str, float]:
     """Returns the capacity of each known resource by its name, in bytes per second of all its
-    instances. If the number of cores of a client was assumed, the name of the clients' processors
+    instances. If the number of cores of a client was assumed, the name of the processors' entry
     says so."""
     known = USUAL if shares is None else shares
     cores = system.clients * (system.client_cores or CORES)
@@ -122,8 +126,8 @@ def rate_bytes_per_s(capacity: dict[str, float]) -> float:
 def accelerators(
     system: TrainingSystem, load: TrainingLoad, shares: Shares | None = None
 ) -> Accelerators:
-    """Returns the largest number of accelerators that the storage feeds fast enough for the
-    required utilisation; 0 if it does not feed even one."""
+    """Returns the largest number of accelerators for which the storage is fast enough. Each of them
+    must reach the required utilisation. The result is 0 if not even one does."""
     capacity = capacities(system, load.sample_bytes, shares)
     rate = rate_bytes_per_s(capacity)
     exact = rate / load.needed_bytes_per_s

@@ -1,7 +1,8 @@
-"""The cost of one execution of an operation: latency, and seconds of demand at each station.
+"""The cost of one execution of an operation: its latency, and its demand in seconds at each
+station.
 
-Costs are numbers, or arrays of shape (sets of constants,) if several sets of calibrated constants
-are evaluated together.
+Costs are numbers. If several sets of calibrated constants are evaluated together, they are arrays
+of shape (sets of constants,).
 """
 
 from __future__ import annotations
@@ -58,18 +59,18 @@ def is_any(value: float) -> bool:
 class Cost:
     """The cost of one execution of an operation tree or of a node. Demands map stations to seconds.
 
-    `demands`: foreground demand at each station, multiplied by the probability that the execution
-    uses the station. `background`: asynchronous demand, which adds load but no latency. `limited`:
-    demand at token buckets (disks or adapters with burst credit), which adds no latency while the
-    credit lasts.
-
-    `burst`: the part of `demands` that belongs to one unit of a pipeline or one repetition; it
-    determines how long concurrent copies of the work queue. In `burst`, a client's station counts
-    as one copy that is always used. `whole`: like `burst`, but not multiplied by probabilities.
-
-    `visits`: number of acquisitions of each lock. `busy_s`: how long the execution occupies its
-    pipeline stage. `steps`: the costs of the outermost named steps, and of the named steps directly
-    inside them.
+    - `demands`: foreground demand at each station, multiplied by the probability that the execution
+      uses the station.
+    - `background`: asynchronous demand, which adds load but no latency.
+    - `limited`: demand at token buckets (disks or adapters with burst credit). It adds no latency
+      while the credit lasts.
+    - `burst`: the part of `demands` that belongs to one unit of a pipeline or to one repetition. It
+      determines how long concurrent copies of the work queue. Here, a client's station counts as
+      one copy that is always used.
+    - `whole`: like `burst`, but not multiplied by probabilities.
+    - `visits`: number of acquisitions of each lock.
+    - `busy_s`: how long the execution occupies its pipeline stage.
+    - `steps`: the costs of the outermost named steps, and of the named steps directly inside them.
     """
 
     latency_s: float = 0.0
@@ -125,22 +126,21 @@ class Cost:
 
 
 def station_bound_s(demands: Demands) -> float:
-    """Returns the time in seconds that the busiest station needs for its part of the demands. The
-    work that causes these demands cannot take less time.
-    """
+    """Returns the time in seconds that the busiest station needs for its part of the demands. It is
+    a lower bound for the time of the work that causes the demands."""
     return largest(d / (s.copies * s.servers) for s, d in demands.items())
 
 
 def longest_wait_s(together: Demands, own: Cost, branches: Sequence[Cost]) -> float:
-    """Returns how many seconds the branch with the cost `own` waits for the concurrent `branches`:
-    its longest wait at one station, at least 0.
+    """Returns the longest wait at one station of the branch with the cost `own`, in seconds. It
+    waits there for the concurrent `branches`. The result is at least 0.
 
-    The wait at a station is A - d - l.
-    A: the time that the station needs for all branches: their demand there (`together`), divided by
-       the number of servers of all copies of the station.
-    d: the demand of this branch there.
-    l: the time from the arrival of the first branch at the station to the arrival of this branch.
-       The station already serves other branches during l.
+    The wait at a station is A - d - l:
+    - A: the time that the station needs for all branches: their demand there (`together`), divided
+      by the number of servers of all copies of the station.
+    - d: the demand of this branch there.
+    - l: the time from the arrival of the first branch at the station to the arrival of this branch.
+      The station already serves other branches during l.
     """
 
     def lead_s(branch: Cost, station: Station) -> float:

@@ -1,7 +1,6 @@
-"""The dirty pages of a deployment's data servers: their thresholds, and the share of written data
-that servers write to disk during a run of a single phase. The remaining written data is still in
-the servers' page caches at the end of the run.
-"""
+"""The dirty pages of a deployment's data servers. The module computes their thresholds, and which
+share of the written data servers write to disk during a run of a single phase. The rest is still in
+the servers' page caches at the end of the run."""
 
 from __future__ import annotations
 
@@ -23,8 +22,8 @@ def data_groups(scenario: Scenario, system: FileSystem) -> list[NodeGroup]:
 
 
 def dirty_pages(scenario: Scenario, system: FileSystem) -> DirtyPages:
-    """Returns the state of the dirty pages of all data servers before a run: there are none yet,
-    and the thresholds follow from the servers' memory."""
+    """Returns the state of the dirty pages of all data servers before a run. There are no dirty
+    pages yet. The thresholds follow from the servers' memory."""
     groups = data_groups(scenario, system)
     return DirtyPages(
         sum(one.count * one.memory * one.dirty_background for one in groups),
@@ -35,11 +34,11 @@ def dirty_pages(scenario: Scenario, system: FileSystem) -> DirtyPages:
 
 def written_back_share(scenario: Scenario, system: FileSystem, volume_bytes: float) -> float:
     """Returns the share of the written `volume_bytes` that servers write to disk during the run.
-    Direct writes do not use the page cache, so their share is 1.
+    The share of direct writes is 1, because they do not use the page cache.
 
-    Writers are throttled to the disks' rate once the dirty pages reach their limit. Pages that are
-    dirty at the end are written after the run. The disks write all other data during the run, so
-    the run takes as long as the slower of the disks and the writers.
+    Pages that are dirty at the end of the run are written later. Disks write all other data during
+    the run. The run therefore takes as long as the slower of the disks and the writers. When the
+    dirty pages reach their limit, writers are throttled to the disks' rate.
     """
     if scenario.workload.cache == "direct":
         return 1.0

@@ -34,8 +34,10 @@ from dfslab.spec.systems.parameters import symbol
 
 @dataclass
 class Formula:
-    """The response time of an operation as a formula. `total` is an expression over the symbols of
-    steps. `steps` lists the symbol and the expression of each step in tree order.
+    """The response time of an operation as a formula.
+
+    `total` is an expression over the symbols of steps. `steps` lists the symbol and the expression
+    of each step, in the order of the tree.
     """
 
     name: str
@@ -59,9 +61,8 @@ def indicator(condition: Condition) -> sympy.Expr:
 
 
 class _FormulaReader(Visitor[str, sympy.Expr]):
-    """Derives the unloaded latency of a tree as a formula, with every role on a dedicated host. It
-    must agree with the numbers of models/tree/reader.py.
-    """
+    """Derives the latency of a tree without waits as a formula, with every role on a dedicated
+    host. Its values must agree with the numbers of models/tree/reader.py."""
 
     def __init__(self) -> None:
         self.steps: list[tuple[sympy.Symbol, sympy.Expr]] = []
@@ -150,9 +151,9 @@ class _FormulaReader(Visitor[str, sympy.Expr]):
         return first + (node.units - 1) * _largest(stages)
 
     def _busy(self, node: Node, role: str, time: sympy.Expr) -> sympy.Expr:
-        """Returns how long a stage of a pipeline is occupied by one unit, in terms of the formula.
-        For a one-way message, this is max(transfer time without propagation, time of the message's
-        body). For other stages, it is the stage's time `time`."""
+        """Returns the expression for the time that one unit occupies a pipeline stage. For a
+        one-way message, it is max(transfer time without propagation, time of the message's body).
+        For any other stage, it is the stage's time `time`."""
         if isinstance(node, Call) and node.one_way:
             wire = _message(role, node.role, node.request_bytes) - symbol("network_latency")
             body = self.visit(node.body, node.role)

@@ -1,5 +1,5 @@
-"""Predictions with uncertain hardware: the hardware symbols of a configuration, drawn at random.
-Only hardware whose uncertainty the deployment states is drawn."""
+"""Draws the hardware symbols of a configuration at random, for predictions with uncertain hardware.
+Only hardware for which the deployment states an uncertainty is drawn."""
 
 from __future__ import annotations
 
@@ -23,10 +23,13 @@ DRAWS = 40
 
 
 def hardware_draws(situation: Situation) -> list[dict[str, float]]:
-    """Returns a list of values of the uncertain hardware symbols: first the values of the
-    configuration's deployment, then DRAWS random draws. A draw multiplies each uncertain part of
-    the hardware by a random factor; the factors are the same in every configuration. Returns an
-    empty list if the deployment states no uncertainty."""
+    """Returns several sets of values of the uncertain hardware symbols. The first set has the
+    values of the configuration's deployment. The DRAWS further sets are random.
+
+    For each random set, each uncertain part of the hardware is multiplied by a random factor. The
+    factors are the same in every configuration. Returns an empty list if the deployment states no
+    uncertainty.
+    """
     sds = situation.scenario.deployment.uncertainty.log_sds()
     if not sds:
         return []
@@ -49,8 +52,9 @@ def hardware_variance(situation: Situation, constants: Mapping[str, float]) -> f
 def _symbols(
     situation: Situation, sds: Mapping[UncertainHardware, float], turn: int
 ) -> dict[str, float]:
-    """Returns the values of all hardware symbols in the draw with index `turn`. `sds` has the
-    standard deviation of the natural logarithm of each uncertain part's factor."""
+    """Returns the values of all hardware symbols in the draw with index `turn`. Each uncertain part
+    is multiplied by a random factor. `sds` has the standard deviation of the natural logarithm of
+    this factor."""
     deployment = situation.scenario.deployment
     for part, sd in sds.items():
         deployment = scaled(deployment, part, math.exp(sd * float(normal_draws(part)[turn])))

@@ -1,7 +1,8 @@
 """Finds the keys of a scenario that have no effect on a prediction from operation trees.
 
-A key is considered if the scenario sets it to a value other than the default. A hardware key has no
-effect if no operation uses the hardware; a parameter has none if no operation depends on it.
+Only keys that the scenario sets to a value other than the default are considered. A hardware key
+has no effect if no operation uses the hardware. A parameter has no effect if no operation depends
+on it.
 """
 
 from __future__ import annotations
@@ -29,15 +30,15 @@ SYMBOLS = {
     "latency": ("network_latency",),
     "loopback_latency": ("loopback_latency",),
 }
-# Symbols for the times and rates that were measured on a node's local file system. A tree uses them
-# with the name of a role.
+# Symbols for the times and rates that were measured on a node's local file system. In a tree, such
+# a symbol is used together with the name of a role.
 LOCAL_SYMBOLS = (
     *("request_read_time", "request_read_rate", "request_write_time", "request_write_rate"),
     *("requests", "request_rate", "creates", "deletes", "commits", "commit_rate", "commits_rate"),
     *("touch_rate", "write_call"),
 )
-# The keys of the network that have an effect only in combination with other keys, with their
-# default values. For example, the congestion control has an effect only if packets are lost.
+# Keys of the network, with their default values. Each has an effect only in combination with other
+# keys. For example, the congestion control has an effect only if packets are lost.
 TOGETHER: dict[str, float | str] = {"jitter": 0.0, "loss": 0.0, "congestion": "cubic"}
 
 
@@ -119,8 +120,8 @@ def _of_group(
     read: set[str],
     used: set[tuple[str, str]],
 ) -> Iterator[str]:
-    """Yields the ignored keys of one group of nodes. `read` has the symbols that have an effect.
-    `used` has the place (node group or role) and the kind of each station with work."""
+    """Yields the keys of one group of nodes that have no effect. `read` has the symbols that have
+    an effect. `used` has the place (node group or role) and the kind of each station with work."""
     place = f"deployment.node.{group.name}"
     has_work = {kind for where, kind in used if where == group.name}
     if situation.scenario.deployment.shared_cores:
@@ -146,8 +147,8 @@ def _of_group(
 
 
 def _uses_local_files(situation: Situation, group: NodeGroup, read: set[str]) -> bool:
-    """Returns whether a time or rate that was measured on the group's own file system has an
-    effect. Such a value may be a constant of the description, or a symbol of a role."""
+    """Returns whether a measured time or rate of the group's local file system has an effect. Such
+    a value may be a constant of the description, or a symbol of a role."""
     if situation.system.measured(group.local_files):
         return True
     return bool(read & {f"{role}.{key}" for role in group.roles for key in LOCAL_SYMBOLS})
@@ -165,9 +166,12 @@ def _has_cache(situation: Situation, group: NodeGroup, read: set[str]) -> bool:
 def _throttles(
     situation: Situation, constants: Mapping[str, float], group: NodeGroup, key: str
 ) -> bool:
-    """Returns whether a threshold of dirty pages (`key`) has an effect. The limit has an effect if
-    servers defer writes. The background threshold has an effect only if there are several phases,
-    writers reach the limit, and the default threshold would give another rate."""
+    """Returns whether a threshold of dirty pages (`key`) has an effect.
+
+    The limit has an effect if servers defer writes. The background threshold has an effect only if
+    all of these hold: there are several phases, writers reach the limit, and the default threshold
+    would give another rate.
+    """
     data = {role.name for role in situation.system.roles if role.kind == "data"}
     if not data & set(group.roles) or not _writes_back(situation):
         return False

@@ -1,10 +1,11 @@
 """Expresses an operation's response time as a sum over invocations (Wu 2013): for each invocation,
-the number of its executions times the time T of one execution.
+the number of its executions times the time of one execution.
 
 An invocation is a call of the client's program (an outermost named step), a message with an answer,
 or a named sequence. If an unnamed sequence contains one message, the caller's work in the sequence
-belongs to the message. All other time is the self time of the enclosing invocation. So T = sum of
-count * self time, without double counting (the corrected reading of Wu's equations (1) and (6)).
+belongs to the message. All other time is the self time of the invocation that contains it. The
+response time T is therefore the sum of count * self time, and no time is counted twice. This is the
+corrected reading of Wu's equations (1) and (6).
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ from dfslab.spec.steps.node import (
 )
 from dfslab.spec.systems.filesystem import FileSystem
 
-# Wu's parameters (2013, section 3.1) on which a message's time depends, by the kind of the role at
-# one end of the message.
+# Wu's parameters (2013, section 3.1) on which the time of a message depends. For each end of the
+# message, they follow from the kind of the role there.
 OF_NODES = {"client": {"Dp8"}, "data": {"Dp7"}, "metadata": {"Dp4", "Dp5", "Dp6"}}
 OF_MESSAGES = {"Dp9"}
 OF_DATA = {"block_size": "Dap1", "file_size": "Dap2"}
@@ -46,14 +47,15 @@ OF_DATA = {"block_size": "Dap1", "file_size": "Dap2"}
 
 @dataclass(frozen=True)
 class Invocation:
-    """One invocation of an operation, which is executed `count` times. `own` is the self time of
-    one execution in seconds.
+    """One invocation of an operation, which is executed `count` times.
 
-    `rpc`: whether the invocation is a message, which may have the name of a client call. `invokes`:
-    whether the invocation has nested invocations. `takes_part`: the roles involved in the self
-    time. `whole`: the roles involved in the total time. `number`: distinguishes invocations that
-    have one name and different times, such as reading a block as a whole or in parts; the first in
-    tree order has 1.
+    - `own`: the self time of one execution in seconds.
+    - `rpc`: whether the invocation is a message, which may have the name of a client call.
+    - `invokes`: whether the invocation has nested invocations.
+    - `takes_part`: the roles involved in the self time.
+    - `whole`: the roles involved in the total time.
+    - `number`: distinguishes invocations with equal names but different times, such as reading a
+      block as a whole or in parts. The first in tree order has 1.
     """
 
     name: str
@@ -67,8 +69,8 @@ class Invocation:
 
     @property
     def label(self) -> str:
-        """The symbol of the invocation's time: T_name, or T_rpc_name for a message. To the name,
-        "_2" is appended for the second invocation with this name, and "_self" if the invocation has
+        """The symbol of the invocation's time: T_name, or T_rpc_name for a message. "_2" follows
+        the name of the second invocation with this name. "_self" follows if the invocation has
         nested invocations."""
         name = self.name if self.number == 1 else f"{self.name}_{self.number}"
         return f"T_{'rpc_' if self.rpc else ''}{name}{'_self' if self.invokes else ''}"
@@ -115,12 +117,12 @@ def total(found: list[Invocation]) -> sympy.Expr:
 
 
 def dependences(system: FileSystem, operation: str, one: Invocation, *, whole: bool) -> set[str]:
-    """Returns Wu's ids of the parameters on which an invocation's time depends: the arguments of
-    f_i in Wu 2013, equations (2) to (4) and (7) to (10).
+    """Returns Wu's ids of the parameters on which an invocation's time depends. They are the
+    arguments of f_i in Wu 2013, equations (2) to (4) and (7) to (10).
 
-    If `whole` is true, the time is the total time, else the self time. As in the paper, a message
-    depends on the adapters (and queues) at its ends and on the latency between them. An invocation
-    that transfers data depends on the data parameters (Dap1, Dap2) as well.
+    The time is the total time if `whole` is true, otherwise the self time. As in the paper, a
+    message depends on the adapters (and queues) at its ends and on the latency between them. An
+    invocation that transfers data also depends on the data parameters (Dap1, Dap2).
     """
     roles = one.whole if whole else one.takes_part
     ids = set[str]().union(*(OF_NODES[system.role(role).kind] for role in roles))
@@ -144,9 +146,9 @@ class _Sites(Visitor[tuple[str, sympy.Expr], list[_Site]]):
     """Finds the outermost invocations at or below a node. `where` is (calling role, number of times
     that the node is executed).
 
-    `outermost` names the calls of the client's program to look for. Asynchronous work, pipeline
-    stages and parallel branches that differ are not searched; they belong to the enclosing
-    invocation.
+    `outermost` has the names of the client program's calls to look for. Asynchronous work, pipeline
+    stages and branches that differ from each other are not searched. They belong to the invocation
+    that contains them.
     """
 
     def __init__(self, outermost: frozenset[str] = frozenset()) -> None:
@@ -202,8 +204,8 @@ class _Sites(Visitor[tuple[str, sympy.Expr], list[_Site]]):
         return []
 
     def par(self, node: Par, where: tuple[str, sympy.Expr]) -> list[_Site]:
-        # Equal copies take the time of one copy. Among different branches, it is not known in
-        # advance which takes the longest.
+        # Only equal copies are searched: they take the time of one copy. If branches differ, it is
+        # not known in advance which of them takes the longest.
         return self.visit(node.steps[0], where) if len(node.steps) == 1 else []
 
     def pipeline(self, node: Pipeline, where: tuple[str, sympy.Expr]) -> list[_Site]:

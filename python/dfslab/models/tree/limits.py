@@ -1,9 +1,9 @@
-"""Finds the factors that limit a configuration: those whose small change changes the predicted
-rate.
+"""Finds the factors that limit a configuration. A factor is a resource, a latency or a wait. It
+limits the configuration if its small change changes the predicted rate.
 
-Each factor (a resource, a latency or a wait) has a share, which is an elasticity: the per cent by
-which the time per operation grows if the factor takes one per cent more time. A station that is
-busy but does not affect the rate has the share 0.
+Each factor has a share, which is an elasticity. If the factor takes one per cent more time, the
+time per operation grows by this per cent. A station that is busy but does not affect the rate has
+the share 0.
 
 A limit is either saturated or latency-bound. A saturated resource is busy nearly all the time. A
 latency-bound configuration has too few clients to keep any resource busy, so more clients raise its
@@ -25,11 +25,11 @@ from dfslab.spec.environment import hardware, of_role
 from dfslab.spec.steps.node import Delay, walk
 from dfslab.spec.systems.local_files import OF_DISKS, LocalFiles
 
-# Relative change of the time that a resource takes. The time is multiplied and divided by 1 + STEP,
-# for a central difference.
+# Relative change of the time that a resource takes. For a central difference, the time is once
+# multiplied and once divided by 1 + STEP.
 STEP = 0.01
-# Factors with smaller shares are left out: such a share is a rounding error of the solvers, or too
-# small to act on.
+# Smallest share of a factor that is reported. A smaller share is a rounding error of the solvers,
+# or too small to act on.
 LEAST_SHARE = 0.02
 NETWORK, LOOPBACK, THINK = "network latency", "latency inside a node", "think time"
 # Smallest utilisation of a saturated resource. Below it, the resource has idle units. This is a
@@ -40,9 +40,9 @@ CLIENTS_HELP = 0.05
 MACHINE = "machine"
 POOLS = ("threads", "lock")
 # Resources that are about equally slow are tied, such as equally fast adapters at both ends of a
-# transfer. A resource is tied if gain < TIED * loss, where gain is the time saved if the resource
-# is faster, and loss the time added if it is slower. Tied resources become one limit if gain >=
-# JOINED * loss for a change of all of them.
+# transfer. Let gain be the time saved if a resource is faster, and loss the time added if it is
+# slower. A resource is tied if gain < TIED * loss. Tied resources become one limit if gain >=
+# JOINED * loss for a change of all of them together.
 TIED, JOINED = 0.25, 0.75
 HARDWARE = ("cpu", "disk", "nic")
 EQUAL = "equally slow, so that only a change of both helps"
@@ -50,9 +50,11 @@ EQUAL = "equally slow, so that only a change of both helps"
 
 @dataclass(frozen=True)
 class _ResourceChange:
-    """A change of the time that work takes at one resource. `symbols` maps each factor by which the
-    time is multiplied to the changed symbols with their new values. If several resources change at
-    the same time, `parts` has the change of each resource."""
+    """A change of the time that work takes at one resource.
+
+    `symbols` maps each factor of the time to the changed symbols with their new values. If several
+    resources change together, `parts` has the change of each resource.
+    """
 
     name: str
     kind: str
@@ -110,15 +112,15 @@ def limits_of(
 def _more_clients_help(
     situation: Situation, constants: Mapping[str, float], alone: Prediction
 ) -> bool:
-    """Returns whether twice as many clients, each of which does the same work, raise the rate by
-    more than CLIENTS_HELP. `alone`: the prediction with the present number of clients."""
+    """Returns whether twice as many clients raise the rate by more than CLIENTS_HELP. Each client
+    does the same work as before. `alone` is the prediction with the present number of clients."""
     more = situation.with_clients(2 * situation.scenario.workload.clients)
     return more.predict(constants).rate_per_s > (1 + CLIENTS_HELP) * alone.rate_per_s
 
 
 def _with_bound(limit: Limit, alone: Prediction, helped: bool) -> Limit:
-    """Returns a limit with the utilisation of its resource, and whether it is saturated or
-    latency-bound. `helped`: whether more clients raise the rate."""
+    """Returns a copy of the limit with two more facts: the utilisation of its resource, and whether
+    it is saturated or latency-bound. `helped`: whether more clients raise the rate."""
     used: dict[str, float] = {}
     for station, share in alone.utilisation.items():
         used[str(station)] = max(share, used.get(str(station), 0.0))
@@ -130,13 +132,13 @@ def _with_bound(limit: Limit, alone: Prediction, helped: bool) -> Limit:
 
 
 def _slowest_step(situation: Situation, found: Predictions, index: int) -> str:
-    """Returns the outermost step that depends most on the resource with number `index`: the step
-    whose time per operation of the workload changes most if the resource takes more or less time.
-    Returns "" if no step depends on the resource. If the workload has several operations, the name
-    of the step's operation precedes the step.
+    """Returns the name of the outermost step that depends most on the resource with number `index`.
+    It is the step whose time per operation of the workload changes most if the resource takes more
+    or less time. Returns "" if no step depends on the resource. If the workload has several
+    operations, the name of the step's operation precedes the step.
 
-    `found` has the unchanged prediction, followed by two predictions for each resource: the
-    resource takes more time, and it takes less time.
+    `found` has the unchanged prediction first. Then it has two predictions for each resource: one
+    in which the resource takes more time, and one in which it takes less time.
     """
     longer = {
         (operation, path): situation.mix.get(operation, 0.0)
@@ -153,13 +155,13 @@ def _slowest_step(situation: Situation, found: Predictions, index: int) -> str:
 @dataclass(frozen=True)
 class _Effects:
     """The effects of changes on the time per operation, as elasticities, with one value for each
-    change. `losses`: per cent by which the time grows for each per cent that a resource takes
-    longer. `gains`: per cent by which the time falls for each per cent that a resource takes less
-    time.
+    change.
 
-    `found` has the unchanged prediction, followed by two predictions for each change: the resource
-    takes more time, and it takes less time. `time_s` is the unchanged time per operation in
-    seconds.
+    - `losses`: per cent by which the time grows for each per cent that a resource takes longer.
+    - `gains`: per cent by which the time falls for each per cent that a resource takes less time.
+    - `found`: the unchanged prediction, then two predictions for each change: one in which the
+      resource takes more time, and one in which it takes less time.
+    - `time_s`: the unchanged time per operation in seconds.
     """
 
     found: Predictions
@@ -196,8 +198,9 @@ def _effects(
 
 
 def _tied(changes: Sequence[_ResourceChange], effects: _Effects) -> list[_ResourceChange]:
-    """Returns the changes of tied hardware (see TIED): making it slower costs time, but making it
-    alone faster gains hardly any time, because other hardware is as slow."""
+    """Returns the changes of tied hardware (see TIED). Time is lost if tied hardware becomes
+    slower, but hardly any is gained if it alone becomes faster, because other hardware is as
+    slow."""
     found = []
     for index, change in enumerate(changes):
         loss, gain = effects.losses[index], effects.gains[index]
@@ -217,7 +220,7 @@ def _joint(
         for one in tied:
             for key, value in one.symbols[factor].items():
                 # A change of one group of nodes also lists the symbols of other groups, with their
-                # declared values. These must not replace the value that another change has set.
+                # unchanged values. These must not replace a value that another change has set.
                 if key not in merged or value != _as_declared(base, key):
                     merged[key] = value
         symbols[factor] = merged
@@ -237,20 +240,22 @@ def limits_of_phases(situation: Situation, constants: Mapping[str, float]) -> li
 
 
 def _as_declared(base: Mapping[str, float], key: str) -> float:
-    """Returns the value of a symbol without any change.
+    """Returns the unchanged value of a symbol.
 
-    Node groups with equal hardware have no separate symbols; the symbol of the role holds for all.
-    A change of one group gives each group a separate symbol, whose unchanged value is that of the
-    role's symbol.
+    If node groups have equal hardware, all of them have one symbol, the symbol of the role. A
+    change of one group introduces a separate symbol for each group. The unchanged value of such a
+    symbol is the value of the role's symbol.
     """
     return base[key] if key in base else base[of_role(key)]
 
 
 def _round_trips(situation: Situation, constants: Mapping[str, float]) -> dict[str, float]:
-    """Returns for each operation the round trips on its critical path. Their number is the
-    derivative of the operation's latency with respect to twice the network latency. The latency of
-    adapters is not changed, because messages pass different adapters. Returns no operation if the
-    network has no latency."""
+    """Returns the number of round trips on the critical path of each operation. Returns no
+    operation if the network has no latency.
+
+    The number is the derivative of the operation's latency with respect to twice the network
+    latency. The latency of adapters stays the same, because messages pass different adapters.
+    """
     if not _network_s(situation):
         return {}
     change = _of_symbols(situation, NETWORK, "latency", ("network_latency",))
@@ -366,8 +371,8 @@ def _is_time(situation: Situation, key: str) -> bool:
 
 
 def _named(alone: Prediction, change: _ResourceChange) -> str:
-    """Returns the name of a change. For a network adapter, the name includes the busier of its two
-    directions. The name of a joint change consists of the names of its parts."""
+    """Returns the name of a change. For a network adapter, the name includes the direction that is
+    busier. The name of a change of several resources consists of the names of its parts."""
     if change.parts:
         return " and ".join(_named(alone, one) for one in change.parts)
     if change.kind != "nic":
@@ -385,8 +390,8 @@ def _named(alone: Prediction, change: _ResourceChange) -> str:
 def _of_pools(
     situation: Situation, constants: Mapping[str, float], alone: Prediction
 ) -> list[Limit]:
-    """Returns the limits that are due to the number of threads in a pool, or to a lock. The work
-    that is done while holding a thread or a lock is not included: it has separate limits."""
+    """Returns the limits by the number of threads in a pool, or by a lock. The work that is done
+    while a thread or a lock is held is not included, because it has separate limits."""
     found = []
     for station in sorted({one for one in alone.utilisation if one.kind in POOLS}):
         slow, fast = (situation.rate_with_load(constants, station, factor) for factor in _factors())

@@ -1,10 +1,10 @@
 """The state of page caches between the phases of a workload: which files are in memory, and how
 much written data is not on disk yet.
 
-Pages are replaced in the order of their last use (LRU). Measurements on Linux 6.18 agree with LRU:
-of a file that is read from front to back several times, every pass reads from disk if the file
-exceeds the memory limit of its control group; otherwise only the first pass does
-(docs/decisions/028).
+Pages are replaced in the order of their last use (LRU). This agrees with a measurement on Linux
+6.18, in which a file was read from front to back several times (docs/decisions/028). If the file
+exceeded the memory limit of its control group, every pass read from disk. Otherwise only the first
+pass did.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-# Number of passes over a set of files that are computed one by one. Later passes are taken as equal
-# to the last computed pass.
+# Number of passes over a set of files that are computed one by one. All later passes have the
+# result of the last of them.
 FOLLOWED_PASSES = 3
 
 
 @dataclass(frozen=True)
 class FileSet:
-    """The files that one phase has written, or that exist before the first phase.
+    """The files that one phase has written, or the files that exist before the first phase.
 
-    `size_bytes` is the size of all of these files, over all clients.
+    `size_bytes` is the total size of these files, over all clients.
     """
 
     name: str
@@ -31,9 +31,11 @@ class FileSet:
 
 @dataclass(frozen=True)
 class PageCache:
-    """The content of the page caches of all nodes of one role together. `resident` maps the name of
-    each set of files to the bytes of the set that are in memory, the least recently used set
-    first."""
+    """The content of the page caches of all nodes of one role together.
+
+    `resident` maps the name of each set of files to the bytes of this set in memory. The least
+    recently used set is first.
+    """
 
     capacity_bytes: float
     resident: tuple[tuple[str, float], ...] = ()
@@ -47,8 +49,8 @@ class PageCache:
         return replace(self, resident=tuple(one for one in self.resident if one[0] != name))
 
     def used(self, name: str, size_bytes: float) -> PageCache:
-        """Returns the cache after `size_bytes` of a set became the most recently used pages of the
-        cache. The least recently used pages of other sets are evicted if memory is short."""
+        """Returns the cache after a use of `size_bytes` of a set. They are then its most recently
+        used pages. If memory is short, the least recently used pages of other sets are evicted."""
         left_bytes = self.capacity_bytes
         found = []
         for key, held_bytes in ((name, size_bytes), *reversed(self.without(name).resident)):
@@ -62,10 +64,12 @@ class PageCache:
         """Reads the first `read_bytes` of a set from front to back. Returns the bytes found in
         memory, and the cache afterwards.
 
-        If only a part of the set is read, its bytes in memory are taken as spread evenly over the
-        set. If the whole set is read and the missing bytes fit into memory (_room_bytes), all bytes
-        in memory are found. If they do not fit, no byte is found: reading the missing beginning
-        evicts each page of the end before the reading reaches it.
+        - If only a part of the set is read, the set's bytes in memory are assumed to be spread
+          evenly over the set.
+        - If the whole set is read and the missing bytes fit into memory (_room_bytes), all bytes in
+          memory are found.
+        - If they do not fit, no byte is found. Reading the missing beginning evicts the pages of
+          the end before they are read.
         """
         held_bytes = self.bytes_of(files.name)
         whole = read_bytes >= files.size_bytes
@@ -78,19 +82,20 @@ class PageCache:
         return (held_bytes if fits else 0.0), self.used(files.name, files.size_bytes)
 
     def _room_bytes(self, name: str) -> float:
-        """Returns the bytes of memory that the set `name` can use without evicting newer sets: free
-        memory, and the memory of sets that were used before it."""
+        """Returns the bytes of memory that the set `name` can use without evicting newer sets. They
+        are the free memory, and the memory of all sets that were used before it."""
         names = [key for key, _ in self.resident]
         older = self.resident[: names.index(name)] if name in names else self.resident
         held_bytes = sum(size_bytes for _, size_bytes in self.resident)
         return self.capacity_bytes - held_bytes + sum(size_bytes for _, size_bytes in older)
 
     def read_at_random(self, sets: Sequence[FileSet], read_bytes: float) -> tuple[float, PageCache]:
-        """Reads `read_bytes` at places that are chosen uniformly in all `sets`. Returns the bytes
-        found in memory, and the cache afterwards.
+        """Reads `read_bytes` at random places, which are uniformly distributed over all `sets`.
+        Returns the bytes found in memory, and the cache afterwards.
 
-        The probability of a miss is the share of the files that is not in memory. Misses fill the
-        memory up, so this share decays exponentially with the bytes read, until the memory is full.
+        The probability of a miss is the share of the files that is not in memory. Each miss adds
+        data to the memory. This share therefore decays exponentially with the bytes read, until the
+        memory is full.
         """
         whole_bytes = sum(one.size_bytes for one in sets)
         held_bytes = min(whole_bytes, sum(self.bytes_of(one.name) for one in sets))
@@ -109,8 +114,8 @@ class PageCache:
         return read_bytes - missed_bytes, cache
 
     def read_passes(self, sets: Sequence[FileSet], read_bytes: float) -> tuple[float, PageCache]:
-        """Reads `read_bytes` of the sets one after the other; after the last set, the first one
-        follows again. Returns the bytes found in memory, and the cache afterwards."""
+        """Reads `read_bytes` of the sets one after the other, and begins again at the first set
+        after the last one. Returns the bytes found in memory, and the cache afterwards."""
         whole_bytes = sum(one.size_bytes for one in sets)
         cache, hit_bytes, left_bytes = self, 0.0, read_bytes
         for number in range(FOLLOWED_PASSES):
@@ -134,9 +139,9 @@ class DirtyPages:
     """The written data in the memory of the servers that is not on their disks yet.
 
     The disks write this data back while clients go on writing. At `limit_bytes`, writers are
-    throttled to the rate of the disks (vm.dirty_ratio of Linux). While clients write nothing, the
-    disks go on until only `background_bytes` of dirty data remain (vm.dirty_background_ratio). The
-    remaining bytes are written back `expire_s` seconds after the last write
+    throttled to the rate of the disks (vm.dirty_ratio of Linux). When clients write nothing, the
+    disks go on until only `background_bytes` of dirty data remain (vm.dirty_background_ratio).
+    These bytes are written back `expire_s` seconds after the last write
     (vm.dirty_expire_centisecs). `age_s` is the time in seconds since the last write.
     """
 
@@ -148,7 +153,7 @@ class DirtyPages:
 
     def waited_share(self, written_bytes: float) -> float:
         """Returns the share of a phase's `written_bytes` that disks must write before the writers
-        are done. These are the bytes by which all dirty pages would exceed `limit_bytes`."""
+        are done. Without these bytes, all dirty pages together stay within `limit_bytes`."""
         over_bytes = written_bytes + self.dirty_bytes - self.limit_bytes
         return min(1.0, max(0.0, over_bytes / written_bytes))
 
@@ -174,9 +179,9 @@ class DirtyPages:
 class PageCacheState:
     """The caches of a deployment at a barrier between two phases, or at the start of the run.
 
-    `files` are the files that exist, the oldest first. `client` and `server` have the pages in the
-    memory of the clients' and of the data servers' nodes; `dirty` has the written pages of the
-    servers that are not on disk.
+    `files` are the files that exist, the oldest first. `client` has the pages in the memory of the
+    clients' nodes, and `server` the pages in the memory of the data servers' nodes. `dirty` has the
+    written pages of the servers that are not on disk.
     """
 
     files: tuple[FileSet, ...]

@@ -1,10 +1,11 @@
-"""Computes the state of the caches from phase to phase: how much a phase reads from memory, and
-which share of its writes must be on disk before it can end.
+"""Computes the state of the caches from phase to phase. The results for a phase are how much it
+reads from memory, and which share of its writes must be on disk before it can end.
 
-The scenario's `cache` determines the state before the first phase. With "warm", the existing files
-are in memory as far as they fit. With "cold", the caches are empty at the start of every phase,
-because the load generator drops them; the steps of a program (phases.steps_of) count as one phase.
-With "direct", reads and writes do not use the caches.
+The key `cache` of the scenario determines the state before the first phase:
+- "warm": the existing files are in memory as far as they fit.
+- "cold": the caches are empty at the start of every phase, because the load generator drops them.
+  All steps of a program (phases.steps_of) count as one phase.
+- "direct": reads and writes do not use the caches.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from dfslab.spec.scenario import Scenario
 from dfslab.spec.streams.vocabulary import Access, Share, Stream, Zipf
 from dfslab.spec.systems.filesystem import FileSystem
 
-# Share of a data server's memory that its page cache can use. The remaining memory is used by the
-# kernel and the server's processes.
+# Share of a data server's memory that its page cache can use. The kernel and the server's processes
+# use the remaining memory.
 SERVER_CACHE_SHARE = 0.9
 PREPARED = "prepared"
 READING = frozenset(("read", "pread"))
@@ -32,11 +33,11 @@ CHANGING = frozenset(("append", "pwrite", "overwrite"))
 
 @dataclass(frozen=True)
 class PhaseTimes:
-    """Functions that return times of one phase in seconds, without its pause.
+    """Two functions that return times of one phase in seconds, without its pause.
 
-    `seconds(phase)`: how long the phase takes if the share `phase.written_back` of its deferred
-    writes reaches the disks before the phase ends. `deferred_s(phase)`: how long the disks of the
-    busiest servers need for all deferred writes of the phase.
+    `seconds(phase)` is how long the phase takes. In this time, the share `phase.written_back` of
+    its deferred writes reaches the disks. `deferred_s(phase)` is how long the disks of the busiest
+    servers need for all deferred writes of the phase.
     """
 
     seconds: Callable[[WorkPhase], float]
@@ -83,8 +84,8 @@ class CacheWalk:
 
     def phases(self, times: PhaseTimes) -> list[WorkPhase]:
         """Returns the phases with the values that depend on the caches: the attribute
-        `written_back`, and the symbols `cold` and `kept`. Of the bytes read, `cold` is the share
-        that servers read from disk, and `kept` the share that is in the client's memory."""
+        `written_back`, and the symbols `cold` and `kept`. Both symbols are shares of the bytes
+        read: `cold` is read from disk by servers, and `kept` is in the client's memory."""
         if self._scenario.workload.cache == "direct":
             return [replace(one, written_back=1.0) for one in self._phases]
         return [phase for phase, _ in self.states(times)]
@@ -105,9 +106,11 @@ class CacheWalk:
 
     @cached_property
     def throttles(self) -> bool:
-        """Whether all phases together write more than the limit of the servers' dirty pages. If
-        not, no writer ever waits for disks, so the times of phases are not needed. Always false
-        with the cache state "direct"."""
+        """Whether all phases together write more than the limit of the servers' dirty pages. It is
+        always false with the cache state "direct".
+
+        If it is false, no writer ever waits for disks, so the times of phases are not needed.
+        """
         if self._scenario.workload.cache == "direct":
             return False
         written = sum(self._written_bytes(one) for one in self._phases)
@@ -119,8 +122,8 @@ class CacheWalk:
         return phase.weight * total * self._clients
 
     def _written_bytes(self, phase: WorkPhase) -> float:
-        """Returns the bytes that the servers store for a phase: those that clients write, times the
-        number of copies. A byte that is written twice counts once."""
+        """Returns the bytes that the servers store for a phase: the bytes that clients write, times
+        the number of copies. A byte that is written twice counts once."""
         written = self._operations(phase) * phase.written_bytes
         if self._stream.moves_parts:
             files = self._stream.files_together or self._stream.files_per_client * self._clients
@@ -130,9 +133,11 @@ class CacheWalk:
     def _written_back(
         self, phase: WorkPhase, state: PageCacheState, times: PhaseTimes
     ) -> tuple[WorkPhase, PageCacheState]:
-        """Returns (phase, state of the caches after the phase). In the phase, the share of its
-        deferred writes for which it must wait is set. A phase without deferred writes is returned
-        unchanged."""
+        """Returns (phase, state of the caches after the phase).
+
+        The returned phase has the attribute `written_back`: the share of its deferred writes for
+        which it must wait. A phase without deferred writes is returned unchanged.
+        """
         disk_s = times.deferred_s(phase)
         rate = self._disk_rate()
         dirty = state.dirty.drained(phase.pause_s, rate)
@@ -152,7 +157,8 @@ class CacheWalk:
         self, phase: WorkPhase, part: PhasePart, state: PageCacheState, number: int
     ) -> tuple[dict[str, dict[str, float]], PageCacheState]:
         """Returns the symbols of the phase's operations, and the state of the caches after the
-        phase. Reads come first, because they use the files that exist when the phase begins."""
+        phase. The phase's reads are computed before its writes, because they use the files that
+        exist when the phase begins."""
         symbols = {name: dict(own) for name, own in phase.symbols.items()}
         total = self._operations(phase)
         shares: dict[str, Share] = {one.operation: one for one in part.part.mix}
@@ -208,9 +214,12 @@ class CacheWalk:
         just_written: bool,
     ) -> tuple[dict[str, float], PageCacheState]:
         """Returns the symbols `cold` and `kept` for one kind of reads, and the state of the caches
-        after the reads. `cold` is the share of the read bytes that servers read from disk, and
-        `kept` the share that is in the client's memory. If the phase itself has just written the
-        file (`just_written`), no symbols are returned."""
+        after the reads.
+
+        Both are shares of the bytes read: `cold` is read from disk by servers, and `kept` is in the
+        client's memory. No symbols are returned if the phase itself has just written the file
+        (`just_written`).
+        """
         if just_written:
             # The phase itself has just written the newest file, so this read does not depend on
             # earlier phases.
@@ -235,8 +244,8 @@ class CacheWalk:
     def _keeps(self, part: PhasePart) -> bool:
         """Returns whether a client finds pages in its cache that it has read or written before.
 
-        It does not if transfers are smaller than a page, because these leave no valid page. It does
-        not for files of several clients either, because their pages are on other nodes or invalid.
+        It finds none in two cases. Transfers smaller than a page leave no valid page. If several
+        clients use the same files, the pages are on other nodes or invalid.
         """
         shared = "shared" in (self._stream.files, *(one.part.files for one in self._parts))
         return not shared and self._stream.transfer_size_bytes >= PAGE_BYTES
@@ -253,6 +262,6 @@ class CacheWalk:
 
 
 def _share(value: float) -> float:
-    """Returns a share limited to [0, 1] and rounded to 12 digits, so that a share of 0 or 1 is
-    exact in spite of rounding errors."""
+    """Returns a share limited to [0, 1] and rounded to 12 digits. Rounding makes shares of 0 and 1
+    exact in spite of numerical errors."""
     return min(1.0, max(0.0, round(value, 12)))

@@ -1,8 +1,8 @@
-"""The phases of a workload in the form that predictions need. Combines the predictions of the
-phases into that of the workload.
+"""The phases of a workload in the form that predictions need. The module also combines the
+predictions of the phases into a prediction of the workload.
 
-All clients begin a phase together, after a barrier. So the times of phases add up, and each phase
-has a separate closed network.
+All clients begin a phase together, after a barrier. The time of the workload is therefore the sum
+of the times of its phases, and each phase has a separate closed network.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ MOVING = frozenset(("read", "write", "append", "pread", "pwrite", "overwrite"))
 WRITING = MOVING - {"read", "pread"}
 # Operations of MOVING that move the bytes of one transfer, not of the whole file.
 SINGLE = frozenset(("pread", "pwrite"))
-# Largest number of operations of a client in a program whose steps are predicted one after the
-# other. A longer program is predicted as one phase.
+# Largest number of operations per client of a program whose steps are predicted separately. A
+# program with more operations is predicted as one phase.
 MOST_STEPS = 64
 # The type of times in seconds: a number for one set of constants, or an array of shape (sets of
 # constants,).
@@ -39,15 +39,17 @@ Key = TypeVar("Key", str, tuple[str, StepPath])
 class WorkPhase:
     """One phase of a workload, or one step of a phase that is a program (`is_program`).
 
-    `weight` is the share of the workload's operations that belong to the phase. `mix` has for each
-    operation its share of the phase's operations. `moved_bytes` and `written_bytes` are means over
-    the phase's operations. `symbols` has for each operation the symbols of the environment that
-    have other values in this phase.
-
-    `index` is the number of the phase in the stream. `step` is the number of the step in a program,
-    None in other phases. `think_time_s` is the mean pause of a client between two operations, in
-    seconds. Before a step, all clients compute for `pause_s` seconds. `written_back` is the share
-    of deferred writes that disks must complete before the phase can end.
+    - `weight`: the share of the workload's operations that belong to the phase.
+    - `mix`: for each operation, its share of the phase's operations.
+    - `moved_bytes`, `written_bytes`: means over the phase's operations.
+    - `symbols`: for each operation, the symbols that have other values in this phase than in the
+      environment.
+    - `index`: the number of the phase in the stream.
+    - `step`: the number of the step in a program; None in other phases.
+    - `think_time_s`: the mean pause of a client between two operations, in seconds.
+    - `pause_s`: the seconds for which all clients compute before a step.
+    - `written_back`: the share of deferred writes that disks must complete before the phase can
+      end.
     """
 
     name: str
@@ -128,8 +130,8 @@ class PhasePart:
 
 
 def is_program(part: Phase) -> bool:
-    """Returns whether each client executes a phase as a program: a cycle of different operations
-    with computing in between, and at most MOST_STEPS operations in all."""
+    """Returns whether each client executes a phase as a program. A program is a cycle of different
+    operations, with computing in between. It has at most MOST_STEPS operations in all."""
     names = [share.operation for share in part.mix]
     return (
         part.mix_order == "cycle"
@@ -140,11 +142,11 @@ def is_program(part: Phase) -> bool:
 
 
 def steps_of(index: int, part: Phase, think_time_s: float = 0.0) -> list[PhasePart]:
-    """Returns the steps of a program; for any other phase, the phase as a whole. `think_time_s` is
-    the scenario's think time, which is used for phases that declare none.
+    """Returns the steps of a program. For a phase that is no program, returns the phase as a whole.
+    If the phase declares no think time, `think_time_s` of the scenario is used.
 
-    The clients of a program begin together and do equal work, so all of them are at the same step
-    at the same time. The load generator does not pause before the first operation.
+    The clients of a program begin together and do equal work. All of them are therefore at the same
+    step at the same time. The load generator does not pause before the first operation.
     """
     if not is_program(part):
         return [PhasePart(part, index)]
@@ -232,8 +234,8 @@ def in_sequence(phases: Sequence[WorkPhase], found: Sequence[Prediction]) -> Pre
     run in sequence.
 
     The time per operation is the mean over the phases, weighted by their numbers of operations.
-    Percentiles over several phases do not follow from the percentiles of each phase, so they are
-    returned only for operations of a single phase.
+    Percentiles are returned only for operations that occur in a single phase. For several phases,
+    they do not follow from the percentiles of each phase.
     """
     if len(found) == 1:
         return found[0]

@@ -1,7 +1,8 @@
-"""Maps roles to hardware: the stations of their resources, and the paths of messages between roles.
+"""Maps roles to hardware. The results are the stations of the roles' resources, and the paths of
+messages between roles.
 
-A station is either one kind of hardware, such as disks, on the nodes of one group, or the threads
-or the lock of one role.
+There are two kinds of stations. One stands for one kind of hardware, such as disks, on the nodes of
+one group. The other stands for the threads or the lock of one role.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ ANY_NUMBER = 1_000_000
 
 
 class Station(NamedTuple):
-    """A queueing station: `copies` equal stations (one for each node, or for each instance of a
+    """A queueing station. It has `copies` equal parts (one for each node, or for each instance of a
     role) with `servers` servers each.
 
     A lock has two stations: "lock" for exclusive holders, and "lock.shared" for shared holders,
@@ -50,8 +51,8 @@ class Placement:
 
     def stations(self, resource: Resource, servers: int | None) -> list[tuple[Station, float]]:
         """Returns each station of a role's resource, with the share of the resource's work that the
-        station does. `servers` is the number of threads of a pool. For a pool or lock without
-        `servers`, no station is returned."""
+        station does. `servers` is the number of threads of a pool. Returns no station for a pool or
+        lock whose `servers` is None."""
         if resource.kind in ("lock", "threads"):
             if servers is None:
                 return []

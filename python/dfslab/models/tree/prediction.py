@@ -29,7 +29,7 @@ from dfslab.spec.streams.workload import stream_mix
 from dfslab.spec.systems.filesystem import FileSystem
 
 # Standard deviation of the natural logarithm of a constant that was measured for the profile of a
-# machine. It is estimated from pairs of profiles of one busy machine
+# machine. It is estimated from pairs of profiles that were measured on one busy machine
 # (tests/oracle/test_measured_spread.py).
 MEASURED_SPREAD = 0.2
 # Largest number of entries in a configuration's cache of costs. An entry has the costs for one
@@ -78,8 +78,8 @@ class Situation:
 
     def prior_medians(self) -> dict[str, float]:
         """Returns the prior median of each calibrated constant on which the operations in `mix`
-        depend. The value is that in the profile of the clients' machine, or the description's
-        default if the profile lacks the constant."""
+        depend. The profile of the clients' machine has this value. If the profile lacks the
+        constant, the default value of the description is used."""
         calibrated = self.system.parameters.of_origin("calibrated")
         acting = {key for operation in self.mix for key in self.system.acting(operation)}
         usual = {k: float(p.default or 0.0) for k, p in calibrated.items() if k in acting}
@@ -87,8 +87,8 @@ class Situation:
 
     @cached_property
     def measured(self) -> Mapping[str, float]:
-        """The calibrated constants, by key in SI units, that the profile of the clients' machine
-        holds. Empty if clients have machines of several kinds."""
+        """The values of calibrated constants in the profile of the clients' machine, by key, in SI
+        units. Empty if clients have machines of several kinds."""
         groups = self.scenario.deployment.groups_of(self.client)
         return self.system.measured(groups[0].local_files) if len(groups) == 1 else {}
 
@@ -112,16 +112,18 @@ class Situation:
         self, constants: Mapping[str, float], written_back: float | None = None
     ) -> TreeReader:
         """Returns the reader that evaluates this configuration's trees with these constants.
+
         `written_back` is the share of deferred writes that disks must complete before the workload
-        can end; None means the mean share over the phases."""
+        can end. None means the mean share over the phases.
+        """
         values = {**self.environment, **constants}
         share = self.written_back if written_back is None else written_back
         return TreeReader(self.placement, values, self.client, share, self.operations or math.inf)
 
     @property
     def written_back(self) -> float:
-        """The share of deferred writes that disks must complete before the workload can end: the
-        mean over the workload's phases, weighted by written bytes."""
+        """The share of deferred writes that disks must complete before the workload can end. It is
+        the mean over the workload's phases, weighted by written bytes."""
         written = [one.weight * one.written_bytes for one in self.phases]
         if not any(written):
             return self.phases[0].written_back
@@ -129,9 +131,12 @@ class Situation:
         return sum(bytes_ * one.written_back for bytes_, one in parts) / sum(written)
 
     def at(self, constants: Mapping[str, float]) -> Situation:
-        """Returns this configuration with the cache states of its phases for these values of the
-        calibrated constants. The constants affect the cache states only if writers wait for disks:
-        the longer a phase takes, the more the disks write meanwhile."""
+        """Returns a copy of this configuration in which the cache states of the phases are those
+        for these values of the calibrated constants.
+
+        The constants affect the cache states only if writers wait for disks: the longer a phase
+        takes, the more the disks write meanwhile.
+        """
         if self.caches is None or not self.caches.throttles:
             return self
         found = copy(self)
@@ -181,7 +186,7 @@ class Situation:
 
     @property
     def symbols(self) -> dict[str, float]:
-        """The symbols that have other values in the workload's only phase than in `environment`,
+        """The symbols whose values in the workload's only phase differ from those in `environment`,
         for all operations together. Empty if there are several phases."""
         merged: dict[str, float] = {}
         for own in self.whole.symbols.values() if len(self.phases) == 1 else ():
@@ -199,8 +204,8 @@ class Situation:
     def costs(
         self, constants: Mapping[str, float], phase: WorkPhase | None = None
     ) -> Mapping[str, Cost]:
-        """Returns the cost of each operation with these constants, in one phase or, if `phase` is
-        None, in the whole workload.
+        """Returns the cost of each operation with these constants in one phase. If `phase` is None,
+        returns the cost in the whole workload.
 
         At most KEPT_COSTS results are cached, because a prediction and the notes on it need the
         same costs. Callers must not change the returned costs.
@@ -246,8 +251,8 @@ class Situation:
         return solver.open(rate_per_s, self.call_queue(constants))
 
     def call_queue(self, constants: Mapping[str, float]) -> tuple[frozenset[str], float] | None:
-        """Returns (names of the role and of the node groups that serve the smallest call queue,
-        size of this queue in calls); None if no call queue has a limit."""
+        """Returns two facts on the smallest call queue: the names of the role and of the node
+        groups that serve it, and its size in calls. Returns None if no call queue has a limit."""
         reader, found = self.reader(constants), []
         for name in self.mix:
             for node in walk(self.system.trees[name]):
@@ -284,8 +289,8 @@ class Situation:
         """Predicts for several sets of values of the constants in one evaluation. The values are
         equal to those that `predict` returns for each set."""
         if self.caches is not None and self.caches.throttles:
-            # Writers wait for disks, so the constants affect the state of the caches after each
-            # phase. Therefore each set is solved separately.
+            # Writers wait for disks in this case. The constants then affect the state of the caches
+            # after each phase, so each set of constants is solved separately.
             return stacked([self.at(one).predict(one) for one in sets])
         columns = {key: np.array([one[key] for one in sets]) for key in sets[0]}
         # Operation trees are evaluated with arrays in the same way as with numbers.
@@ -302,8 +307,8 @@ class Situation:
 
 
 def _loaded(demands: Demands, station: Station, factor: float) -> Demands:
-    """Returns a copy of the demands in seconds. The demands at the stations with the place and kind
-    of `station` are multiplied by `factor`."""
+    """Returns a copy of the demands in seconds. The demands at stations of the place and kind of
+    `station` are multiplied by `factor`."""
     place = station.place, station.kind
     return {
         one: seconds * factor if (one.place, one.kind) == place else seconds

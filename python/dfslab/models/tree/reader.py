@@ -1,10 +1,10 @@
-"""Evaluates operation trees numerically: unloaded latency, demand at each station, and time of each
-step.
+"""Evaluates operation trees numerically: the latency without waits, the demand at each station, and
+the time of each step.
 
-Latency is the critical path. Work that overlaps (branches, pipeline stages) ends no sooner than the
-busiest station can do it. In a pipeline of n units, the first unit passes all stages. Each of the
-other n - 1 units adds the time of the slowest stage or busiest station (Wu 2013, section 3.2, in
-the corrected reading).
+Latency is the critical path. Overlapping work (branches, pipeline stages) takes at least the time
+that the busiest station needs for it. In a pipeline of n units, the first unit passes all stages.
+Each of the other n - 1 units adds the time of the slowest stage or busiest station (Wu 2013,
+section 3.2, in the corrected reading).
 """
 
 from __future__ import annotations
@@ -87,13 +87,12 @@ def _compiled(
 
 class TreeReader(Visitor[str, Cost]):
     """Evaluates the trees of one deployment. `environment` has the values of symbols by name, in SI
-    units.
+    units. If they are arrays of shape (sets of constants,), every cost has this shape.
 
-    `client` names the role where operations start. `written_back` is the share of deferred disk
-    writes that are completed during the run. `operations` is the number of operations of all
-    clients in the run, over which the burst credit of token buckets is spread. `symbols` collects
-    the names of the symbols that were used. If values in `environment` are arrays of shape (sets of
-    constants,), every cost has this shape.
+    `client` is the role where operations start. `written_back` is the share of deferred disk writes
+    that are completed during the run. `operations` is the number of operations of all clients in
+    the run, over which the burst credit of token buckets is spread. `symbols` collects the names of
+    the symbols that were used.
     """
 
     def __init__(
@@ -177,9 +176,8 @@ class TreeReader(Visitor[str, Cost]):
         return bool(self.count(condition))
 
     def visit(self, node: Node, where: str) -> Cost:
-        """Returns the cost of a node that begins at the role `where`. If the node has a name, it is
-        a step, and the cost lists its time.
-        """
+        """Returns the cost of a node that begins at the role `where`. A node with a name is a step,
+        and its cost has the time of this step."""
         cost = node.accept(self, where)
         if node.name and is_any(cost.latency_s):
             cost = self._held_up(cost)
@@ -217,8 +215,8 @@ class TreeReader(Visitor[str, Cost]):
         return cost
 
     def hold(self, node: Hold, where: str) -> Cost:
-        """Returns the body's cost plus a demand at the lock or pool of threads: the latency of the
-        body, during which the lock or thread is held."""
+        """Returns the body's cost, plus a demand at the lock or the pool of threads. This demand is
+        the latency of the body, because the lock or thread is held for this time."""
         role, servers = node.resource.role, max(1, round(self.count(node.servers)))
         cost = self.visit(node.body, role)
         seconds = cost.latency_s
@@ -247,10 +245,10 @@ class TreeReader(Visitor[str, Cost]):
         ahead_s: float = 0.0,
     ) -> None:
         """Adds a demand in seconds at a station to `cost`. The station is used with the probability
-        `share`, so `cost.demands` gets `demand` * `share`. At a token bucket, `cost.limited` gets
-        the whole demand; `ahead_s` is then the burst credit in seconds. At any other station
-        `ahead_s` is 0; `cost.whole` gets the whole demand, and `cost.burst` gets `demand` *
-        `share`, or the whole demand if it is a station of the client."""
+        `share`, so `cost.demands` gets `demand` * `share`. At a token bucket, `ahead_s` is the
+        burst credit in seconds, and `cost.limited` gets the whole demand. At any other station,
+        `ahead_s` is 0, and `cost.whole` gets the whole demand. `cost.burst` then gets `demand` *
+        `share`, or the whole demand at a station of the client."""
         alone = role == self._client
         met = station._replace(copies=1) if alone else station
         cost.demands[station] = cost.demands.get(station, 0.0) + demand * share
@@ -262,14 +260,14 @@ class TreeReader(Visitor[str, Cost]):
         cost.whole[met] = cost.whole.get(met, 0.0) + demand
 
     def call(self, node: Call, where: str) -> Cost:
-        """Returns the cost of a request and its body at the receiver, and of the response if the
-        call is not one-way."""
+        """Returns the cost of a call: the request, the body at the receiver, and a response unless
+        the call is one-way."""
         request = self._transfer(where, node.role, self.value(node.request_bytes))
         body = self.visit(node.body, node.role)
         total = request.then(body)
         if node.one_way:
             # Sender, wire and receiver of a one-way message work on different units at the same
-            # time. So the slowest of the three determines how long a pipeline stage is blocked.
+            # time. The slowest of the three determines how long a unit occupies the pipeline stage.
             total.busy_s = largest((request.busy_s, body.busy_s))
             return total
         total = total.then(self._transfer(node.role, where, self.value(node.response_bytes)))
@@ -335,8 +333,8 @@ class TreeReader(Visitor[str, Cost]):
         return station in self._ahead_s or station._replace(copies=1) in self._ahead_s
 
     def _ahead_of(self, station: Station) -> float:
-        """Returns the burst credit of a token bucket in seconds. A bucket of clients has its credit
-        under the station with `copies` 1."""
+        """Returns the burst credit of a token bucket in seconds. For a bucket of the clients, the
+        credit is stored under the station with `copies` 1."""
         return self._ahead_s.get(station) or self._ahead_s[station._replace(copies=1)]
 
     def _is_clients(self, station: Station) -> bool:
@@ -348,8 +346,8 @@ class TreeReader(Visitor[str, Cost]):
 
     def par(self, node: Par, where: str) -> Cost:
         """Returns the cost of parallel branches; zero without copies. Its latency is the largest of
-        these: each branch's latency plus the wait for the other branches, and the time that each
-        station needs for the work of all branches."""
+        several times. For each branch, this is its latency plus its wait for the other branches.
+        For each station, it is the time for the work of all branches."""
         copies = self.count(node.copies)
         if not copies:
             return Cost()
@@ -359,20 +357,21 @@ class TreeReader(Visitor[str, Cost]):
         total = Cost()
         for branch in branches:
             total.absorb(branch.times(copies))
-        # A client's token bucket is charged with the data of all copies, a server's bucket with the
-        # data of one copy only.
+        # The demand at a client's token bucket is the data of all copies. The demand at a server's
+        # bucket is the data of one copy only.
         for station in total.limited:
             if not self._is_clients(station):
                 total.limited[station] = largest(b.limited.get(station, 0.0) for b in branches)
-        # All copies count, although the node may wait for only some of them: equal copies end at
-        # the same time.
+        # All copies count, even if the node waits for only some of them, because equal copies end
+        # at the same time.
         bound_s = station_bound_s({s: d for s, d in total.demands.items() if not self._is_limit(s)})
         total.latency_s = total.busy_s = bound_s
         for branch in branches:
             wait_s = longest_wait_s(total.burst, branch, branches)
             total.latency_s = largest((total.latency_s, branch.latency_s + wait_s))
             # If `busy_s` is below the latency, the branch's message is still in transit when the
-            # stage is free. Its wait does not delay the pipeline's next unit.
+            # unit leaves the stage. The wait of this branch does not delay the pipeline's next
+            # unit.
             ends = branch.busy_s >= branch.latency_s
             total.busy_s = largest((total.busy_s, branch.busy_s + wait_s * ends))
         total.steps = {}
@@ -401,8 +400,8 @@ class TreeReader(Visitor[str, Cost]):
         first = self._held_up(first)
         rest_s = max(0.0, units - 1) * slowest
         for station, burst_s in first.burst.items():
-            # The first unit visits the station several times, one visit after the other. Meanwhile,
-            # the station's other servers are free for the next units.
+            # The first unit visits the station several times, with other work in between. During
+            # this time, the station's other servers are free for the next units.
             unit_s = self._concurrency * burst_s / (station.copies * station.servers)
             rest_s = largest((rest_s, units * unit_s - largest((unit_s, burst_s))))
         total.latency_s = first.latency_s + rest_s
@@ -410,10 +409,10 @@ class TreeReader(Visitor[str, Cost]):
         return self._held_up(replace(total, busy_s=total.latency_s))
 
     def repeat(self, node: Repeat, where: str) -> Cost:
-        """Returns the cost of a repeated body: the cost of one repetition times the number of
-        repetitions. If concurrent copies of the body queue, a repetition takes at least as long as
-        the busiest station needs for all copies. In this case, raises Varies if the number of
-        repetitions differs between the sets of constants."""
+        """Returns the cost of a repeated body: the cost of one repetition times their number. If
+        concurrent copies of the body queue, a repetition takes at least as long as the busiest
+        station needs for all copies. Raises Varies if the number of repetitions then differs
+        between the sets of constants."""
         count = self.value(node.count)
         turn = self.visit(node.body, where)
         total = turn.times(count)
@@ -427,9 +426,9 @@ class TreeReader(Visitor[str, Cost]):
 
     def _dealt(self, station: Station, turn: Cost, count: float) -> Any:
         """Returns the demand of `count` repetitions of a body at one token bucket of `station`, in
-        seconds. `turn` is the cost of one repetition. A client's bucket gets the whole demand. A
-        server's bucket gets an equal share, because each repetition selects a server again, but at
-        least the demand of one repetition."""
+        seconds. `turn` is the cost of one repetition. A client's bucket gets the whole demand.
+        Servers' buckets get equal shares, because each repetition selects a server again. A share
+        is at least the demand of one repetition."""
         if self._is_clients(station):
             return count * turn.limited[station]
         return largest((turn.limited[station], count * turn.demands[station] / station.copies))
@@ -449,7 +448,8 @@ class TreeReader(Visitor[str, Cost]):
 
     def either(self, node: Either, where: str) -> Cost:
         """Returns the cost of the branch that the condition selects; zero if this branch does not
-        exist. If data is partly in a cache, returns the expected cost over both branches."""
+        exist. If only a part of the data is in a cache, returns the expected cost over both
+        branches."""
         mixed = self.by_misses(node)
         if mixed is not None:
             return self.visit(mixed, where)
@@ -457,10 +457,11 @@ class TreeReader(Visitor[str, Cost]):
         return Cost() if chosen is None else self.visit(chosen, where)
 
     def by_misses(self, node: Either) -> Choice | None:
-        """Converts a node with a condition to a random choice between its branches. Returns None if
-        a miss does not change whether the condition holds, or if `cold` is 0, 1 or an array.
+        """Converts a node with a condition to a random choice between its branches. The symbol
+        `cold` is the probability that a read misses the servers' page caches.
 
-        The symbol `cold` is the probability that a read misses the servers' page caches.
+        Returns None if a miss does not change whether the condition holds, or if `cold` is 0, 1 or
+        an array.
         """
         missed = self._environment.get(COLD, 0.0)
         if isinstance(missed, np.ndarray) or not 0.0 < missed < 1.0:

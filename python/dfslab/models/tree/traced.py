@@ -24,14 +24,14 @@ from dfslab.spec.steps.calls import (
 from dfslab.spec.steps.node import Node
 from dfslab.spec.streams.vocabulary import GivenArrival, Stream
 
-# Largest number of distinct sizes among calls with equal operation type, access order and syncing.
-# If there are more, neighbouring sizes are merged.
+# Largest number of sizes that are distinguished among calls of one operation type with equal access
+# order and syncing. If there are more sizes, neighbouring ones are merged.
 MOST_SIZES = 32
 
 
 @dataclass(frozen=True)
 class Sort:
-    """One cost class: the calls of an operation type for which the symbols in the operation's tree
+    """One cost class of an operation type: the calls for which the symbols in the operation's tree
     have equal values. `share` is the fraction of the type's calls in this class."""
 
     share: float

@@ -43,8 +43,8 @@ from dfslab.nets.cpn.cpn_values import (
 )
 from dfslab.spec.model import InputError
 
-# The functions of numbers, by CPN ML name: number of arguments, text in the engine's language, and
-# type of the result (None: the type of the argument).
+# The functions of numbers, by their CPN ML names. Each has the number of arguments, the text in the
+# engine's language, and the type of the result (None: the type of the argument).
 NUMBERS: Mapping[str, tuple[int, str, Plain | None]] = {
     "exponential": (1, "exponential(1 / ({0}))", REAL),
     "uniform": (2, "uniform({0}, {1})", REAL),
@@ -370,8 +370,8 @@ class OfColours:
         self.colours = evaluator.colours
 
     def named(self, name: str, context: str) -> CpnValue | None:
-        """Returns the function `colour_set.function` or `of_colour_set'constructor`; None if the
-        name contains no colour set of the file, or the colour set has no such function."""
+        """Returns the function `colour_set.function` or `of_colour_set'constructor`. Returns None
+        if the name contains no colour set of the file, or the colour set has no such function."""
         tested = re.fullmatch(r"of_(\w+)'(\w+)", name)
         if tested and tested[1] in self.colours.sets:
             return self.is_made_by(tested[1], tested[2], context)
@@ -441,8 +441,8 @@ class OfColours:
         return Rec(tuple(fields), value.union)
 
     def ordered(self, colour: str, word: str, value: CpnValue) -> CpnValue:
-        """Returns for `word` "ord" the position of `value` in its colour set, for "mkstr" the name
-        of `value`, and for "col" the value at the position `value`."""
+        """Returns a value that `word` selects: "ord": position of `value` in its colour set;
+        "mkstr": name of `value`; "col": value at the position `value`."""
         members = self.members(colour)
         numbers: list[CpnValue] = [constant(at, INT) for at in range(len(members))]
         texts: list[CpnValue] = [

@@ -176,9 +176,12 @@ class Colours:
         return Leaf(text, kind, draws=drawn)
 
     def element(self, value: CpnValue, kind: ValueType | None, context: str) -> Leaf:
-        """Converts a value to text of the engine's language for use as an element of a list.
-        `kind`: the type of the value. A record becomes one record value. An inner list is put into
-        a record (see `boxed`), because lists cannot contain lists directly."""
+        """Converts a value to text of the engine's language, for use as an element of a list.
+        `kind` is the type of the value.
+
+        A record becomes one record value. An inner list is put into a record (see `boxed`), because
+        a list cannot be an element of a list.
+        """
         if isinstance(kind, ListType):
             inner = self.leaf(value, context)
             name = self.record_name(boxed(kind), context)
@@ -210,9 +213,9 @@ class Colours:
         return value
 
     def fitted_fields(self, value: Rec, kind: Struct, colour: str, context: str) -> Rec:
-        """Returns a record with the field types of the record type `kind`. Constant whole numbers
-        become real numbers if `kind` has a real field for them. Raises InputError if the type of a
-        field does not fit."""
+        """Returns the record `value` with the field types of the record type `kind`. If a constant
+        whole number is in a field that `kind` declares as real, it becomes a real number. Raises
+        InputError if the type of a field does not fit."""
         made = []
         for (label, wanted), (_, one) in zip(kind.fields, value.fields, strict=True):
             if wanted == REAL and isinstance(one, Leaf) and one.kind == INT and one.known:
@@ -251,9 +254,9 @@ class Colours:
             raise InputError(context, text[:60], "is not known before the net runs")
 
     def documents(self, used: set[str], context: str) -> dict[str, list[tuple[str, str]]]:
-        """Returns the colours that the net definition needs, by name: the colours of the colour
-        sets in `used`, and the colours of records in lists. The value has (field name, type name)
-        for each field."""
+        """Returns the colours that the net definition needs. They are the colours of the colour
+        sets in `used`, and the colours of records in lists. The key is a colour's name, and the
+        value has (field name, type name) for each of its fields."""
         made: dict[str, list[tuple[str, str]]] = {}
         for name in sorted(used):
             made[self.colour_name(name)] = self.fields(self.sets[name].kind, context)

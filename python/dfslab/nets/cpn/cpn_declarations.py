@@ -44,9 +44,9 @@ HEADS = "val|fun|datatype|type|exception|open|infix|infixr|nonfix"
 
 
 def declarations(text: str, context: str) -> Iterator[Declaration]:
-    """Parses the `val` and `fun` declarations in a text separately, so that an error in one
-    declaration does not affect the next. Yields them in order; a declaration with an error has no
-    tree."""
+    """Parses the `val` and `fun` declarations in a text, and yields them in order. Each is parsed
+    separately, so that an error in one declaration does not affect the next. A declaration with an
+    error has no tree."""
     text = _opened(uncommented(text))
     depth, heads = 0, []
     for found in re.finditer(rf"\b(let|in|end|{HEADS})\b|\"(?:[^\"\\]|\\.)*\"", text):
@@ -67,8 +67,8 @@ def declarations(text: str, context: str) -> Iterator[Declaration]:
 
 
 def _opened(text: str) -> str:
-    """Returns the text of declarations in which each block `local … in … end` is replaced by the
-    declarations that it contains."""
+    """Returns the text of declarations without `local` blocks. Each block `local … in … end` is
+    replaced by the declarations that it contains."""
     pieces, opened, at = [], list[str](), 0
     for found in re.finditer(r"\b(let|local|in|end)\b|\"(?:[^\"\\]|\\.)*\"", text):
         word = found[0]
@@ -110,8 +110,9 @@ class Declarations:
         box = net.find("globbox")
         for element in self.elements(box) if box is not None else ():
             self.declare(element)
-        # Reading the declarations has added colours for records in lists. They are removed here,
-        # and only places and functions that use such a colour add it again.
+        # Reading the declarations has added colours for records in lists. They are removed here.
+        # Later, each place or function that uses such a colour adds it again, so unused ones stay
+        # out.
         self.colours.held.clear()
 
     def elements(self, box: ET.Element) -> Iterator[ET.Element]:
@@ -145,9 +146,9 @@ class Declarations:
                 self.name_constant(name)
 
     def name_constant(self, name: str) -> None:
-        """Turns a declared number into a named constant of the net definition, so that a user of
-        the definition can change its value. Other values, and numbers whose name is not valid in
-        the engine's language, are not made constants."""
+        """Turns a declared number into a named constant of the net definition. A user of the
+        definition can then change its value. Values that are not numbers, and names that are not
+        valid in the engine's language, do not become constants."""
         value = self.evaluator.globals.get(name)
         number = isinstance(value, Leaf) and value.known and value.kind in (INT, REAL)
         if isinstance(value, Leaf) and number and clean(name) == name:
@@ -155,9 +156,11 @@ class Declarations:
             self.evaluator.globals[name] = Leaf(name, value.kind, value.constant)
 
     def reference(self, name: str, text: str) -> None:
-        """Declares a reference (`globref`) with its initial value as its constant value. If the
-        file assigns to the reference or the value cannot be read, the error is stored, and only
-        nets that use the reference are rejected."""
+        """Declares a reference (`globref`). Its initial value is taken as a constant value.
+
+        If the file assigns to the reference, or if the value cannot be read, the error is stored.
+        Only nets that use the reference are then rejected.
+        """
         context = self.evaluator.context = f"globref {name}"
         try:
             if name in self.assigned:
@@ -173,9 +176,13 @@ class Declarations:
             self.variables[text_of(one)] = colour
 
     def tokens(self, value: CpnValue, colour: str) -> tuple[BagEntry, ...]:
-        """Converts a value to tokens of a colour set. A multiset keeps its tokens. A list becomes
-        one token if the colour set is a list, otherwise one token for each element. Any other value
-        becomes one token."""
+        """Converts a value to tokens of a colour set.
+
+        - The tokens of a multiset are kept.
+        - A list becomes one token if the colour set is a list, otherwise one token for each
+          element.
+        - Any other value becomes one token.
+        """
         kind = self.colours.sets[colour].kind
         listed = isinstance(value, Items) or (
             isinstance(value, Leaf) and isinstance(value.kind, ListType)
@@ -279,15 +286,15 @@ class Declarations:
             self.construct(word, value)
 
     def construct(self, word: str, value: CpnValue) -> None:
-        """Declares a constructor, such as a value of an enumeration. If a pattern contains the name
-        `word`, the pattern compares with the constructor instead of binding the name."""
+        """Declares a constructor, such as a value of an enumeration. In patterns, the name `word`
+        then means the constructor: it is compared with the value instead of being bound to it."""
         self.evaluator.globals[word] = value
         self.evaluator.constructors.add(word)
 
     def union(self, name: str, kind: ET.Element, context: str) -> None:
-        """Declares a union type as a record. The record has a tag, which names the constructor of a
-        value, and a field for each constructor that has an argument. In a value, only the field of
-        the value's constructor has the argument; the other fields are zero."""
+        """Declares a union type as a record. The record has a tag with the name of a constructor,
+        and one field for each constructor that has an argument. In a value of the union, the field
+        of the value's constructor has the argument. The other fields are zero."""
         payloads: list[tuple[str, ValueType]] = []
         tags = []
         for one in kind.findall("unionfield"):

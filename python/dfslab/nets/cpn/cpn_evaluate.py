@@ -1,9 +1,9 @@
-"""Evaluates expressions of CPN ML while a file is read. Parts whose values depend on a run are
-converted to text of the engine's inscription language.
+"""Evaluates expressions of CPN ML while a file is read.
 
-Values that depend on tokens become text. All other values are computed while the file is read, so a
-recursion over known numbers and lists is unrolled. A recursion over values that are known only
-during a run becomes a function of the net.
+Values that depend on tokens are known only during a run. Expressions for them are converted to text
+of the engine's inscription language. All other values are computed while the file is read. A
+recursion over known numbers and lists is therefore unrolled. A recursion over values that are known
+only during a run becomes a function of the net.
 """
 
 from __future__ import annotations
@@ -225,8 +225,8 @@ class Evaluator:
         return operated(word, left, right, self)
 
     def listed(self, value: CpnValue, word: str) -> Items:
-        """Returns a list as its known elements and an unknown remainder. Raises InputError for
-        another value. `word`: the operator, for the message."""
+        """Returns a list in two parts: its known elements, and the unknown remainder. Raises
+        InputError for any other value. `word` is the operator that the message names."""
         if isinstance(value, Items):
             return value
         if isinstance(value, Leaf) and (value.kind == UNKNOWN or isinstance(value.kind, ListType)):
@@ -278,8 +278,8 @@ class Evaluator:
         if condition.known:
             return self.value(tree.parts[1 if condition.constant else 2], env)
         if condition.draws and self.hoist is None:
-            # A condition that draws at random must be evaluated once, but a function of the net has
-            # no locals. So the condition is passed as an argument to an additional function.
+            # A condition that draws at random must be evaluated only once. A function of the net
+            # has no locals for its result, so the result is an argument of an additional function.
             truths = (Tree("bool", "true"), Tree("bool", "false"))
             clauses = self.clauses(tree, zip(truths, tree.parts[1:], strict=True))
             return self.call(Closure("if", clauses, env), [condition])
@@ -298,8 +298,8 @@ class Evaluator:
                 pattern, bound = part.parts[0].parts
                 found = self.value(bound, inner)
                 if draws(found):
-                    # A function of the net has no locals. So that a random value is drawn only
-                    # once, it is passed as an argument to an additional function.
+                    # A random value must be drawn only once. A function of the net has no locals
+                    # for it, so the value is an argument of an additional function.
                     rest = Tree("let", "", (*parts[at + 1 :], body))
                     clauses = self.clauses(part, [(pattern, rest)])
                     return self.call(Closure("let", clauses, inner), [found])
@@ -316,8 +316,8 @@ class Evaluator:
         return Closure("fn", tree.parts, dict(env))
 
     def clauses(self, tree: Tree, pairs: Iterable[tuple[Tree, Tree]]) -> tuple[Tree, ...]:
-        """Returns one clause for each pair of pattern and body. For the same tree, later calls
-        return the same objects, because a function is identified by its clauses."""
+        """Returns one clause for each pair of pattern and body. If called again for the same tree,
+        it returns the same objects, because a function is identified by its clauses."""
         if id(tree) not in self.cached:
             self.cached[id(tree)] = tree, tuple(Tree("clause", "", pair) for pair in pairs)
         return self.cached[id(tree)][1]
@@ -366,9 +366,9 @@ class Evaluator:
         return self.call(function, given)
 
     def arguments(self, function: Builtin, given: Sequence[CpnValue]) -> Sequence[CpnValue]:
-        """Returns the arguments of a predefined function. If its text contains an argument more
-        than once (`repeats`), random arguments become locals, so that each is drawn once. Raises
-        InputError where locals are impossible."""
+        """Returns the arguments of a predefined function. A function with `repeats` contains an
+        argument more than once in its text. Random arguments of such a function become locals, so
+        that each is drawn only once. Raises InputError where locals are impossible."""
         if not function.repeats or not any(draws(one) for one in given):
             return given
         if self.hoist is None:
@@ -377,8 +377,8 @@ class Evaluator:
         return [self.once(one) for one in given]
 
     def call(self, closure: Closure, given: Sequence[CpnValue]) -> CpnValue:
-        """Calls a function of the file with all its arguments. The call is evaluated while the file
-        is read if possible, and otherwise becomes a call of a function of the net."""
+        """Calls a function of the file with all its arguments. If possible, the call is evaluated
+        while the file is read. Otherwise it becomes a call of a function of the net."""
         self.calls += 1
         if self.calls > CALLS_MOST or self.deep >= CALLS_DEEP_MOST:
             raise self.wrong(
@@ -397,8 +397,8 @@ class Evaluator:
             self.deep -= 1
 
     def ran(self, closure: Closure, given: Sequence[CpnValue]) -> CpnValue:
-        """Evaluates the first clause whose patterns match the arguments. If it depends on tokens
-        whether a clause matches, the result is a conditional expression over the clauses."""
+        """Evaluates the first clause whose patterns match the arguments. If only the tokens of a
+        run decide which clause matches, the result is a conditional expression over the clauses."""
         group = closure.group
         fellows = {name: Closure(name, group[name], closure.env, group) for name in group}
         env = {**closure.env, **fellows}

@@ -51,9 +51,12 @@ CALLS = {
 
 @dataclass
 class Scope:
-    """The names that an inscription may use. `names` maps variables to their names in the file.
-    `kinds` has, for each variable, the types of its token's fields. `singles` has the types of
-    names with single values."""
+    """The names that an inscription may use.
+
+    `names` maps variables to their names in the file. `kinds` has, for each variable, the types of
+    its token's fields. For names that have a single value instead of a token, `singles` has the
+    type.
+    """
 
     definition: NetDefinition
     names: dict[str, str]

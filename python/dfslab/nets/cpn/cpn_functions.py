@@ -1,5 +1,6 @@
-"""Converts functions of CPN ML that must be evaluated during a run to functions of the net. A
-function is converted once for each combination of argument types with which it is called."""
+"""Converts functions of CPN ML that must be evaluated during a run to functions of the net. If a
+function is called with several combinations of argument types, it is converted once for each of
+them."""
 
 from __future__ import annotations
 
@@ -47,9 +48,9 @@ class _Made:
 
 @dataclass(frozen=True)
 class _Written:
-    """A function of the net as text of the engine's language. If the result of a function of the
-    file is a record, the function becomes several functions of the net, one for each field. `whole`
-    is the common start of the names of these functions, or the name of a single function."""
+    """A function of the file as one or several functions of the net, in the engine's language. If
+    its result is a record, there is one function of the net for each field. `whole` is then the
+    common start of their names. Otherwise `whole` is the name of the only function."""
 
     parameters: dict[str, str]
     result: str
@@ -76,8 +77,8 @@ class CalledFunctions:
         return self.evaluator.context
 
     def called(self, closure: Closure, given: Sequence[CpnValue]) -> CpnValue:
-        """Converts a call that is evaluated during the run to a call of a function of the net, as
-        text of the engine's language. Each argument is computed once."""
+        """Returns a call of a function of the net for a call that is evaluated during the run, as
+        text of the engine's language. Each argument is computed only once."""
         abstract = _Abstract(self.evaluator)
         own = abstract.closure(closure)
         parts = [abstract.value(one) for one in given]
@@ -115,8 +116,8 @@ class CalledFunctions:
         if len(self.made) >= FUNCTIONS_MOST:
             raise evaluator.wrong(name, f"is used in more than {FUNCTIONS_MOST} ways")
         made = self.made[key] = _Made(self.free(name))
-        # `key` contains the ids of these two objects. They are kept, so that no later object gets
-        # one of these ids.
+        # `key` contains the ids of these two objects. The objects are kept alive, so that Python
+        # does not give their ids to later objects.
         self.kept.append((closure, given))
         outside, evaluator.hoist = evaluator.hoist, None
         deep, evaluator.deep = evaluator.deep, 0
@@ -212,11 +213,11 @@ class _Abstract:
         self.parameters: list[tuple[str, Any]] = []
 
     def value(self, value: CpnValue) -> tuple[Any, CpnValue]:
-        """Replaces a single value or a list by a parameter, also if the value is known while the
-        file is read. In a record, each field is replaced. For functions, see `closure`.
+        """Returns (key, value with parameters in place of its parts). A single value or a list is
+        replaced by a parameter, even if it is known while the file is read. In a record, each field
+        is replaced. For functions, see `closure`.
 
-        Returns (key, value with the replacements). Two calls with equal keys can use the same
-        function of the net.
+        Two calls with equal keys can use the same function of the net.
         """
         if isinstance(value, Closure):
             return self.closure(value)
@@ -241,11 +242,10 @@ class _Abstract:
         return leaf.kind, Leaf(name, leaf.kind if leaf.kind != UNKNOWN else INT)
 
     def closure(self, closure: Closure) -> tuple[Any, Closure]:
-        """Replaces values that a function takes from outside its definition by parameters if they
-        are known only during a run.
+        """Returns (key, function with parameters). The parameters replace the values that the
+        function takes from outside its definition, if they are known only during a run.
 
-        Returns (key, function with the replacements). Two functions with equal keys can use the
-        same function of the net.
+        Two functions with equal keys can use the same function of the net.
         """
         names = set().union(*(free_names(one) for one in closure.clauses))
         for clauses in closure.group.values():
@@ -263,8 +263,9 @@ class _Abstract:
         return key, Closure(closure.name, closure.clauses, env, closure.group, given)
 
     def is_outside(self, value: CpnValue) -> bool:
-        """Returns whether a value that a function takes from outside its definition, or a part of
-        it, is known only during a run."""
+        """Returns whether a value must become a parameter of the function that takes it from
+        outside its definition. It must if the value, or a part of it, is known only during a
+        run."""
         if isinstance(value, Closure):
             env = value.env
             inner = set().union(*(free_names(one) for one in value.clauses))

@@ -1,5 +1,5 @@
 """Reads the input arcs of a transition in a `.cpn` file. A pattern on an arc binds names to parts
-of a token. An expression on an arc is compared with a part of a token.
+of a token. An expression on an arc states a value that a part of a token must have.
 
 If several arcs bind the same name, the guard of the transition requires that the bound parts are
 equal.
@@ -63,8 +63,8 @@ class Taken:
 class Wanted:
     """A condition that a part of a token must equal an expression.
 
-    `whole`: whether the expression is an entire term on the arc, such as `f(x)`. In this case, the
-    value of the expression may also be a multiset of several tokens.
+    `whole` is true if the expression is an entire term on the arc, such as `f(x)`. Its value may
+    then also be a multiset of several tokens.
     """
 
     arc: FileArc
@@ -214,8 +214,9 @@ class Inputs:
             )
 
     def compare_wanted(self) -> None:
-        """Adds the conditions that parts of tokens equal expressions. It must be called after all
-        input arcs have been read, because expressions may use all names that the arcs bind."""
+        """Adds the conditions that parts of tokens equal the collected expressions. The expressions
+        may use names that any arc binds. The method must therefore be called after all input arcs
+        have been read."""
         for one in self.wanted:
             self.evaluator.context = one.arc.context
             self.evaluator.unknown = self.unbound()
@@ -228,15 +229,15 @@ class Inputs:
                 self.conditions += split(equal(one.part, value, self.evaluator))
 
     def require(self, one: Wanted, value: CpnValue) -> None:
-        """Adds the condition that the part of a token in `one` equals a value. The value is first
-        converted to the colour set of the arc's place."""
+        """Adds the condition that a part of a token, given by `one`, equals `value`. Before that,
+        `value` is converted to the colour set of the arc's place."""
         fitted = self.colours.fitted(value, one.arc.colour, one.arc.context)
         self.conditions += split(equal(one.part, fitted, self.evaluator))
 
     def require_all(self, one: Wanted, value: Bag) -> None:
         """Makes an arc take all tokens of the multiset `value`.
 
-        The arc already takes one token, which must equal the first token of the multiset. For each
+        The arc already takes one token. It must equal the first token of the multiset. For each
         further token of the multiset, the transition takes one more token. Raises InputError if the
         multiset is empty or too large.
         """

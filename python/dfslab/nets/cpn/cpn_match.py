@@ -57,9 +57,9 @@ class Match:
     condition: Leaf | None = None
 
     def add(self, other: Match | None, reader: PatternReader) -> bool:
-        """Adds the names and the condition of the match `other` to this match. If both bind a name,
-        the condition that its two values are equal is added. Returns False if the combination never
-        matches."""
+        """Adds the names and the condition of the match `other` to this match. If both matches bind
+        a name, the two values must be equal, which becomes a further condition. Returns False if
+        the combination never matches."""
         if other is None:
             return False
         conditions = [one for one in (self.condition, other.condition) if one is not None]

@@ -74,10 +74,10 @@ def compared(
     left: str, word: str, right: str, drawn: bool = False, other: str | None = None
 ) -> Leaf:
     """Returns the comparison `left word right`. The result also has the text of the opposite
-    comparison.
+    comparison, which is true if and only if the comparison is false.
 
-    `other` is the operator of the opposite comparison. If it is None, it follows from `word`. If it
-    is "", the comparison has no opposite.
+    `other` is the operator of the opposite comparison. None means that it follows from `word`, and
+    "" that the comparison has no opposite.
     """
     other = OPPOSITE[word] if other is None else other
     opposite = f"({left} {other} {right})" if other else ""
@@ -94,14 +94,14 @@ def negated(value: Leaf) -> Leaf:
 
 
 def is_rest(condition: Leaf, before: Sequence[Leaf | None]) -> bool:
-    """Returns whether a condition is the negation of a condition in `before`. If all conditions in
-    `before` are false, such a condition is true."""
+    """Returns whether a condition is the negation of one of the conditions in `before`. In an
+    if-else chain, such a condition is always true when all conditions in `before` are false."""
     return any(one is not None and negated(one).text == condition.text for one in before)
 
 
 def merged(condition: Leaf, yes: CpnValue, no: CpnValue, reader: MergeReader) -> CpnValue:
-    """Returns the value of `if condition then yes else no`. Raises InputError if the types of the
-    branches differ; an int and a real become a real."""
+    """Returns the value of `if condition then yes else no`. If one branch is an int and the other a
+    real, the result is a real. Raises InputError if the types differ otherwise."""
     if condition.known:
         return yes if condition.constant else no
     if yes == no:
@@ -146,8 +146,11 @@ def merged_bags(condition: Leaf, yes: Bag, no: Bag) -> Bag:
 
 def fault(kind: ValueType, reader: MergeReader) -> CpnValue:
     """Returns a value of the type `kind` whose evaluation stops the run with an error. A function
-    has this value for arguments that match none of its clauses. For a multiset, no such value
-    exists: the result is the empty multiset, which does not stop the run."""
+    has this value for arguments that match none of its clauses.
+
+    There is no such value for a multiset. The result is then the empty multiset, which does not
+    stop the run.
+    """
     if isinstance(kind, Struct):
         return Rec(tuple((label, fault(one, reader)) for label, one in kind.fields), kind.union)
     if isinstance(kind, Multi):
@@ -213,8 +216,8 @@ def operated(word: str, left: Leaf, right: Leaf, reader: MergeReader) -> Leaf:
             return constant(found, result)  # type: ignore[arg-type]
     drawn = left.draws or right.draws
     if word in COMPARED:
-        # For NaN, a comparison of reals and its opposite are both false, so the opposite is not the
-        # negation. Therefore comparisons of reals are stored without an opposite.
+        # With NaN, a comparison of reals and its opposite are both false. The opposite is therefore
+        # not the negation, and is not stored for reals.
         whole = REAL not in (left.kind, right.kind)
         return compared(left.text, word, right.text, drawn, OPPOSITE[word] if whole else "")
     return Leaf(f"({left.text} {word} {right.text})", result, draws=drawn)
@@ -222,7 +225,7 @@ def operated(word: str, left: Leaf, right: Leaf, reader: MergeReader) -> Leaf:
 
 def computed(word: str, left: Any, right: Any) -> Any:
     """Returns the result of an operator for two known numbers. Returns None if the result is an
-    error, such as an overflow; the caller then leaves the operation to the run, which reports the
+    error, such as an overflow. The caller then leaves the operation to the run, which reports the
     error."""
     if word in COMPARED:
         return COMPARED[word](left, right)

@@ -1,10 +1,12 @@
-"""Parses inscriptions and declarations in the supported subset of CPN ML to syntax trees.
+"""Parses inscriptions and declarations in the supported subset of CPN ML to syntax trees. The
+subset has:
 
-The subset has numbers (`~` negates), strings, `()`, names, tuples, records, lists, `#field`,
-function application, the operators `::`, `^^`, `^`, `+ - * / div mod`, comparisons, `andalso`,
-`orelse` and `not`. It has `if then else`, `let`, `case`, `fn`, patterns with `_` and `as`, type
-annotations, and multisets with `` ` ``, `++`, `--`, `empty` and `@+`. Declarations are `val` and
-`fun`.
+- numbers (`~` negates), strings, `()`, names, tuples, records, lists, `#field`;
+- function application, and the operators `::`, `^^`, `^`, `+ - * / div mod`, comparisons,
+  `andalso`, `orelse` and `not`;
+- `if then else`, `let`, `case`, `fn`, patterns with `_` and `as`, and type annotations;
+- multisets with `` ` ``, `++`, `--`, `empty` and `@+`;
+- the declarations `val` and `fun`.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ TOKENS_MOST = 100_000
 
 
 class MultisetEvaluator(PatternReader, Protocol):
-    """The attributes and methods of an evaluator that the evaluation of multisets uses. `hoist`
+    """The attributes and methods of an evaluator that are needed to evaluate multisets. `hoist`
     turns a random delay into a local of the transition, which is drawn once per firing."""
 
     hoist: Callable[[Leaf], Leaf] | None
@@ -46,10 +46,13 @@ def total(evaluator: MultisetEvaluator, tree: Tree, env: Env) -> CpnValue:
 
 
 def less(evaluator: MultisetEvaluator, tree: Tree, env: Env) -> CpnValue:
-    """Evaluates the operator `--`: the tokens of the left multiset without those of the right one.
-    The values of the tokens need not be known while the file is read. Raises InputError if the
-    number of tokens of an entry of the right multiset is not known then, or the count of an entry
-    of the left multiset from which tokens may be removed."""
+    """Evaluates the operator `--`, which removes the tokens of the right multiset from the left
+    one. The values of the tokens may be unknown while the file is read.
+
+    Raises InputError if a needed number of tokens is unknown at that time. The needed numbers are
+    those of each entry of the right multiset, and those of each entry of the left multiset from
+    which tokens may be removed.
+    """
     left, right = (evaluator.bag(evaluator.value(one, env)) for one in tree.parts)
     kept = list(left.entries)
     for gone in right.entries:
@@ -64,10 +67,12 @@ def without(evaluator: MultisetEvaluator, entry: BagEntry, gone: BagEntry) -> Ba
     """Removes the tokens `gone` from the tokens `entry` of a multiset. Returns the remaining tokens
     of `entry`. All tokens of an entry have one value.
 
-    If the two values are equal, the count of `entry` falls by the count of `gone`, at most to 0. If
-    they differ, `entry` is returned unchanged. If their equality is known only during the run, the
-    result contains the comparison. Raises InputError if the values may be equal and the count of
-    `entry` is not known.
+    - If the values of `entry` and `gone` are equal, the count of `entry` falls by the count of
+      `gone`, at most to 0.
+    - If they differ, `entry` is returned unchanged.
+    - If only the run shows whether they are equal, the result contains the comparison.
+
+    Raises InputError if the values may be equal and the count of `entry` is not known.
     """
     same = equal(entry.value, gone.value, evaluator)
     if same.known and not same.constant:
@@ -88,8 +93,8 @@ def without(evaluator: MultisetEvaluator, entry: BagEntry, gone: BagEntry) -> Ba
 
 def timed(evaluator: MultisetEvaluator, tree: Tree, env: Env) -> CpnValue:
     """Evaluates tokens with a time stamp or a delay (`@+`), and returns the multiset of delayed
-    tokens. In initial markings, any time stamp is allowed. Elsewhere, a time stamp other than @0
-    (no delay) raises InputError."""
+    tokens. An initial marking may have any time stamp. Elsewhere, only @0 (no delay) is allowed,
+    and any other time stamp raises InputError."""
     bag = evaluator.bag(evaluator.value(tree.parts[0], env))
     delay = evaluator.leaf(tree.parts[1], env, (INT, REAL), "a delay")
     if tree.kind == "stamp" and not delay.known:

@@ -1,8 +1,8 @@
 """Reads `.cpn` files, which are nets of CPN Tools, and returns flat net definitions. docs/nets.md
-describes the subset that is supported.
+describes the supported subset of the format.
 
-For anything outside of the subset, InputError is raised. Its message of one line names the page,
-the node and the inscription.
+Raises InputError for anything outside of the subset. The message names the page, the node and the
+inscription in one line.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ def _file_of_element(net: ET.Element) -> NetFile:
     sys.setrecursionlimit(max(limit, FRAMES_MOST))
     try:
         reader = _CpnReader(net)
-        # Monitors are translated before the definition is made, because the functions that they
-        # call become functions of the net definition.
+        # Monitors are translated first, because functions that they call become functions of the
+        # net definition.
         monitors = reader.monitors(net)
         return NetFile(net=reader.definition(), monitors=monitors)
     except RecursionError:
@@ -148,8 +148,8 @@ class _CpnReader:
         self.nodes = ReadNodes()
         # The names of the transitions that only delay initial tokens.
         self.delaying: set[str] = set()
-        # The initial tokens that become available after time zero. Each key is a place and a time
-        # in seconds, and its value has the tokens that are in the place from that time.
+        # The initial tokens that become available after time zero. The key is (place, time in
+        # seconds), and the value has the tokens that become available there at this time.
         self.later: dict[tuple[str, float], list[list[Cell]]] = {}
         used = {
             key
@@ -167,7 +167,7 @@ class _CpnReader:
         self.delay_first_tokens()
 
     def definition(self) -> NetDefinition:
-        """Returns the flat net definition. It must be called after all pages have been read, when
+        """Returns the flat net definition. All pages must have been read before, because only then
         all colour sets in use are known."""
         net = self.net
         for name, values in self.colours.enums.items():
@@ -183,8 +183,9 @@ class _CpnReader:
         return net.document()
 
     def monitors(self, net: ET.Element) -> FileMonitors:
-        """Returns the monitors in the `cpnet` element `net`: those that could be translated for the
-        engine, and for each other monitor the reason why it could not be translated."""
+        """Returns the monitors in the `cpnet` element `net`. They are in two groups: the monitors
+        that could be translated for the engine, and the other monitors with the reason why they
+        could not."""
         names = {
             key: words(node) or key
             for page in self.pages.values()
@@ -240,10 +241,13 @@ class _CpnReader:
         return found.get("subpage", "") if found is not None else ""
 
     def lay(self, page: _FilePage, path: str, sockets: Mapping[str, str], deep: int) -> None:
-        """Adds one copy of a page to the net. `path`: prefix of the names in the copy. `deep`:
-        number of pages that contain the copy. `sockets`: for the id of each port of the page, the
-        name of the place that replaces the port. Raises InputError if the nesting is too deep, as
-        for a page that contains itself."""
+        """Adds one copy of a page to the net. Raises InputError if pages are nested too deeply, as
+        for a page that contains itself.
+
+        `path` is the prefix of the names in the copy. `deep` is the number of pages that contain
+        the copy. `sockets` maps the id of each port of the page to the name of the place that
+        replaces the port.
+        """
         if deep > PAGES_DEEP:
             raise InputError(f"page {page.name}", path, "a page cannot contain itself")
         self.laid.add(page.key)
@@ -286,10 +290,12 @@ class _CpnReader:
         self.places[name], self.sets[name] = Place(name, UNIT, rows_now), place.colour
 
     def rows(self, text: str, colour: str, context: str) -> dict[float, list[list[Cell]]]:
-        """Evaluates an initial marking. Each key of the result is a time in seconds at which tokens
-        become available; its value has a row of field values for each of these tokens. Raises
-        InputError if a token or its time is not known while the file is read, or if there are too
-        many tokens."""
+        """Evaluates an initial marking. The key of the result is a time in seconds, and the value
+        has the tokens that become available at this time, as rows of field values.
+
+        Raises InputError if there are too many tokens, or if a token or its time is not known while
+        the file is read.
+        """
         if not text:
             return {}
         evaluator = self.known.evaluator
@@ -314,9 +320,9 @@ class _CpnReader:
         return made
 
     def delay_first_tokens(self) -> None:
-        """Delays initial tokens that become available after time zero. For each place and time, an
-        additional place gets the tokens. At time zero, an additional transition takes the tokens
-        from there and puts them into the original place with the delay."""
+        """Delays initial tokens that become available after time zero. An additional place and an
+        additional transition are added for each place and time. The additional place has the tokens
+        at first. At time zero, the transition moves them to the original place with the delay."""
         for (name, delay), rows in self.later.items():
             own = self.free(f"{name} at {delay:g}")
             self.places[own], self.sets[own] = Place(own, UNIT, rows), self.sets[name]
@@ -333,8 +339,8 @@ class _CpnReader:
     def ports(
         self, node: ET.Element, page: _FilePage, name: str, names: Mapping[str, str]
     ) -> dict[str, str]:
-        """Returns a mapping from the id of each port of a copied page to the name of its socket. A
-        port is a place of the copied page; its socket is the place of `page` that replaces it.
+        """Returns the name of the socket for the id of each port of a copied page. A port is a
+        place of the copied page. Its socket is the place of `page` that replaces it.
 
         The file has pairs of ids: `(port,socket)(port,socket)`. `names` has the names of the places
         of `page` by their ids. Raises InputError if an id is unknown.

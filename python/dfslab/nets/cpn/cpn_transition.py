@@ -1,9 +1,9 @@
 """Reads one transition of a `.cpn` file and adds it to a net. Patterns on arcs become fields of
 tokens, and conditions on these fields become the guard.
 
-In CPN ML an arc names the parts of a token, as in `(c, s)`. In the engine's language an arc names
-the whole token, and inscriptions refer to its fields, as in `t1.f2`. If several input arcs use the
-same name for parts of their tokens, the guard requires that these parts are equal.
+In CPN ML, an arc names the parts of a token, as in `(c, s)`. In the engine's language, an arc names
+the whole token, and inscriptions use its fields, as in `t1.f2`. If input arcs give one name to
+parts of several tokens, the guard requires that these parts are equal.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ class TransitionReader(Inputs):
         """Adds the transition to the net. Returns (place, colour set) for each variable that no arc
         binds.
 
-        Such a variable may have any value of its colour set. The place contains all these values,
-        and the transition takes one of them.
+        Such a variable may have any value of its colour set. The place has all these values as
+        tokens, and the transition takes one of them.
         """
         self.places = dict(places)
         guards = conjuncts(texts.guard, f"{self.context}, guard")
@@ -96,9 +96,9 @@ class TransitionReader(Inputs):
         finally:
             self.evaluator.hoist = None
         if delay is not None and free:
-            # A variable that no arc binds gets its value from a place, to which the value must
-            # return without delay. So the transition gets no delay; the delay is added to each of
-            # its other output arcs.
+            # A variable that no arc binds gets its value from an additional place. The value must
+            # return there without delay, so the transition itself gets no delay. Instead, each
+            # other output arc gets the delay.
             delay = delay if delay.known else self.local(delay)
             puts = [_later(one, delay.text) for one in puts]
         names = [(self.places[self.free_name(name)], clean(name)) for name, _, _ in self.free]
@@ -120,8 +120,8 @@ class TransitionReader(Inputs):
     # Guards, and names that no input arc binds.
 
     def bound_by_guard(self, guards: list[Tree]) -> list[Tree]:
-        """Uses guards that are equations, such as `[n = m + 1]`, to bind names that no arc binds.
-        Returns the guards that were not used."""
+        """Uses guards to bind names that no arc binds. Only guards that are equations can be used,
+        such as `[n = m + 1]`. Returns the guards that were not used."""
         left = []
         for guard in guards:
             name, value = self.definition(guard)
@@ -146,9 +146,9 @@ class TransitionReader(Inputs):
         return "", None
 
     def bind_free(self, guards: list[Tree], outputs: list[Tree], code: _Code | None) -> None:
-        """Finds the variables that are bound by neither arcs nor guards nor the code segment. Each
-        of these variables may take any value of its colour set. Raises InputError if the colour set
-        of one of them is too large."""
+        """Finds the variables that nothing binds: no arc, no guard, and not the code segment. Each
+        of them may take any value of its colour set. Raises InputError if one of these colour sets
+        is too large."""
         later = set(code.names) if code else set()
         trees = [*guards, *outputs, *(one.expression for one in self.wanted)]
         trees += [code.action] if code and code.action else []
@@ -183,9 +183,9 @@ class TransitionReader(Inputs):
         takes the value of the variable `name` from this place and puts the value back."""
         places = [one.place for one in self.taken]
         chosen = not self.conditions and len(set(places)) == len(places)
-        # If the transition has no condition and takes at most one token from each place, the engine
-        # draws one of the values at random ("random"). Otherwise the engine tries the values in
-        # order ("fifo").
+        # "random": the engine draws one of the values at random. It can do so if the transition has
+        # no condition and takes at most one token from each place. "fifo": the engine tries the
+        # values in order.
         discipline = "random" if chosen else "fifo"
         rows = [self.colours.row(one, self.context) for one in members]
         # The unit colour is only a placeholder. The colour of the place is set when the whole file
@@ -265,8 +265,8 @@ class TransitionReader(Inputs):
         return self.evaluator.leaf(tree, self.env, (INT, REAL), "a delay")
 
     def puts(self, arc: FileArc, tree: Tree) -> Iterator[Put]:
-        """Yields the output arcs of the engine's net for an output arc of the file. There is one
-        for each term of the arc's multiset."""
+        """Yields the output arcs of the engine's net that represent one output arc of the file: one
+        arc for each term of the multiset on the file's arc."""
         self.evaluator.context, self.evaluator.unknown = arc.context, self.unbound()
         value = self.evaluator.value(tree, self.env)
         for entry in self.known.tokens(value, arc.colour):
@@ -285,8 +285,8 @@ class TransitionReader(Inputs):
             entry = replace(each_of(self.local(entry.each)), when=entry.when, delay=entry.delay)
         value, delay = entry.value, entry.delay
         if several:
-            # All tokens of one term are equal, even if the term is random, so the term is computed
-            # only once.
+            # All tokens of one term have the same value, even if the term is random. The term is
+            # therefore computed only once.
             value = self.evaluator.once(value)
             delay = delay if delay is None or not delay.draws else self.local(delay)
         value = self.colours.fitted(value, arc.colour, arc.context)
@@ -306,9 +306,9 @@ class TransitionReader(Inputs):
         yield Put(place, token, wait, count.text)
 
     def token(self, value: CpnValue, arc: FileArc) -> list[Inscription] | str:
-        """Converts a value to a token of the arc's place. Returns the fields of the token, each as
-        text of the engine's language. If the value is an unchanged token that the transition takes,
-        returns the name of the variable that is bound to this token instead."""
+        """Converts a value to a token of the arc's place. Usually returns the fields of the token,
+        each as text of the engine's language. If the value is a token that the transition takes,
+        unchanged, returns the name of the token's variable."""
         if isinstance(value, Rec) and value.base and value.fields:
             return value.base
         return [one.text for one in self.colours.leaves(value, arc.context)]
@@ -321,8 +321,9 @@ def _later(put: Put, delay: str) -> Put:
 
 @dataclass(frozen=True)
 class _Code:
-    """A code segment. `output`: the pattern of its output variables. `action`: the expression that
-    computes their values. `names`: the names in the pattern."""
+    """A code segment. `action` is the expression that it computes. `output` is the pattern of its
+    output variables, to which the value of `action` is bound. `names` has the names in this
+    pattern."""
 
     output: Tree
     action: Tree | None

@@ -74,8 +74,8 @@ class Leaf:
     kind: Plain | ListType
     constant: Any = MISSING
     draws: bool = False
-    # `opposite` is set for a comparison: the text of the opposite comparison. `conditions` is set
-    # for a conjunction: the texts of the conditions that `&&` joins.
+    # `opposite` is set for a comparison. It is the text of the opposite comparison. `conditions` is
+    # set for a conjunction. It has the texts of the conditions that `&&` joins.
     opposite: str = ""
     conditions: tuple[str, ...] = ()
 
@@ -87,8 +87,8 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Items:
-    """A list. `items` has its first elements, each of which is known individually. `tail` is the
-    remainder of the list, as text of the engine's language, or None if there is no remainder."""
+    """A list. `items` has its first elements, as far as they are known individually. `tail` is the
+    remainder as text of the engine's language; None if there is no remainder."""
 
     items: tuple[CpnValue, ...]
     tail: Leaf | None = None
@@ -96,9 +96,12 @@ class Items:
 
 @dataclass(frozen=True)
 class Rec:
-    """A record, product or union. `fields` has the label and value of each field. `union` is the
-    name of the union type (empty for other types). `base` is the text of the whole value in the
-    engine's language; it is empty if there is none."""
+    """A record, product or union.
+
+    `fields` has the label and value of each field. `union` is the name of the union type (empty for
+    other types). `base` is the text of the whole value in the engine's language; it is empty if
+    there is none.
+    """
 
     fields: tuple[tuple[str, CpnValue], ...] = ()
     union: str = ""
@@ -111,9 +114,9 @@ class Rec:
 
 @dataclass(frozen=True)
 class BagEntry:
-    """Equal tokens of a multiset. `value`: their value. `count`: their number. `when`: the
-    condition under which they are present (None: always). `delay`: their delay. If `each` is given,
-    it is a list, and there is one token for each of its elements."""
+    """Equal tokens of a multiset. `value` is their value, and `count` their number. `when` is the
+    condition under which they are present (None: always). `delay` is their delay. `each`, if given,
+    is a list with one token of the multiset for each of its elements."""
 
     value: CpnValue
     count: Leaf
@@ -208,9 +211,9 @@ def _flat(kind: ValueType, name: str) -> Iterator[tuple[str, Plain | ListType]]:
 
 
 def made_of(kind: ValueType, texts: Iterator[str], base: str = "") -> CpnValue:
-    """Returns a value of the type `kind`. `texts` has the text of each field of the value, in the
-    order of the function `flat`. `base` is the text of the whole value; it is used only if the
-    value is a record."""
+    """Returns a value of the type `kind` from texts of the engine's language. `texts` has the text
+    of each field, in the order of the function `flat`. `base` is the text of the whole value; it is
+    used only for a record."""
     if isinstance(kind, Struct):
         fields = tuple((label, made_of(inner, texts)) for label, inner in kind.fields)
         return Rec(fields, kind.union, base)
@@ -313,8 +316,8 @@ def words(kind: ValueType) -> str:
 
 
 def is_static(value: CpnValue) -> bool:
-    """Returns whether enough of an argument is known to evaluate a call while the file is read: for
-    a list, the number of its elements; for a multiset, the numbers of its tokens."""
+    """Returns whether enough of an argument is known while the file is read to evaluate a call. For
+    a list, this is the number of its elements. For a multiset, it is the numbers of its tokens."""
     if isinstance(value, Leaf):
         return value.known
     if isinstance(value, Rec):

@@ -1,6 +1,8 @@
-"""Writes a net as a `.cpn` file for CPN Tools. Times are reals in seconds. Raises InputError for
-anything that CPN Tools cannot express. Only the disciplines of places are dropped without an error:
-in CPN Tools, a transition may take any token."""
+"""Writes a net as a `.cpn` file for CPN Tools. Times are reals in seconds.
+
+Raises InputError for anything that CPN Tools cannot express, with one exception: the disciplines of
+places are dropped, because in CPN Tools a transition may take any token.
+"""
 
 from __future__ import annotations
 
@@ -149,9 +151,12 @@ class _CpnWriter:
         ET.SubElement(ET.SubElement(made, "list"), "id").text = held
 
     def variable(self, name: str, sort: str, context: str) -> str:
-        """Returns the name of a variable in the file, and declares the variable if needed. In a
-        file, each variable has one type. If the net uses the name `name` with several types, the
-        variables of the second and further types get names that contain the type."""
+        """Returns the name of a variable in the file, and declares the variable if needed.
+
+        In a file, each variable has one type. If the net uses the name `name` with several types,
+        only the variable of the first type keeps the name. The names of the others contain the
+        type.
+        """
         own = name if self.variables.get(name, sort) == sort else f"{name}_{sort}"
         if own not in self.variables:
             self.variables[own] = sort
@@ -255,7 +260,7 @@ class _CpnWriter:
             self.label(node, "code", text)
 
     def counted(self, arc: OutputDefinition, colour: str, scope: Scope, context: str) -> str:
-        """Returns the inscription of an output arc. It produces one token, a number of equal
+        """Returns the inscription of an output arc. The arc produces one token, several equal
         tokens, or one token for each element of a list."""
         count = arc.count
         if count is None:

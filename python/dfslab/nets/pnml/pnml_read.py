@@ -2,9 +2,11 @@
 
 A file must contain one net. A place/transition net (`ptnet`) has places with initial markings,
 transitions, and normal, inhibitor and reset arcs, on any number of pages. Weights of arcs are whole
-numbers. InputError is raised for reference nodes and other types of nets. Every net is written as a
-place/transition net. Such a net has no guards, delays, priorities, weights of transitions or token
-values, so these are written as tool-specific text.
+numbers. InputError is raised for reference nodes and other types of nets.
+
+Every net is written as a place/transition net. In PNML, such a net has no guards, delays,
+priorities, weights of transitions or token values. These are therefore written as tool-specific
+text.
 """
 
 from __future__ import annotations

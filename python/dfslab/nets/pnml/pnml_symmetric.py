@@ -253,8 +253,8 @@ def converted(net: ET.Element) -> ET.Element:
 
 
 def _labels(known: Symmetric, element: ET.Element, node: ET.Element) -> None:
-    """Adds the labels of a PNML element to the converted node. For a place, these are its colour
-    set and its initial tokens; for a transition, its guard."""
+    """Adds the labels of a PNML element to the converted node. The labels of a place are its colour
+    set and its initial tokens. The label of a transition is its guard."""
     if node.tag == "place":
         sort = child(element, "type", "structure")
         colour = known.sort_of(next(iter(sort), None)) if sort is not None else "UNIT"

@@ -19,11 +19,11 @@ def is_computed(run: FinishedRun) -> bool:
 
 
 def changes(run: FinishedRun, answer: RunAnswer) -> list[str]:
-    """Returns a text for each of the changes of the configuration that raise the rate most, with
-    its gain and interval; at most MOST_CHANGES.
+    """Returns texts on the changes of the configuration that raise the rate most, each with its
+    gain and interval. There are at most MOST_CHANGES texts.
 
     If all gains are withheld, the only text is the reason. If no change is predicted to gain more
-    than 2 %, the only text says so. The list is empty if no gains were computed.
+    than 2 %, the only text reports this. The list is empty if no gains were computed.
     """
     advised = run.find(Advised)
     if advised is None or not is_computed(run):
@@ -49,9 +49,11 @@ def _change(one: Recommendation) -> str:
 
 def closing(run: FinishedRun) -> list[str]:
     """Returns the sentences that commands print last for a run: what was observed, what limits the
-    rate, and which change would gain most. If no gains were computed, the last sentence names the
-    command that computes gains. This sentence is left out for a run of a table, because the command
-    needs a run's folder. The list is empty if the run has no rates."""
+    rate, and which change would gain most. The list is empty if the run has no rates.
+
+    If no gains were computed, the last sentence names the command that computes them. A run of a
+    table has no such sentence, because the command needs a run's folder.
+    """
     answer = verdict(run)
     if answer is None:
         return []

@@ -20,11 +20,10 @@ def way(result: Result) -> str:
 
 
 def _one_each(result: Result) -> bool:
-    """Returns whether a result belongs to the series over the number of processes, although it may
-    have only one process with one client.
+    """Returns whether a result belongs to the series over the number of processes.
 
-    Such a result may also be the first point of the series over threads. So the decision depends on
-    whether the scenario varies the number of processes.
+    A result with one process and one client may instead be the first point of the series over
+    threads. It belongs to the processes if the scenario varies the number of processes.
     """
     return KEYS["processes"] in result.labels and result.point.scenario.workload.processes >= 1
 

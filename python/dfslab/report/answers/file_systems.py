@@ -13,11 +13,14 @@ from dfslab.studies.systems import SystemsComparison, SystemsRow
 
 
 def fastest(run: FinishedRun) -> str:
-    """Returns a sentence on the fastest file system of a run: the file system that has the highest
-    rate in the largest number of workloads. For each other file system, the sentence states the
-    ratio (rate of the fastest system) / (rate of the other system): its median, smallest and
-    largest value over the workloads that ran on both systems. Returns "" if the run does not
-    compare file systems, or if no workload ran on two or more of them."""
+    """Returns a sentence on the fastest file system of a run. It is the file system with the
+    highest rate in the largest number of workloads.
+
+    For each other file system, the sentence states the ratio (rate of the fastest system) / (rate
+    of the other system). It gives the median, the smallest and the largest ratio over the workloads
+    that ran on both systems. Returns "" if the run does not compare file systems, or if no workload
+    ran on two or more of them.
+    """
     found = run.find(SystemsComparison)
     if found is None:
         return ""

@@ -104,9 +104,12 @@ def _of_models(run: FinishedRun) -> list[Unknown]:
 
 
 def _of_changes(run: FinishedRun) -> list[Unknown]:
-    """Returns one open question, how much changes of the configuration would gain, with the command
-    that computes these gains. Returns an empty list if the run already has these gains. The list is
-    also empty for results from a table, because the command needs a run's folder."""
+    """Returns one open question: how much would changes of the configuration gain? Its command
+    computes these gains.
+
+    Returns an empty list if the run already has the gains. The list is also empty for results from
+    a table, because the command needs a run's folder.
+    """
     if is_computed(run) or run.is_of_table:
         return []
     return [Unknown(f"{NOT_COMPUTED}.", "dfslab advise RUN")]

@@ -9,9 +9,10 @@ import numpy as np
 
 from dfslab.report.answers.rates import ConfigurationRate
 
-# Bounds on the growth of the rate from the fewest to the most clients. The rate grows in proportion
-# if growth of rate >= PROPORTIONAL * growth of clients, and is flat if growth of rate <= FLAT. Both
-# bounds are choices: the rates of repetitions usually differ by up to a fifth.
+# Limits that classify the growth of the rate from the fewest to the most clients. The rate is
+# proportional to the clients if growth of rate >= PROPORTIONAL * growth of clients. It is flat if
+# growth of rate <= FLAT. Both limits are choices: the rates of repetitions usually differ by up to
+# a fifth.
 PROPORTIONAL, FLAT = 0.8, 1.2
 
 
@@ -58,8 +59,8 @@ def _growths(rates: Sequence[ConfigurationRate]) -> list[tuple[int, int, float]]
         }
         size = one.labels.get("workload.file_size")
         workload = one.results[0].point.scenario.workload
-        # In the workload `transfers`, all files share one total size, so the size of a file depends
-        # on the number of clients.
+        # In the workload `transfers`, all files together have a fixed size. The size of one file
+        # then follows from the number of clients.
         key = str(labels) if workload.name == "transfers" else f"{labels} {size}"
         groups.setdefault(key, {})[workload.clients] = one.rate.value
     found = []

@@ -16,8 +16,8 @@ from dfslab.studies.contract import FinishedRun, StudyResult
 
 
 def tables_of(found: StudyResult, run: FinishedRun) -> list[Table]:
-    """Returns the tables of a study. If the study compares predictions with measurements, its first
-    table is replaced by a narrow one, which has one line for each configuration."""
+    """Returns the tables of a study. The first table of a comparison of predictions with
+    measurements is replaced by a narrow table with one line for each configuration."""
     if not isinstance(found, Comparison):
         return found.tables(run)
     _, *others = found.tables(run)
@@ -91,8 +91,8 @@ def _phase_rows(point_id: str, run: FinishedRun, model: str) -> list[Sequence[Ta
 
 def _shown_model(found: Comparison, run: FinishedRun) -> str:
     """Returns the name of the model with the smallest error on held-out configurations. If no such
-    error is known, returns the first model, or the first baseline if there is no model; "" if
-    nothing was predicted."""
+    error is known, returns the first model. Without a model, returns the first baseline. Returns ""
+    if nothing was predicted."""
     models = [name for name in run.methods if name not in BASELINES]
     best = best_model(found.held_out)
     return best or next(iter(models or run.methods), "")

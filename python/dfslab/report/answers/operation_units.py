@@ -8,8 +8,8 @@ from dfslab.documents.metrics import ANY, LATENCY, RESPONSE, counted, operations
 from dfslab.result import Result
 from dfslab.spec import units
 
-# Units for runs with several operations. Each family has a unit and a set of operations. The first
-# family that contains all of the run's operations applies.
+# Units for runs with several operations. An entry has a unit and a set of operations. The unit of a
+# run is that of the first set that contains all operations of the run.
 FAMILIES = (
     ("transfers", frozenset({"pread", "pwrite"})),
     ("files", frozenset({"read", "write", "overwrite"})),

@@ -50,8 +50,8 @@ def phases_of(group: Sequence[Result]) -> list[PhaseRates]:
 
 
 def _phases(result: Result) -> list[tuple[str, Metric, float]]:
-    """Returns (name, rate, moved bytes per second) of each phase. Measured phases with a rate of 0
-    are left out, and so is a last phase in which clients only wait for each other."""
+    """Returns (name, rate, moved bytes per second) of each phase. Two kinds of phases are left out:
+    measured phases with a rate of 0, and a last phase in which clients only wait for each other."""
     if result.load is not None:
         found = [
             (one.name, Metric(value=one.rate_per_s), one.throughput_bytes_per_s)

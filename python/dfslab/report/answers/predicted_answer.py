@@ -69,9 +69,9 @@ def closing_of_predictions(results: Sequence[Result], source: str) -> list[str]:
     """Returns the sentences that `dfslab predict` prints last. The list is empty if there is
     nothing to summarise.
 
-    `dfslab predict` does not compute how much changes of the configuration would gain. So the last
-    sentence names the command that computes these gains; `source` is the scenario as the argument
-    of this command.
+    `dfslab predict` does not compute how much changes of the configuration would gain. The last
+    sentence therefore names the command that computes these gains. `source` is the argument of this
+    command: the scenario.
     """
     answer = of_predictions(results)
     return [] if answer is None else [*answer.sentences, gains_hint(source)]
@@ -84,9 +84,9 @@ def gains_hint(source: str) -> str:
 
 
 def predicted_limit(results: Sequence[Result], model: str) -> str:
-    """Returns a sentence on the limit that a model predicts for most configurations; "" if the
-    model names no limit. The sentence has the number of configurations in which this limit is
-    saturated, and the number in which it is latency-bound."""
+    """Returns a sentence on the limit that a model predicts for most configurations. The sentence
+    counts the configurations in which this limit is saturated, and those in which it is
+    latency-bound. Returns "" if the model names no limit."""
     names = [one.limits[0].name if one.limits else one.bottleneck for one in results]
     counts = Counter(filter(None, names))
     if not counts:
@@ -131,8 +131,8 @@ def most(rates: Sequence[ConfigurationRate]) -> str:
 
 
 def is_from_memory(one: ConfigurationRate) -> bool:
-    """Whether the page cache of this machine may have served the data: the operations moved bytes,
-    and the scenario did not exclude the cache."""
+    """Returns whether the page cache of this machine may have served the data. It may if the
+    operations moved bytes and the scenario did not exclude the cache."""
     warm = one.results[0].point.scenario.workload.cache == "warm"
     return warm and one.throughput is not None
 

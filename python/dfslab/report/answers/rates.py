@@ -75,8 +75,8 @@ def _mean(group: Sequence[Result], key: str) -> Metric | None:
     """Returns the geometric mean of a metric over the results that have it; None if no result has
     it.
 
-    If only one result has the metric, or if a value is not positive, the metric of the first of
-    these results is returned with its own interval.
+    No mean is computed if only one result has the metric, or if a value is not positive. The metric
+    of the first of these results is then returned with its own interval.
     """
     known = [one.metrics[key] for one in group if key in one.metrics]
     if not known or any(one.value <= 0 for one in known):
@@ -85,8 +85,9 @@ def _mean(group: Sequence[Result], key: str) -> Metric | None:
 
 
 def _slowest(group: Sequence[Result], statistic: str) -> float | None:
-    """Returns the largest value of a statistic of latency over the operations of a configuration,
-    in seconds; None if no times are known. `statistic`: "mean" or a quantile such as "p99"."""
+    """Returns the value of a latency statistic for the slowest operation of a configuration, in
+    seconds. `statistic` is "mean" or a quantile such as "p99". Returns None if no times are
+    known."""
     operations = {name for one in group for name in operations_of(one)}
     keys = [metrics.key(metrics.LATENCY, statistic, name) for name in operations]
     means = [mean.value for key in keys if (mean := _mean(group, key)) is not None]
@@ -96,9 +97,9 @@ def _slowest(group: Sequence[Result], statistic: str) -> float | None:
 def short_names(configurations: Iterable[Mapping[str, Value]]) -> list[str]:
     """Returns short names of configurations, in the same order.
 
-    Names leave out a key whose value follows from the value of an earlier key, as the size of a
-    file may follow from the number of clients. A key remains if some configuration has this key but
-    not the earlier one.
+    A key is left out of the names if its value follows from the value of an earlier key. For
+    example, the size of a file may follow from the number of clients. However, a key is kept if
+    some configuration has it without the earlier key.
     """
     every = [dict(one) for one in configurations]
     keys = list(dict.fromkeys(key for one in every for key in one))
@@ -180,12 +181,12 @@ def _value(rate: Metric, unit: str) -> TableCell:
 
 
 def interval(metric: Metric) -> TableCell:
-    """Returns a cell with the relative size of a metric's interval: its larger half-width divided
-    by the metric's value, such as "4 %".
+    """Returns a cell with the relative size of a metric's interval, such as "4 %". It is the larger
+    half-width of the interval divided by the metric's value.
 
-    If the factor f = max(high / value, value / low) is 2 or more, the cell has f instead, such as
-    "×÷2.1"; if f is 1000 or more, "unknown". The cell has a dash if there is no interval, or if its
-    lower end or the value is not positive.
+    For wide intervals, the factor f = max(high / value, value / low) is used. From f = 2, the cell
+    has f instead, such as "×÷2.1"; from f = 1000, "unknown". The cell has a dash if there is no
+    interval, or if its lower end or the value is not positive.
     """
     if metric.low is None or metric.high is None or metric.low <= 0 or metric.value <= 0:
         return TableCell(None, DASH)
@@ -196,9 +197,9 @@ def interval(metric: Metric) -> TableCell:
 
 
 def limit_of(result: Result) -> str:
-    """Returns the strongest limit of a predicted configuration; "" if the method names no limit. If
-    the method states them, the limit's share of the time and "saturated" or "latency-bound"
-    follow."""
+    """Returns the strongest limit of a predicted configuration as text; "" if the method names no
+    limit. If the method states them, the limit's share of the time and "saturated" or
+    "latency-bound" are added."""
     return limit_cell(result.limits[0]) if result.limits else result.bottleneck
 
 

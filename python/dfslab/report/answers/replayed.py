@@ -27,11 +27,11 @@ from dfslab.result import Result
 from dfslab.spec import units
 from dfslab.studies.checks.noise import TOO_NOISY, pooled_sd
 
-# Two times t1 and t2 count as equal if |t1 / t2 - 1| is at most this fraction. This is a choice:
-# repetitions of one program on a quiet machine differ by as much.
+# Two times t1 and t2 count as equal if |t1 / t2 - 1| is at most this fraction. This is a choice: on
+# a quiet machine, the times of two repetitions of one program may differ by this fraction.
 SAME = 0.05
-# Number of names of calls in one row of the narrow table of calls. The row then states how many
-# further names there are.
+# Number of names of calls in one row of the narrow table of calls. If there are more names, the row
+# states how many.
 MOST_NAMES = 3
 NOT_CALLED = "create"
 
@@ -40,10 +40,11 @@ NOT_CALLED = "create"
 class OperationTimes:
     """The times of one kind of operation in seconds per call.
 
-    `calls`: number of calls of the trace with a known duration; if there are none, number of calls
-    that should be replayed. `recorded_s_mean`: mean duration of the calls in the recording; None if
-    no duration is known. `replayed_s_mean`: mean duration in the replay. `replayed_s`: mean
-    duration in each repetition of the replay.
+    - `calls`: number of calls of the trace with a known duration. If there are none, number of
+      calls that should be replayed.
+    - `recorded_s_mean`: mean duration of the calls in the recording; None if no duration is known.
+    - `replayed_s_mean`: mean duration in the replay.
+    - `replayed_s`: mean duration in each repetition of the replay.
     """
 
     operation: str
@@ -61,9 +62,12 @@ class OperationTimes:
 
 @dataclass(frozen=True)
 class ReplayReport:
-    """The result of a replay. `done`: number of operations that a repetition completed, as a mean
-    over the repetitions. `planned`: number of operations that a repetition should execute.
-    `errors`: number of errors of all repetitions."""
+    """The result of a replay.
+
+    `done` is the number of operations that a repetition completed, as a mean over the repetitions.
+    `planned` is the number of operations that a repetition should execute. `errors` is the number
+    of errors in all repetitions together.
+    """
 
     survey: TraceSurvey
     times: Sequence[OperationTimes]
@@ -106,9 +110,9 @@ class ReplayReport:
         return Table(title, heads("operation", "calls", "recorded", "here", "here/recorded"), rows)
 
     def totals_s(self) -> tuple[float, list[float]] | None:
-        """Returns (time in the recording, times in each repetition of the replay), in seconds. Each
-        time is the sum over all calls whose recorded duration is known. Returns None if no recorded
-        duration is known."""
+        """Returns (time in the recording, times in each repetition of the replay), in seconds. A
+        time is the sum over all calls with a known duration in the recording. Returns None if no
+        such duration is known."""
         known = [one for one in self.times if one.recorded_s_mean is not None]
         if not known:
             return None
@@ -141,7 +145,7 @@ class ReplayReport:
 
     def _shortfall(self) -> str:
         """Returns why operations are missing: errors, the time limit, or both. The time limit is a
-        reason if there are fewer errors than missing operations of all repetitions."""
+        reason if all repetitions together have fewer errors than missing operations."""
         reasons = []
         if self.errors:
             plural = "s" if self.errors > 1 else ""
@@ -174,8 +178,9 @@ class ReplayReport:
         return f"{text} Repetitions differ by {noise:.0%}."
 
     def _most_of(self, difference_s: float) -> str:
-        """Returns the end of the sentence that compares the times: the operation that causes at
-        least half of the difference; "" if there is none, or if only one operation is compared."""
+        """Returns the end of the sentence that compares the times. It names the operation that
+        causes at least half of the difference. Returns "" if there is no such operation, or if only
+        one operation is compared."""
         gaps = [
             ((one.replayed_s_mean - one.recorded_s_mean) * one.calls, one.operation)
             for one in self.times
@@ -241,8 +246,8 @@ def _operation(
     """Returns the times of one kind of operation; None if a repetition completed no operation of
     this kind.
 
-    A recorded call that opens and creates a file becomes two operations in the replay. The times of
-    both are added as those of "open", so None is also returned for "create".
+    A recorded call that opens and creates a file becomes two operations in the replay, "open" and
+    "create". The times of both are added and returned for "open". For "create", None is returned.
     """
     durations = [
         one

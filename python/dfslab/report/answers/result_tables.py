@@ -32,9 +32,12 @@ def result_tables(results: Sequence[Result]) -> list[Table]:
 
 
 def rate_tables(results: Sequence[Result], title: str) -> list[Table]:
-    """Returns a table with the rate of each configuration by one method. If the table is wider than
-    a small terminal and its operations have several units, it is split into one table for each
-    unit, such as files read/s. Notes that apply to all tables follow the last one."""
+    """Returns a table with the rate of each configuration by one method. Notes that apply to all
+    tables follow the last one.
+
+    The table is split if it is wider than a small terminal and its operations have several units.
+    There is then one table for each unit, such as files read/s.
+    """
     whole = rates.rate_table(results, title)
     groups: dict[str, list[Result]] = {}
     for one in results:

@@ -12,12 +12,12 @@ from dfslab.spec import units
 
 # Largest length of a step's name in a sentence, in characters.
 MOST_NAME = 60
-# If a trace has fewer call trees than this, the answer recommends to record more. This is a choice:
-# the 90 % interval of the mean of 20 calls reaches 37 % of the mean to either side if the standard
-# deviation of the calls equals their mean.
+# With fewer call trees than this, the answer recommends to record more. This is a choice. With 20
+# calls whose standard deviation equals their mean, the 90 % interval of the mean extends 37 % of
+# the mean to either side.
 FEW_TREES = 20
-# Smallest saving by a processor, disk or link, as a fraction of the end-to-end time, that is stated
-# as certain. NOTABLE in studies/traces/gain.py has the same value.
+# Smallest saving by a processor, disk or link that the answer states as certain, as a fraction of
+# the end-to-end time. NOTABLE in studies/traces/gain.py has the same value.
 NOTABLE = 0.02
 SURE, UNSURE = "faster", "cannot tell"
 

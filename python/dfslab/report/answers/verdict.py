@@ -30,12 +30,12 @@ from dfslab.studies.checks.thresholds import OTHERS
 from dfslab.studies.compare import Comparison, ErrorScore
 from dfslab.studies.contract import FinishedRun
 
-# The limit that a model names is printed only if the model's median error on held-out
-# configurations is at most this fraction. This is a choice: a model with a larger error confuses
-# one resource with another.
+# Largest median error of a model on held-out configurations with which the limit that the model
+# names is printed. This is a choice: a model with a larger error confuses one resource with
+# another.
 CREDIBLE = 0.5
-# This sentence replaces the statement on the limit that is concluded from the growth of rates with
-# the number of clients, if other programs used much processor time.
+# Replaces the statement on what limits the rate if other programs used much processor time. That
+# statement is a conclusion from the growth of rates with the number of clients.
 BUSY_MACHINE = (
     "What limits is withheld: without the other programs, rates may grow differently with clients. "
     "Repeat on a quiet machine."
@@ -127,8 +127,9 @@ def _others_share(rates: Sequence[ConfigurationRate]) -> float:
 
 
 def _too_noisy(noise: float, worst: Mapping[str, LevelValue]) -> str:
-    """Returns the sentence that a run is inconclusive. `worst`: labels of the configuration whose
-    repeats differ most; empty if there is only one configuration."""
+    """Returns the sentence that a run is inconclusive, because repeated measurements differ too
+    much. `worst` has the labels of the configuration whose repeats differ most; empty if there is
+    only one configuration."""
     where = f", most for {labels_text(worst)}" if worst else ""
     return (
         f"Inconclusive: repeats of one configuration differ by {noise:.0%} (standard "

@@ -93,8 +93,8 @@ class VerticalLine:
 
 @dataclass(frozen=True)
 class Panel:
-    """One small chart with its title. By default, all panels of a figure share the scales of both
-    axes. `x_axis`, `y_axis`: a separate axis of this panel; None for the shared axis."""
+    """One small chart with its title. The panels of a figure have common scales of both axes,
+    except a panel with a separate axis in `x_axis` or `y_axis`. None means the common axis."""
 
     title: str
     series: Sequence[Series] = ()

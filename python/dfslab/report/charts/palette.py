@@ -1,8 +1,9 @@
 """The colours of the charts, for a light and for a dark page.
 
-The six colours were chosen by a search that maximises the smallest distance between any two of them
-and the text colour, for full colour vision and for protanopia, deuteranopia and tritanopia.
-`tests/unit/test_palette.py` simulates these kinds of vision and measures the distances.
+A search chose the six colours. It maximised the smallest distance between any two of them, and
+between any of them and the text colour. The distance is the smallest over full colour vision,
+protanopia, deuteranopia and tritanopia. `tests/unit/test_palette.py` simulates these kinds of
+vision and measures the distances.
 """
 
 from __future__ import annotations

@@ -76,9 +76,9 @@ def _ends(axis: Axis, known: Sequence[float]) -> tuple[float, float]:
 
 
 def ticks_of(axis: Axis, low: float, high: float) -> list[tuple[float, str]]:
-    """Returns a pair (value, label) for each tick between `low` and `high`. A logarithmic axis of
-    bytes has ticks at powers of two, other logarithmic axes mostly at powers of ten, linear axes at
-    even distances."""
+    """Returns a pair (value, label) for each tick between `low` and `high`. The ticks of a
+    logarithmic axis are powers of two for bytes, and mostly powers of ten otherwise. A linear axis
+    has ticks at even distances."""
     if axis.unit == "B" and axis.log:
         values = _powers_of_two(low, high)
     elif axis.log:
@@ -103,11 +103,11 @@ def _even(low: float, high: float) -> list[float]:
 
 
 def _decades(low: float, high: float) -> list[float]:
-    """Returns the tick values of a logarithmic axis from `low` to `high`: powers of ten, of which
-    some are left out if the axis spans many decades.
+    """Returns the tick values of a logarithmic axis from `low` to `high`. They are powers of ten;
+    on an axis of many decades, some of them are left out.
 
-    If the axis spans less than two decades, 2 and 5 times powers of ten are ticks, too. If it spans
-    less than half a decade, the ticks are evenly spaced.
+    On an axis of less than two decades, 2 and 5 times powers of ten are ticks as well. On an axis
+    of less than half a decade, the ticks are evenly spaced.
     """
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     spans = math.log10(high / low)

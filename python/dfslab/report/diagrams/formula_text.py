@@ -137,11 +137,11 @@ def _mentioned(lines: Sequence[str], definitions: Mapping[str, str]) -> set[str]
 
 
 def broken(line: str, width: int = WIDTH) -> list[str]:
-    """Breaks a line of a formula into lines of at most `width` characters. A piece without a place
-    to break stays longer. All lines but the first are indented further.
+    """Breaks a line of a formula into lines of at most `width` characters. All lines but the first
+    are indented further. A piece without a place to break stays longer.
 
-    A line can be broken before an operator or after a comma. Only places beyond the first third of
-    `width` are considered. The chosen place is the last of those inside the fewest brackets.
+    A line can be broken before an operator or after a comma, beyond the first third of `width`. Of
+    these places, those inside the fewest brackets are preferred, and the last of them is chosen.
     """
     lines: list[str] = []
     rest = line

@@ -123,11 +123,11 @@ class _Chain:
 
 @dataclass(frozen=True)
 class _Place:
-    """The lifeline that acts at a step: a role and, if the role is a chain of servers, the position
-    of the acting server in the chain (from 1).
+    """The lifeline that acts at a step. It is a role or, if the role is a chain of servers, one
+    server in this chain, given by its position (from 1).
 
-    `copies`: for each role whose repeated work is being drawn, the position of the server that the
-    current repetition uses.
+    `copies` has the position of a server for each role whose repeated work is being drawn. It is
+    the server that the current repetition uses.
     """
 
     role: str
@@ -136,8 +136,8 @@ class _Place:
 
     def member(self, role: str) -> int:
         """Returns the position in the chain of `role` of the server that this lifeline calls. If
-        `role` is this lifeline's role, it is the position of this lifeline. Otherwise it is
-        `copies[role]`, or 1 if `copies` lacks the role."""
+        `role` is this lifeline's role, the position is this lifeline's own position. Otherwise it
+        is `copies[role]`, or 1 if `copies` lacks the role."""
         return self.number if role == self.role else self.copies.get(role, 1)
 
     def at(self, role: str) -> _Place:
@@ -183,7 +183,8 @@ def _guarding(node: Node) -> tuple[Expr, ...]:
 def _chains(system: FileSystem, tree: Node) -> dict[str, _Chain]:
     """Returns the chains of servers in an operation, by role.
 
-    A pipeline with repeated stages of one role, each of which forwards the data, is a chain.
+    A pipeline is a chain if its stages repeat for servers of one role and each of them forwards the
+    data.
     """
     found: dict[str, _Chain] = {}
     for node in walk(tree):
@@ -314,9 +315,8 @@ class _Drawing(Visitor[_Place, list[Event]]):
     def _along(self, node: Repeat, where: _Place, chain: _Chain, *, moves: bool) -> list[Event]:
         """Returns the events of a loop whose iterations are drawn at successive servers of a chain.
 
-        `moves`: whether each iteration ends at a server of the chain. If `moves` is true and
-        `where` is a server of the chain, each iteration starts one server before the previous
-        iteration.
+        `moves` is true if each iteration ends at a server of the chain. If, in addition, `where` is
+        a server of the chain, each iteration starts one server before the previous one.
         """
         events: list[Event] = []
         for number in range(1, chain.drawn + (node.count == chain.count)):
@@ -369,8 +369,8 @@ def _answers(node: Node) -> bool:
 
 
 def _called(event: Event, name: str) -> Event:
-    """Gives an answer without a name the name `name` of the message that it answers, and returns
-    it. Any other event is returned unchanged."""
+    """Returns an event that has a name. If `event` is an answer without a name, it gets the name
+    `name` of the message that it answers. Any other event is returned unchanged."""
     if isinstance(event, Message) and not event.name:
         return replace(event, name=name)
     return event

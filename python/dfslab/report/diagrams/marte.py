@@ -11,8 +11,8 @@ LINK = "CommunicationMedia"
 ATTRIBUTE = "Configurable"
 # Stereotypes of the hardware inside a node, by the name of the hardware part.
 HARDWARE = {"Processor": "HwProcessor", "Disk": "HwDrive", "Memory": "HwRAM"}
-# Stereotypes of an execution, by the kind of the resource that works. The kinds "delay" and "step"
-# stand for executions without a resource.
+# Stereotypes of an execution, by the kind of the resource that works. An execution without a
+# resource has the kind "delay" or "step".
 EXECUTION = {
     "cpu": "PaStep",
     "disk": HARDWARE["Disk"],

@@ -39,9 +39,12 @@ RANKED = (
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """Returns HTML: the table of functions, rankings of the steps and of the parts (processors,
-    disks, links) by the time that would be saved if each were faster, and the call trees of each
-    configuration. None if no program was traced."""
+    """Returns HTML; None if no program was traced. The HTML has the table of functions, two
+    rankings, and the call trees of each configuration.
+
+    The rankings are of steps and of parts (processors, disks, links). They are by the time that
+    would be saved if the step or part were faster.
+    """
     found = study.find(Programs)
     if found is None:
         return None

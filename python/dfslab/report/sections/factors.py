@@ -74,9 +74,12 @@ def _ordered(importance: Sequence[FactorImportance]) -> list[FactorImportance]:
 
 
 def _importance(found: Learning) -> Markup:
-    """Returns the HTML of the importance of factors: a bar chart of the first-order and total
-    sensitivity indices (shares of the variance of the logarithm of the rate), and a table of all
-    measures of importance. If no importance was computed, the HTML states why."""
+    """Returns the HTML of the importance of factors. It has a bar chart and a table of all measures
+    of importance. If no importance was computed, the HTML states why.
+
+    The chart has the first-order and the total sensitivity indices, which are shares of the
+    variance of the logarithm of the rate.
+    """
     if found.importance_refused:
         return Markup("").join(map(note, found.importance_notes()))
     ordered = _ordered(found.importance)

@@ -1,5 +1,6 @@
-"""Renders the section with a slider for each hardware quantity. The sliders move through settings
-that the queueing model has predicted beforehand, because a page has no model and no network."""
+"""Renders the section with a slider for each hardware quantity. The positions of a slider are
+settings of this quantity. The queueing model has predicted them before the page was written,
+because a page has no model and no network."""
 
 from __future__ import annotations
 
@@ -78,8 +79,8 @@ def _quantity(found: SliderQuantity, operations: Sequence[SliderOperation]) -> M
 
 
 def _labels(found: SliderQuantity, first: int) -> list[str]:
-    """Returns the names of the settings. The setting with index `first` is marked as the present
-    hardware if the present setting has the same index in all columns."""
+    """Returns the names of the settings. The present hardware has the setting with index `first`.
+    Its name says so if the present setting has the same index in all columns."""
     is_common = len(set(found.present)) == 1
     return [
         one.label + (NOW if is_common and place == first else "")
@@ -88,9 +89,12 @@ def _labels(found: SliderQuantity, first: int) -> list[str]:
 
 
 def _rates(found: SliderQuantity, operations: Sequence[SliderOperation]) -> Iterator[Markup]:
-    """Yields the HTML of each column: its name, a bar for the interval of the rate, and the rate.
-    The HTML has these data for all settings of the slider; the script of the page shows those of
-    the selected setting. A column without any known rate is left out."""
+    """Yields the HTML of each column: its name, a bar for the interval of the rate, and the rate. A
+    column without any known rate is left out.
+
+    The HTML has the data of all settings of the slider. The script of the page shows the data of
+    the selected setting.
+    """
     for place, operation in enumerate(operations):
         every = [one.rates[place] for one in found.settings]
         known = [one for one in every if one is not None]
@@ -124,8 +128,8 @@ def _places(rate: Metric, ends: tuple[float, float]) -> str:
 
 
 def _text(rate: Metric | None, now: Metric | None) -> str:
-    """Returns the text of the rate at a setting with its interval, followed by the present rate
-    `now` if the two rates differ. Without a rate, the text is "not possible, or not predicted"."""
+    """Returns the text of the rate at a setting with its interval. If the present rate `now` is
+    different, it follows. Without a rate, the text is "not possible, or not predicted"."""
     if rate is None:
         return "not possible, or not predicted"
     text = f"{number_text(rate.value)}/s ({_interval(rate)})"

@@ -33,9 +33,9 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def _noise(comparison: Comparison) -> list[Markup]:
-    """Returns a sentence on how much repeated measurements of one configuration differ. If no
-    configuration was repeated, the sentence reports that. The list is empty if the noise is unknown
-    although configurations were repeated."""
+    """Returns a sentence on the noise: how much repeated measurements of one configuration differ.
+    If no configuration was repeated, the sentence reports that. The list is empty if configurations
+    were repeated but the noise is unknown."""
     repetitions = int(np.median([row.repetitions for row in comparison.rows]))
     if not comparison.noise or not math.isfinite(comparison.noise):
         text = "No configuration was repeated, so the run-to-run noise is not known."

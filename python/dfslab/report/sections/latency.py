@@ -36,19 +36,21 @@ TITLE = "Latency"
 ORDER = 30
 EMPTY = "No operation was measured."
 MOST_CURVES = 5
-# A point of a logarithmic curve is not drawn if both its time and its fraction of operations differ
-# by less than this fraction from the point drawn before it. This is a choice: a chart of 400 pixels
-# has at most six decades, so the distance is less than two pixels.
+# Smallest distance of two neighbouring points of a logarithmic curve. A point is not drawn if its
+# time and its fraction of operations both differ by less than this fraction from the point drawn
+# before it. This is a choice: a chart of 400 pixels has at most six decades, so the distance is
+# less than two pixels.
 CLOSE = 0.04
 LONG_TABLE = 24
-# The curves of one operation: latencies, and response times from the scheduled start. A key is the
-# field of the run that has the histograms; its value is (suffix of the curve's name, line style).
+# The two curves of one operation: latencies, and response times from the scheduled start. The key
+# is the field of the run with the histograms. The value is (suffix of the curve's name, line
+# style).
 CURVES: Mapping[str, tuple[str, Dash]] = {
     "histograms": ("", "solid"),
     "response_histograms": (", from the scheduled start", "dot"),
 }
-# A statistic of a run is shown only if the run has at least this number of operations. With fewer
-# operations, a quantile would depend only on the slowest operation.
+# Smallest number of operations of a run for which each statistic is shown. With fewer operations, a
+# quantile would depend only on the slowest operation.
 QUANTILES = {"mean": 1, "p50": 2, "p90": 10, "p99": 100, "p999": 1000}
 NOTE = (
     "Median over repetitions of each run's quantile; a dash where a run has too few operations "
@@ -85,10 +87,10 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def _rows(group: Sequence[Result], name: Name) -> list[list[TableCell]]:
-    """Returns the table rows of one configuration: for each operation one row with the latency and,
-    if response times are known, one with the time from the scheduled start.
+    """Returns the table rows of one configuration. Each operation has one row with the latency. If
+    response times are known, it has another row with the time from the scheduled start.
 
-    `group`: the results of the configuration's repetitions.
+    `group` has the results of the configuration's repetitions.
     """
     operations = dict.fromkeys(
         operation
@@ -139,8 +141,9 @@ def _histogram(result: Result, operation: str, kind: str = "histograms") -> Buck
 
 
 def _distributions(ordered: Sequence[Sequence[Result]], name: Name) -> Markup:
-    """Returns the HTML of one chart for each operation. A curve shows, against a time t, the
-    fraction of the operations that take longer than t, so that rare slow operations are visible."""
+    """Returns the HTML of one chart for each operation. A curve shows, for each time t, the
+    fraction of the operations that take longer than t. In this form, rare slow operations are
+    visible."""
     kinds: dict[str, list[Sequence[Result]]] = {}
     for group in ordered:
         for operation in group[0].load.histograms if group[0].load else ():
@@ -202,9 +205,9 @@ def _curve(name: str, histogram: Mapping[float, float], colour: str, dash: Dash)
 
 
 def _spread(times: Sequence[float], shares: Sequence[float]) -> list[int]:
-    """Returns the indices of the points of a curve that are drawn. A point is left out if it
-    differs little, both in time and in the fraction of operations, from the preceding drawn point.
-    The last point is always drawn."""
+    """Returns the indices of the points of a curve that are drawn. The last point is always drawn.
+    A point is left out if it is close to the preceding drawn point, both in time and in the
+    fraction of operations."""
     chosen = [0]
     for place in range(1, len(times)):
         before = chosen[-1]

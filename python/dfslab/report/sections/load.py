@@ -156,9 +156,9 @@ def _own_time(group: Sequence[MeasuredRun]) -> TableCell:
 
 
 def _of_whole(shown: Callable[[Sequence[LoadPart]], TableCell]) -> RunsCell:
-    """Returns a function that makes a table cell from the repetitions of a configuration. The
-    function ignores repetitions of workloads with several phases, because a separate table shows
-    each phase."""
+    """Returns a function that makes a table cell from the repetitions of a configuration.
+    Repetitions of workloads with several phases are ignored, because a separate table shows each
+    phase."""
     return lambda group: shown([one.load for one in group if not one.load.phases])
 
 
@@ -206,7 +206,7 @@ def _cells(group: Sequence[MeasuredRun]) -> list[TableCell]:
 
 
 def _cache(run: MeasuredRun) -> str:
-    """Returns the requested page-cache state as text, with the evidence for that state if there is
+    """Returns the requested page-cache state as text. Evidence for the state follows, if there is
     any: the bytes that stayed in the cache, and the bytes that disks delivered."""
     stated: list[str] = [run.result.point.scenario.workload.cache]
     cache = run.load.cache

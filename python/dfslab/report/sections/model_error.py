@@ -70,10 +70,10 @@ def _ordered(scores: Mapping[str, ErrorScore]) -> list[str]:
 
 
 def _chart(sets: ScoresBySet, noise: float) -> Markup:
-    """Returns the HTML of a chart of the median errors as bars. `noise`: relative noise between
-    repetitions, drawn as a vertical line; 0 or not finite if unknown.
+    """Returns the HTML of a chart of the median errors as bars. `noise` is the relative noise
+    between repetitions, which is drawn as a vertical line. It is 0 or not finite if unknown.
 
-    The method "ideal", an upper bound of the rate, is left out. It is no prediction, and its bar
+    The method "ideal" is left out. It is an upper bound of the rate, not a prediction, and its bar
     would be much longer than the other bars.
     """
     methods = [
@@ -126,8 +126,9 @@ def _scores(title: str, scores: Mapping[str, ErrorScore]) -> Markup:
 
 
 def _constants(study: FinishedRun) -> Markup:
-    """Returns the HTML of a table of the calibrated constants of the file system's description,
-    which also shows how well the data determined each constant; empty if nothing was calibrated."""
+    """Returns the HTML of a table of the calibrated constants of the file system's description. The
+    table also shows how well the data determined each constant. The result is empty if nothing was
+    calibrated."""
     found = next((r.fit for r in study.of_method("sequence") if r.fit and r.fit.constants), None)
     if found is None:
         return Markup("")
@@ -188,8 +189,9 @@ def _regression(study: FinishedRun) -> Markup:
 
 
 def _importance(fit: RegressionFit) -> Markup:
-    """Returns the HTML of a table and a list: how much each quantity affects the rate in the fitted
-    configurations, and the quantities that the regression excludes, with the reasons."""
+    """Returns the HTML of a table and a list. The table shows how much each quantity affects the
+    rate in the fitted configurations. The list has the quantities that the regression excludes,
+    with the reasons."""
     rows = [
         [
             words(name),

@@ -1,5 +1,5 @@
-"""Renders the section that compares the measured and the predicted order of configurations by rate,
-for workloads on which no model was fitted."""
+"""Renders the section on the order of configurations by rate. It compares the measured with the
+predicted order, for workloads on which no model was fitted."""
 
 from __future__ import annotations
 
@@ -18,9 +18,12 @@ EMPTY = "No load that was held out ran on several configurations."
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """Returns HTML: the measured and predicted ratios of rates, and how many pairs of
-    configurations are predicted in the measured order. None if no configurations were ranked,
-    because no held-out workload ran on several of them."""
+    """Returns HTML: the measured and predicted ratios of rates, and the number of pairs of
+    configurations whose predicted order is the measured order.
+
+    Returns None if no configurations were ranked, because no held-out workload ran on several of
+    them.
+    """
     comparison = study.find(Comparison)
     found = orders(comparison.rows) if comparison is not None else []
     if not found:

@@ -87,8 +87,8 @@ def _parity(comparison: Comparison, methods: list[str], name: Name) -> Markup:
 
 
 def _rows_of(comparison: Comparison, method: str, held: bool) -> list[ComparedPoint]:
-    """Returns the configurations whose measured value and whose prediction by `method` are above 0:
-    the held-out ones if `held` is true, otherwise the others."""
+    """Returns the configurations whose measured value and whose prediction by `method` are above 0.
+    If `held` is true, these are the held-out configurations, otherwise the others."""
     return [
         row
         for row in comparison.rows

@@ -46,9 +46,11 @@ class ComparedWorkload:
 
 
 class ThreadsAndProcesses(NamedTuple):
-    """The rates of one workload. `threads`: rate with all clients as threads of one process.
-    `apart`: rate with the clients distributed over several processes. `processes`: number of these
-    processes."""
+    """The rates of one workload with threads and with processes.
+
+    `threads` is the rate with all clients as threads of one process. `apart` is the rate with the
+    clients distributed over several processes, and `processes` the number of these processes.
+    """
 
     work: ComparedWorkload
     processes: int
@@ -57,8 +59,8 @@ class ThreadsAndProcesses(NamedTuple):
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """Returns HTML: a chart and a table. The chart has one row for each workload, which shows the
-    rate with threads and the rate with processes. None if no workload was measured with both."""
+    """Returns HTML: a chart and a table. A row of the chart shows the two rates of one workload:
+    with threads, and with processes. Returns None if no workload was measured with both."""
     pairs = _pairs(study)
     if not pairs:
         return None

@@ -97,9 +97,9 @@ def _rows(title: str, faults: FaultReport) -> list[list[TableCell]]:
 
 
 def _audit(title: str, faults: FaultReport) -> list[TableCell]:
-    """Returns a table row: `title`, then the numbers of files that the audit found in each state,
-    in the order of AUDIT. The audit checks files whose last change was acknowledged. Without an
-    audit, the numbers are dashes."""
+    """Returns a table row: `title`, and then the number of files in each state of AUDIT, as found
+    by the audit. The audit checks files whose last change was acknowledged. Without an audit, the
+    row has dashes."""
     one = faults.audit
     if one is None:
         return [words(title), *(absent() for _ in AUDIT)]

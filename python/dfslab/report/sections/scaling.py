@@ -40,8 +40,7 @@ NOTE = (
     "the growth of the number of clients."
 )
 Places = dict[int, list[Result]]
-# The curves of a chart, by name. The value of a curve has the results of its configurations, by
-# number of clients.
+# The curves of a chart by name. A curve has the results of its configurations by number of clients.
 Groups = dict[str, Places]
 
 
@@ -93,12 +92,12 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def _begin_with_one_node(panel_of: Mapping[str, Groups]) -> None:
-    """Adds a first point to each curve in `panel_of` whose clients run on several nodes: the
-    results with all clients on one node.
+    """Adds a first point to curves in `panel_of` whose clients run on several nodes. The point has
+    the results with all clients on one node.
 
-    These results are in the curve of the same name whose clients run on one node, also as threads
-    or as processes. No point is added if the curve's number of clients per node varies, or if no
-    run on one node had this number of clients.
+    These results are in another curve of the same name, whose clients run on one node as threads or
+    as processes. No point is added if the curve's number of clients per node varies, or if no run
+    on one node had this number of clients.
     """
     for spread, alone in ((THREADS, THREADS), (PROCESSES, f"{PROCESSES} of one node")):
         for name, places in panel_of.get(f"{spread} of several nodes", {}).items():
@@ -117,9 +116,12 @@ def _rates(places: Mapping[int, Sequence[Result]]) -> dict[int, float]:
 
 
 def _series(places: Mapping[int, Sequence[Result]]) -> list[Series]:
-    """Returns the speed-up of one group of configurations as series: the curve of the means, the
-    points of the single repetitions, and the line of proportional growth. The speed-up is the rate
-    divided by the rate at the smallest number of clients."""
+    """Returns the speed-up of one group of configurations as series. The speed-up is the rate
+    divided by the rate at the smallest number of clients.
+
+    The series are the curve of the means, the points of the single repetitions, and the line of
+    growth in proportion to the clients.
+    """
     rates = _rates(places)
     first = next(iter(rates))
     repeated = [

@@ -53,12 +53,12 @@ BURST_NOTE = (
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """Returns HTML: the measured response times over the number of clients, the fitted laws
-    (formulas for these curves) with their residuals, and the evidence for each law. The ratios of
-    server capacities at different processor shares and the responses to bursts of requests follow
-    if they were analysed.
-
+    """Returns HTML: the measured response times over the number of clients, the fitted laws with
+    their residuals, and the evidence for each law. A law is a formula for the response time.
     Returns None if no server was analysed.
+
+    If they were analysed, two further parts follow: the ratios of server capacities at different
+    processor shares, and the responses to bursts of requests.
     """
     found = study.find(ServerLaw)
     if found is None:
@@ -208,9 +208,11 @@ def _ratios(ratios: Sequence[Ratio]) -> Table:
 
 
 def _capacity(found: ServerLaw) -> Table:
-    """Returns a table with one row for each law (formula for the response time). A row has the
-    weight of the law and its errors in predicting the server's capacity q at each processor share.
-    All predictions start from the curve measured at the smallest share."""
+    """Returns a table with one row for each law (formula for the response time).
+
+    A row has the weight of the law, and its error in predicting the server's capacity q at each
+    processor share. All predictions are based on the curve that was measured at the smallest share.
+    """
     rows = [
         [
             words(one.law),

@@ -39,8 +39,8 @@ TITLE = "Operations by size and count"
 ORDER = 44
 EMPTY = "No step was measured at four file sizes or more."
 FEWEST_SIZES = 4
-# The axis of time ends at the smallest time divided by this factor and at the largest time
-# multiplied by it. This is a choice for legibility.
+# Margin of the time axis. The axis begins at the smallest time divided by this factor, and ends at
+# the largest time multiplied by it. The value is a choice for legibility.
 LIMIT_MARGIN = 4.0
 COUNTS = ("workload.clients", "workload.operations_per_client", "workload.data_per_client")
 NOTE = (
@@ -59,10 +59,11 @@ ALL_NOTE = (
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """Returns HTML: for each deployment, a chart of every step for one file and a chart for all
-    files of a run; then errors and a table.
+    """Returns HTML. For each deployment, it has a chart of every step for one file, and a chart for
+    all files of a run. Errors and a table follow.
 
-    None if fewer than FEWEST_SIZES file sizes were measured, or if the file size was not varied.
+    Returns None if fewer than FEWEST_SIZES file sizes were measured, or if the file size was not
+    varied.
     """
     found = study.find(Operations)
     if found is None or len({one.size_bytes for one in found.steps}) < FEWEST_SIZES:
@@ -86,8 +87,8 @@ def _grouped(ones: Sequence[StepAtPoint], key: Any) -> dict[str, list[StepAtPoin
 
 
 def _deployed(one: StepAtPoint) -> dict[str, Value]:
-    """Returns the varied keys and values of a configuration, without the file size and without the
-    numbers of clients, operations and bytes (COUNTS)."""
+    """Returns the varied keys and values of a configuration. The file size and the keys in COUNTS
+    (numbers of clients, operations and bytes) are left out."""
     return {k: v for k, v in one.labels.items() if k != SIZE and k not in COUNTS}
 
 
@@ -119,8 +120,8 @@ def _limits(ones: Sequence[StepAtPoint]) -> tuple[float, float] | None:
     """Returns (lower end, upper end) of the time axis in seconds; None if no time is positive. The
     ends are the smallest and the largest measured or predicted time, with a margin.
 
-    Intervals of the predictions do not widen the axis and may be cut, because the interval of a
-    fitted function that does not match the data spans many decades.
+    Intervals of predictions do not count and may be cut. If a fitted function does not match the
+    data, its interval spans many decades.
     """
     times = [one.measured.value for one in ones]
     times += [found.value for one in ones for found in one.predictions.values()]
@@ -137,9 +138,9 @@ def lines_of(ones: Sequence[StepAtPoint]) -> list[list[StepAtPoint]]:
     """Groups configurations into lines of a chart over the file size. A line has each size at most
     once.
 
-    At each size, configurations are ordered by the number of clients and then by the number of
+    The configurations of one size are sorted: by the number of clients, then by the number of
     operations, the largest first. The first configuration of each size belongs to the first line,
-    the second configuration to the second line, and so on.
+    the second to the second line, and so on.
     """
     lines: dict[int, list[StepAtPoint]] = {}
     for of in _grouped(ones, lambda one: one.size_bytes).values():
@@ -177,9 +178,9 @@ def _curves(ones: Sequence[StepAtPoint], method: str) -> list[Series]:
 
 
 def points_of(ones: Sequence[StepAtPoint]) -> list[Series]:
-    """Returns the measured times as series of points with their intervals. The first series has,
-    for each file size, the configuration with the most clients; each further series has the next
-    configuration in the order of `lines_of`."""
+    """Returns the measured times as series of points with their intervals. For each file size, the
+    first series has the configuration with the most clients. The second series has the next
+    configuration in the order of `lines_of`, and so on."""
     return [
         Series(
             "measured" if not place else "measured, fewer clients",
@@ -233,9 +234,9 @@ def _consistency(found: Operations) -> Markup:
 
 
 def _errors(found: Operations) -> Markup:
-    """Returns the HTML of a table with a row for each step and each method or baseline: the errors
-    on held-out configurations, and the errors on all configurations. It is empty if no errors are
-    known."""
+    """Returns the HTML of a table with a row for each step and each method or baseline. A row has
+    two kinds of errors: on held-out configurations, and on all configurations. The result is empty
+    if no errors are known."""
     if not found.everywhere:
         return Markup("")
     rows = []

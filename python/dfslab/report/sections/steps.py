@@ -80,11 +80,11 @@ def first_chart(study: FinishedRun) -> Markup:
 
 
 def _chosen(rows: Sequence[ComparedPoint]) -> list[ComparedPoint]:
-    """Returns the configurations that get a chart, at most MOST_CHARTS: the first and the last of
-    every operation type.
+    """Returns the configurations that get a chart, at most MOST_CHARTS. They are the first and the
+    last configuration of every operation type.
 
-    If two charts for each type would be more than MOST_CHARTS, only the middle configuration of
-    each type gets a chart.
+    If these would be more than MOST_CHARTS, the middle configuration of each type is returned
+    instead.
     """
     kinds: dict[str, list[ComparedPoint]] = {}
     for row in rows:

@@ -1,5 +1,5 @@
-"""Renders the first screen of the page: the sentences with which the terminal also answers, a chart
-of rates, a chart of where the time goes, and key figures."""
+"""Renders the first screen of the page. It has the sentences of the answer, as in the terminal, a
+chart of rates, a chart of where the time goes, and key figures."""
 
 from __future__ import annotations
 
@@ -85,8 +85,9 @@ def _scope(study: FinishedRun) -> Markup:
 
 
 def _chart(study: FinishedRun) -> Markup:
-    """Returns the HTML of the first screen's chart. If the run compares file systems, the chart
-    shows their rates, otherwise the rates of the operation type with the most configurations."""
+    """Returns the HTML of the first screen's chart of rates. If the run compares file systems, it
+    shows their rates. Otherwise it shows the rates of the operation type with the most
+    configurations."""
     if compared := systems.charts(study):
         return compared[0]
     groups = throughput.by_operations(study)
@@ -98,9 +99,12 @@ def _chart(study: FinishedRun) -> Markup:
 
 def _time(study: FinishedRun, found: FirstScreen | None) -> Markup:
     """Returns the HTML of a chart of how the time of an operation is spent. It shows the measured
-    steps if there are any. Otherwise it shows how much each resource contributes to the time, as
-    the first model that reports limits predicts it. It is empty if no model reports limits, or if
-    the run withholds its answer."""
+    steps if there are any.
+
+    Otherwise it shows how much each resource contributes to the time, as predicted by the first
+    model that reports limits. The result is empty if no model reports limits, or if the run
+    withholds its answer.
+    """
     if chart := steps.first_chart(study):
         return chart
     if found is None or found.answer.is_withheld:
@@ -130,8 +134,8 @@ def _figures(study: FinishedRun) -> Markup:
 
 
 def _predicted(study: FinishedRun) -> list[ConfigurationRate]:
-    """Returns the rates that the first suitable method predicted, that is, the first method that is
-    no baseline and has predicted rates; an empty list if there is none."""
+    """Returns the rates that were predicted by one method; an empty list if there is none. It is
+    the first method that is no baseline and has predicted rates."""
     for method in study.methods:
         if method not in BASELINES and (found := by_configuration(study.of_method(method))):
             return found

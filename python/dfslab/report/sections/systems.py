@@ -24,8 +24,8 @@ TITLE = "File systems side by side"
 ORDER = 18
 EMPTY = "The scenario compares no file systems: its sweep names none, or one."
 WORKLOAD = "workload.name"
-# The points of two file systems in one row of a chart are this fraction of the row's height apart,
-# so that they do not overlap.
+# Distance between the points of two file systems in one row of a chart, as a fraction of the row's
+# height. It keeps the points from overlapping.
 SHIFT = 0.16
 NOTE = (
     "Measured geometric means over repetitions with 90 % intervals. Rates are of all clients; "
@@ -56,8 +56,8 @@ def charts(study: FinishedRun) -> list[Markup]:
 def _by_workload(
     rows: Sequence[SystemsRow], study: FinishedRun
 ) -> list[tuple[str, list[SystemsRow]]]:
-    """Returns pairs (name of a workload, its rows), in the order of the scenario. If a workload
-    moves bytes, only the rows with its throughput are included, otherwise the rows with its
+    """Returns pairs (name of a workload, its rows), in the order of the scenario. For a workload
+    that moves bytes, the rows with its throughput are included, otherwise the rows with its
     rate."""
     groups: dict[str, list[SystemsRow]] = {}
     for row in rows:
@@ -72,7 +72,7 @@ def _by_workload(
 def _chart(workload: str, systems: Sequence[str], rows: Sequence[SystemsRow]) -> Markup:
     """Returns the HTML of one workload's chart, with points for each file system. There is a panel
     for each measure and each way to distribute the clients."""
-    # A configuration may have a row for reads and a row for writes. Both rows get the name of the
+    # A configuration may have two rows, one for reads and one for writes. Both have the name of the
     # configuration.
     name = naming({str(_varied(row)): _varied(row) for row in rows}.values())
     groups: dict[tuple[str, str], list[SystemsRow]] = {}

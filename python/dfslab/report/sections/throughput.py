@@ -34,12 +34,12 @@ ALONG = {"file_size": "file size", "clients": "clients", "transfer_size": "trans
 # the size of the file.
 TRANSFERS = frozenset({"pread", "pwrite"})
 # Largest number of panels in a chart. This is a choice: about six rows on a wide screen. If there
-# would be more, configurations with the same number of clients share a panel.
+# would be more, all configurations with the same number of clients have one panel.
 MOST_PANELS = 24
 # Largest number of panels in the chart of the first screen. This is a choice: two rows.
 MOST_FIRST_PANELS = 4
-# A model has no separate line if its predictions differ by at most this fraction from those of
-# another model. This is a choice: the fraction is about the width of a line.
+# Largest relative difference between the predictions of two models that have one line in common.
+# This is a choice: the difference is about the width of a line.
 SAME = 0.02
 STYLES: Mapping[str, Dash] = {"petri": "dash", "regression": "dot"}
 MEASURED = (
@@ -81,9 +81,9 @@ def _explained(study: FinishedRun) -> str:
 
 
 def by_operations(study: FinishedRun) -> dict[str, list[Result]]:
-    """Returns the results with a rate above 0 by the operation types of their workload. Results of
-    traces, of baselines, and of workloads whose operations dfslab does not generate (external
-    programs) are left out."""
+    """Returns the results with a rate above 0, by the operation types of their workload. Three
+    kinds of results are left out: of traces, of baselines, and of external programs, whose
+    operations dfslab does not generate."""
     groups: dict[str, list[Result]] = {}
     for result in study.settled:
         is_load = result.method not in ("trace", *BASELINES) and has_stream(result.point.scenario)
@@ -107,10 +107,10 @@ class _PanelResults:
 def chart(
     operations: str, results: Sequence[Result], ends_only: bool = False
 ) -> tuple[Markup, int]:
-    """Returns (HTML of the chart of one operation type, number of its panels). Configurations that
-    differ in more than the horizontal axis have separate panels.
+    """Returns (HTML of the chart of one operation type, number of its panels). A panel has
+    configurations that differ only in the quantity on the horizontal axis.
 
-    `ends_only`: whether only the fewest and the most clients are shown, in few panels.
+    If `ends_only` is true, only the fewest and the most clients are shown, in few panels.
     """
     results, names = _agreeing(results)
     described = {result.point_id: _described(result) for result in results}
@@ -149,8 +149,9 @@ def chart(
 
 
 def _described(result: Result) -> dict[str, float | str]:
-    """Returns the quantities of a configuration in SI units. For an operation that is one transfer,
-    `describe` states the bytes of the transfer as file size, so the file size is left out."""
+    """Returns the quantities of a configuration in SI units. The file size is left out for an
+    operation that is one transfer, because `describe` then states the bytes of the transfer as file
+    size."""
     found = describe(result.point)
     if TRANSFERS.issuperset(str(found["operations"]).split("+")):
         found.pop("file_size", None)
@@ -163,10 +164,10 @@ def _parts(
     """Returns the parts of a chart, each of which becomes a panel. There is one part for each
     number of clients and each combination of the other varied keys.
 
-    If clients are on the horizontal axis, they do not divide the chart. If there would be more than
-    MOST_PANELS parts, the other keys do not divide it. `ends_only`: only the fewest and the most
-    clients have parts, or only the most clients if there would be more than MOST_FIRST_PANELS
-    parts.
+    The number of clients does not divide the chart if it is on the horizontal axis. The other keys
+    do not divide it if there would be more than MOST_PANELS parts. If `ends_only` is true, only the
+    fewest and the most clients have parts. If these would be more than MOST_FIRST_PANELS, only the
+    most clients have parts.
     """
     clients = sorted({float(described[one.point_id]["clients"]) for one in results})
     counts: Sequence[float | None] = [None] if along == "clients" else list(clients)
@@ -196,8 +197,9 @@ def _parts(
 
 
 def _other_keys(results: Sequence[Result], described: Described, along: str) -> tuple[str, ...]:
-    """Returns the varied keys whose values differ between configurations that have the same number
-    of clients and the same position on the horizontal axis."""
+    """Returns the varied keys that distinguish configurations in one panel at one position: their
+    values differ although the number of clients and the position on the horizontal axis are
+    equal."""
     places: dict[tuple[object, object], list[Mapping[str, Value]]] = {}
     for one in results:
         found = described[one.point_id]
@@ -258,11 +260,11 @@ def _clients(count: float) -> str:
 
 
 def _axis_of(described: Sequence[Mapping[str, float | str]]) -> str:
-    """Returns the key that becomes the horizontal axis of the panels: file size, number of clients
-    or transfer size, whichever has the most values.
+    """Returns the key that becomes the horizontal axis of the panels. It is the file size, the
+    number of clients or the transfer size, whichever has the most values.
 
-    The number of values of a size is its largest number of values at one number of clients, because
-    each number of clients gets a separate panel if the axis is a size.
+    If the axis is a size, each number of clients gets a separate panel. Therefore only the values
+    of a size at one number of clients count, and the largest of these counts is used.
     """
 
     def values(key: str) -> int:
@@ -277,10 +279,10 @@ def _axis_of(described: Sequence[Mapping[str, float | str]]) -> str:
 
 
 def _along_axis(results: Sequence[Result], described: Described, along: str) -> Axis:
-    """Returns a horizontal axis with a tick at the value of `along` of each configuration.
+    """Returns a horizontal axis with a tick for each configuration, at its value of `along`.
 
-    A tick's label is the value as the scenario states it; if the scenario does not vary it, the
-    value with its unit.
+    If the scenario varies the value, the tick's label is the value as the scenario states it.
+    Otherwise the label is the value with its unit.
     """
     written: dict[float, str] = {}
     for result in results:
@@ -292,9 +294,11 @@ def _along_axis(results: Sequence[Result], described: Described, along: str) -> 
 
 
 def _agreeing(results: Sequence[Result]) -> tuple[list[Result], dict[str, str]]:
-    """Drops each method whose predictions equal those of an earlier method (see `_equal`). Returns
-    a pair: the results of the remaining methods, and the name of each remaining method in the
-    legend. This name also lists the dropped methods with equal predictions."""
+    """Drops each method whose predictions equal those of an earlier method (see `_equal`).
+
+    Returns a pair. The first element has the results of the remaining methods. The second has the
+    name of each of them in the legend, which also lists the dropped methods with equal predictions.
+    """
     rates: dict[str, dict[str, float]] = {}
     for one in results:
         if one.method != "measure":
@@ -308,9 +312,9 @@ def _agreeing(results: Sequence[Result]) -> tuple[list[Result], dict[str, str]]:
 
 
 def _equal(rates: Mapping[str, float], others: Mapping[str, float]) -> bool:
-    """Returns whether two methods have predictions for the same configurations, and whether the two
-    predictions for each configuration differ by at most the fraction SAME. `rates`, `others`: the
-    predicted rates of the two methods, by configuration."""
+    """Returns whether the predictions of two methods are equal. They are if both methods predict
+    the same configurations, and their predictions for each configuration differ by at most the
+    fraction SAME. `rates` and `others` have the predicted rates by configuration."""
     return rates.keys() == others.keys() and all(
         abs(math.log(rates[key] / others[key])) <= SAME for key in rates
     )

@@ -98,8 +98,8 @@ def render(study: FinishedRun) -> Markup | None:
 
 @dataclass(frozen=True)
 class TracePart:
-    """One part of the display of a trace. `tab`: the tab that shows the part on the page of a
-    trace. `body`: HTML of the part; None if the part has no content."""
+    """One part of the display of a trace. `tab` is the tab that shows the part on the page of a
+    trace. `body` is the HTML of the part; None if the part has no content."""
 
     name: str
     title: str
@@ -108,9 +108,9 @@ class TracePart:
 
 
 def body(profile: TraceProfile) -> Markup | None:
-    """Returns the HTML of a trace profile: the numbers of spans and call trees before and after
-    compression, the gains of faster steps, the call trees, and the rankings of steps. Returns None
-    if the profile is empty."""
+    """Returns the HTML of a trace profile; None if the profile is empty. It has the numbers of
+    spans and call trees before and after compression, the gains of faster steps, the call trees,
+    and the rankings of steps."""
     if not profile.roots:
         return None
     return Markup("").join(part.body for part in parts(profile) if part.body)
@@ -147,9 +147,9 @@ def parts(profile: TraceProfile) -> list[TracePart]:
 
 
 def _answer(profile: TraceProfile) -> Markup:
-    """Returns the HTML of the trace's answer: a sentence on the step that would save most if it
-    were faster, the size of the trace, and a chart of the steps with the largest savings. Without
-    computed savings, only the size is returned."""
+    """Returns the HTML of the trace's answer. It has a sentence on the step that would save most if
+    it were faster, the size of the trace, and a chart of the steps with the largest savings. If no
+    savings were computed, it has only the size."""
     size = Markup("<p>{}</p>").format(_compression(profile))
     if not profile.savings or not profile.savings.steps:
         return size

@@ -1,5 +1,5 @@
-"""Renders the section on what limits the configurations, according to each model and according to
-the growth of the measured rates with the number of clients."""
+"""Renders the section on what limits the configurations. It states the limits that each model
+names, and a conclusion from the growth of the measured rates with the number of clients."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def render(study: FinishedRun) -> Markup | None:
     names limits. Returns None if there is neither a sentence nor such a model."""
     answer = verdict(study)
     growth = scaling(by_configuration(study.of_method("measure")))
-    # The sentence on growth is shown only if the answer on the first screen has it, too. The answer
-    # leaves it out if the growth is smaller than the noise.
+    # The sentence on growth is shown only if the answer on the first screen has it. The answer
+    # omits it if the growth is smaller than the noise.
     if answer is not None and not any(growth in one for one in answer.sentences):
         growth = ""
     models = {name: _limited(study.of_method(name)) for name in study.methods}
@@ -79,9 +79,9 @@ def _model(name: str, found: Sequence[Result]) -> Markup:
 
 
 def _shares(found: Sequence[Result], places: Sequence[int]) -> str:
-    """Returns the share of time that the first limit takes in the configurations with the indices
-    `places`, as text: the smallest and the largest share, one percentage if both are equal, or a
-    dash if no share is known."""
+    """Returns the share of time of the first limit as text, for the configurations with the indices
+    `places`. The text has the smallest and the largest share. It is one percentage if both are
+    equal, or a dash if no share is known."""
     known = [found[place].limits[0].share for place in places if found[place].limits]
     if not known:
         return DASH

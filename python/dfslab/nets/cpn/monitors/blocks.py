@@ -80,17 +80,17 @@ def _monitor(element: ET.Element) -> WrittenMonitor:
 
 
 def _text(ml: ET.Element | None) -> str:
-    """Returns the CPN ML text of a declaration; "" if there is none. If the element `ml` has no
-    text, the text is that of its child element `layout`, which the editor CPN IDE writes."""
+    """Returns the CPN ML text of a declaration; "" if there is none. The text is in the element
+    `ml`. The editor CPN IDE writes it in the child element `layout` instead."""
     if ml is None:
         return ""
     return (ml.text or "").strip() or (ml.findtext("layout") or "").strip()
 
 
 def instance_paths(net: ET.Element, names: Mapping[str, str]) -> dict[str, str]:
-    """Returns the path of each page instance of a file: the prefix of the names of its nodes in
-    the flat net. The keys are the ids of the instances. `names` has the names of transitions by
-    their ids."""
+    """Returns the path of each page instance of a file, by the id of the instance. The path is the
+    prefix of the names of the instance's nodes in the flat net. `names` has the names of
+    transitions by their ids."""
     found: dict[str, str] = {}
     for instances in net.findall("instances"):
         for one in instances.findall("instance"):

@@ -1,7 +1,8 @@
-"""Evaluates the functions of monitors in CPN ML: predicates, observers, initial and stop functions.
+"""Evaluates the functions of monitors in CPN ML: predicates, observers, initial functions and stop
+functions.
 
-A function is applied to a binding element, to markings of places, or to both. A binding element is
-`Page'Transition (instance, {variables})`; of a marking, only its size is known.
+The argument of a function is a binding element, markings of places, or both. A binding element is
+`Page'Transition (instance, {variables})`. Only the size of a marking is known.
 """
 
 from __future__ import annotations
@@ -80,9 +81,9 @@ class MonitorFunction:
         return [clause.parts[-1] for clause in self.tree.parts]
 
     def argument(self, element: CpnValue | None, marks: Mapping[str, CpnValue]) -> CpnValue:
-        """Returns the argument with which the function is called. The parts of the function's
-        pattern that name places get their markings from `marks`; any other part gets the binding
-        element `element`."""
+        """Returns the argument with which the function is called. If a part of the function's
+        pattern names a place, it gets the marking of this place from `marks`. Any other part gets
+        the binding element `element`."""
         patterns = [clause.parts[0] for clause in self.tree.parts]
         pattern = next((one for one in patterns if one.kind != "any"), patterns[0])
         parts = pattern.parts if pattern.kind == "tuple" else (pattern,)
@@ -119,8 +120,8 @@ class MonitorFunction:
         return found
 
     def optional(self, marks: Mapping[str, CpnValue]) -> float | None:
-        """Returns the number n of a function whose body is `SOME n`; None for the body `NONE`.
-        Raises InputError for any other body, or if n is not known before the run."""
+        """Returns the number n if the function's body is `SOME n`, and None if it is `NONE`. Raises
+        InputError for any other body, or if n is not known before the run."""
         bodies = self.bodies
         body = bodies[0]
         if len(bodies) == 1 and body.kind == "name" and body.word == "NONE":
@@ -145,9 +146,10 @@ def _name(pattern: Tree) -> str:
 
 
 def without_draws(evaluator: Evaluator, drawing: Callable[[], set[str]]) -> Callable[[Leaf], Leaf]:
-    """Returns a function that takes a value and returns it with the attribute `draws` unset.
+    """Returns a function that removes the mark `draws` from a value. A value with this mark may
+    draw at random.
 
-    This function raises InputError if the value really draws at random; reading the clock is
+    The function raises InputError if the value really draws at random. Reading the clock is
     allowed. `drawing` returns the names of the net's functions that draw at random.
     """
 

@@ -1,6 +1,6 @@
-"""Describes how firings change the number of tokens of a place, and the number of elements in the
-lists that its tokens hold. Both numbers include tokens with a delay, because CPN Tools counts these
-as soon as they are produced."""
+"""Describes how firings change two numbers: the number of tokens of a place, and the number of
+elements in the lists that its tokens hold. Delayed tokens are included, because CPN Tools counts
+them as soon as they are produced."""
 
 from __future__ import annotations
 
@@ -18,9 +18,12 @@ from dfslab.spec.input_error import InputError
 
 @dataclass(frozen=True)
 class PlaceLevel:
-    """A number that firings change: the number of tokens of a place, or the number of elements of
-    its lists. `initial` is the number at time zero, and `changes` has its change by each
-    transition. `touching` has the names of all transitions with an arc to or from the place."""
+    """A number that firings change: the number of tokens of a place, or of the elements in its
+    lists.
+
+    `initial` is the number at time zero. `changes` has for each transition the change by a firing.
+    `touching` has the names of all transitions with an arc to or from the place.
+    """
 
     initial: int
     changes: tuple[LevelChange, ...]
@@ -29,9 +32,9 @@ class PlaceLevel:
 
 @dataclass(frozen=True)
 class Contents:
-    """Functions that count the tokens, or the elements of the lists in the tokens. `of_token`
-    returns the number for an initial token. `taken` returns the number that an input arc takes, and
-    `put` the number that an output arc puts, as expressions."""
+    """Functions that count tokens, or the elements of lists in tokens. `of_token` counts an initial
+    token. `taken` counts what an input arc takes, and `put` what an output arc puts; both return
+    expressions."""
 
     of_token: Callable[[TokenValue], int]
     taken: Callable[[Take], str]
@@ -40,10 +43,10 @@ class Contents:
 
 @dataclass(frozen=True)
 class PlaceLevels:
-    """Derives levels (`PlaceLevel`) from the places of a net, given by name, and from its
-    transitions.
+    """Derives levels (`PlaceLevel`) from the transitions of a net and its places, which are given
+    by name.
 
-    `start` has the names of the transitions that only delay initial tokens; their firings change no
+    `start` has the names of the transitions that only delay initial tokens. Their firings change no
     level, because CPN Tools counts delayed initial tokens from the start. `drawing` has the names
     of the net's functions that draw at random.
     """

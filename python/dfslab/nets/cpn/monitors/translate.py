@@ -85,9 +85,9 @@ class MonitorTranslator:
         self.written, self.nodes, self.known, self.levels = written, nodes, known, levels
         self.evaluator = known.evaluator
         self.number_of_levels = 0
-        # Names of the monitors whose translation has begun but not ended. A function of one monitor
-        # may use the count of another monitor, which is then translated first. If the other monitor
-        # is already in this list, it depends on its own count, which is an error.
+        # Names of the monitors whose translation has begun but not ended. If a function of a
+        # monitor uses the count of another monitor, the other one is translated first. If the other
+        # one is already in this list, it depends on its own count, which is an error.
         self.active: list[str] = []
         declare_binding_elements(
             [one.constructor for one in nodes.transitions.values()], self.evaluator
@@ -195,8 +195,8 @@ class MonitorTranslator:
         element: CpnValue | None,
         marks: Mapping[str, CpnValue],
     ) -> FiringObservation | None:
-        """Evaluates the predicate and the observer of a monitor for the firings of a transition.
-        Returns None if the predicate is always false."""
+        """Evaluates the predicate and the observer of a monitor for the firings of one transition.
+        Returns None if the predicate is always false for them."""
         when = self.function(one, "Predicate").leaf((BOOL,), element, marks)
         if is_false(when):
             return None
@@ -255,15 +255,15 @@ class MonitorTranslator:
 
     def mark(self, draft: _Draft, place: ReadPlace) -> CpnValue:
         """Adds the number of tokens of a place to a monitor as a level. Returns the place's marking
-        as a value for functions of monitors: a multiset of which only the number of tokens is
-        known."""
+        as a value for functions of monitors. The value is a multiset whose number of tokens is
+        known, but not their values."""
         found: PlaceLevel = self.levels.tokens(place.name)
         return marking_of_size(Leaf(self.level(draft, found.initial, found.changes), INT))
 
     def counts(self, draft: _Draft) -> Mapping[str, CpnValue]:
-        """Returns a function `NAME.count` for each monitor NAME, which returns the number of
-        observations of NAME so far. A call of this function adds the number as a level to the
-        monitor in `draft`."""
+        """Returns a function `NAME.count` for each monitor NAME. It returns the number of
+        observations of NAME so far. A call of it adds this number as a level to the monitor in
+        `draft`."""
         found: dict[str, CpnValue] = {}
         for one in self.written:
 
