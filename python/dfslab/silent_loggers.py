@@ -16,9 +16,9 @@ class _CriticalOnly(logging.Filter):
 
 @contextmanager
 def quiet(*names: str) -> Iterator[None]:
-    """Returns a context, also usable as a decorator, in which the loggers with these names and
-    their handlers drop records below CRITICAL. Contexts may overlap; the end of one context does
-    not end the others."""
+    """Silences loggers for a time. Returns a context, which can also be used as a decorator. In the
+    context, the loggers with these names and their handlers drop all records below CRITICAL. If
+    contexts overlap, a logger stays silent until the last of its contexts ends."""
     silence = _CriticalOnly()
     loggers = [logging.getLogger(name) for name in names]
     silenced = [*loggers, *(handler for logger in loggers for handler in logger.handlers)]

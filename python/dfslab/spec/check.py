@@ -21,8 +21,9 @@ from dfslab.spec.streams.workload import FileParameters, RunValues, Workload, st
 from dfslab.spec.systems.choice import NAME_KEY
 from dfslab.spec.systems.filesystem import FileSystem
 
-# Labels that are equal for configurations which differ only in their file system: the index of
-# their grid in the sweep, and the values of all varied keys except the name of the file system.
+# Labels that identify a configuration apart from its file system. They are the index of the
+# configuration's grid in the sweep, and the values of all varied keys except the name of the file
+# system. Configurations with equal labels differ only in their file system.
 SharedLabels = tuple[int, frozenset[tuple[str, LevelValue]]]
 # Models that can replay a trace, starting each operation at its recorded time.
 TIMED = {"components", "petri"}
@@ -56,12 +57,13 @@ def read_checked(path: Path, methods: Sequence[str] = (), notify: Notify = silen
 
 
 def without_unable_models(scenario: Scenario) -> tuple[Scenario, str]:
-    """Returns (scenario, reason). If the scenario names no methods, and the check fails with the
-    default methods, the returned scenario has only the methods that measure. `reason` then states
-    why the models are left out. Raises InputError if the check fails without models, too.
+    """Removes the models from a scenario if they cannot predict it. Returns (scenario, reason).
 
-    Otherwise the scenario is returned unchanged with the reason "". Methods that the scenario names
-    are never left out, so that `check` can report errors in them.
+    If the scenario names no methods, and the check fails with the default methods, the returned
+    scenario has only the methods that measure. The `reason` then states why the models are left
+    out. Raises InputError if the check fails without models, too. Otherwise the scenario is
+    returned unchanged with the reason "". Methods that the scenario names are never left out, so
+    that `check` can report errors in them.
     """
     if "methods" in scenario.run.model_fields_set:
         return scenario, ""
@@ -120,9 +122,10 @@ def checked(scenario: Scenario) -> CheckedPoints:
 def _of_system(
     error: InputError, scenario: Scenario, labels: Mapping[str, LevelValue]
 ) -> InputError:
-    """Returns the error of a configuration whose varied keys are `labels`. If the error is about a
-    node group, and the scenario has no table [systems.NAME] for the configuration's file system, a
-    hint to write this table is added to the error."""
+    """Returns an error about an illegal configuration, with a hint if one helps. `labels` are the
+    varied keys of the configuration and their values. The hint is to write a table [systems.NAME]
+    for the configuration's file system. It is added if the error is about a node group and the
+    scenario has no such table."""
     name = labels[NAME_KEY]
     if str(name) in scenario.systems or not error.key.startswith("deployment.node"):
         return error
@@ -135,11 +138,12 @@ def _check_refused(
     legal: set[SharedLabels],
     points: Sequence[Point],
 ) -> None:
-    """Raises the error of the first refused (illegal) configuration that must not be left out. A
-    refused configuration may be left out if its shared labels are legal for another file system,
-    and if its file system has at least one legal configuration.
+    """Raises the error of the first illegal configuration that must not be left out. An illegal
+    configuration may be left out if two conditions hold: a configuration of another file system
+    with the same shared labels is legal, and the file system of the illegal configuration has at
+    least one legal configuration.
 
-    `refused`: the shared labels, the file system and the error of each refused configuration.
+    `refused`: the shared labels, the file system and the error of each illegal configuration.
     `legal`: the shared labels of `points`, the legal configurations.
     """
     named = {str(point.labels[NAME_KEY]) for point in points if NAME_KEY in point.labels}
@@ -272,10 +276,12 @@ def _check_times(scenario: Scenario, own: FileParameters) -> None:
 def _check_described(
     scenario: Scenario, system: FileSystem, own: FileParameters, modelled: set[str]
 ) -> None:
-    """Checks that the models `modelled` can predict the workload. The file system must describe
-    every operation, or an operation from which the tree of a trace's call can be derived. The
-    workload must be closed or replay a trace. If it replays a trace at the recorded times, all
-    models must be in TIMED. Does nothing without models.
+    """Checks that the models `modelled` can predict the workload. Without models, does nothing.
+    Otherwise these conditions must hold:
+    - The file system's description has every operation of the workload. For a call of a trace, it
+      is enough that the call's tree can be derived from a described operation.
+    - The workload is closed or replays a trace.
+    - If the workload replays a trace at the recorded times, all models are in TIMED.
 
     Raises InputError, which names the first key or operation that does not fit.
     """
@@ -331,9 +337,9 @@ def _check_arrival(scenario: Scenario, modelled: set[str]) -> None:
 
 
 def _check_calls(scenario: Scenario, modelled: set[str]) -> None:
-    """Raises InputError for the key `run.layer` if the scenario has layers (they throttle, delay or
-    fail calls) and a model is to be run. No operation tree describes layers, so their effect can
-    only be measured."""
+    """Checks that no model is run if the scenario has layers, which throttle, delay or fail calls.
+    No operation tree describes layers, so their effect can only be measured. Raises InputError for
+    the key `run.layer`."""
     if scenario.run.layer and modelled:
         allowed = f"is not modelled; without {', '.join(sorted(modelled))} it runs"
         raise InputError("run.layer", scenario.run.layer[0].kind, allowed)

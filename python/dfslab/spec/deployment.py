@@ -21,10 +21,10 @@ from dfslab.spec.model import CheckedModel
 from dfslab.spec.systems.local_files import LocalFiles
 from dfslab.spec.units import Bytes, BytesPerSecond, Hertz, Seconds, Watts, quantity
 
-# Bytes of one Ethernet frame with an IP packet of 1500 bytes (IEEE 802.3):
-# SEGMENT_BYTES = 1500 - 52 (IP and TCP headers with time stamps), the part of a TCP stream in it;
-# WIRE_BYTES = 1500 + 14 (header) + 4 (check sum) + 8 (preamble) + 12 (gap), its bytes on a wire;
-# SHAPED_BYTES = 1500 + 14 (header), the bytes that the shaper of an emulated network counts.
+# Bytes of an Ethernet frame (IEEE 802.3) that has an IP packet of 1500 bytes. SEGMENT_BYTES = 1500
+# - 52 (IP and TCP headers with time stamps): the frame's part of a TCP stream. WIRE_BYTES = 1500 +
+# 14 (header) + 4 (check sum) + 8 (preamble) + 12 (gap): the frame's bytes on a wire. SHAPED_BYTES =
+# 1500 + 14 (header): the frame's bytes as the shaper of an emulated network counts them.
 SEGMENT_BYTES, WIRE_BYTES, SHAPED_BYTES = 1448, 1538, 1514
 HardwareCount = Annotated[int, Field(ge=1, le=100_000)]
 POSITIVE = Field(gt=0)
@@ -64,9 +64,9 @@ class Adapter(CheckedModel):
     )
 
 
-# The key `profile` of a scenario file: the file name of a hardware profile, which gives the values
-# that the scenario leaves out. When the scenario file is read, these values are inserted and the
-# key is dropped, so the field is always empty in a Scenario object.
+# The key `profile` of a scenario file. It names the file of a hardware profile. When dfslab reads
+# the scenario file, it takes the values that the scenario leaves out from the profile, and then
+# removes the key. So this field is always empty in a Scenario object.
 PROFILE = Field("", exclude=True, description="A file of `dfslab calibrate` for what is left out")
 
 
@@ -148,7 +148,7 @@ class NodeGroup(CheckedModel):
         return self
 
 
-# The key `window` and its default. The text of a stored network omits the key while it has this
+# The key `window` and its default. A stored network has no key `window` if the value is this
 # default.
 _USUAL_WINDOW = ("window", 4.0 * 2**20)
 
@@ -181,8 +181,8 @@ class Network(CheckedModel):
 
 
 class Emulation(CheckedModel):
-    """Side effects of emulating a network on one machine. For models they are converted to
-    `NetworkEffects`, which also describe networks that are not emulated.
+    """Side effects of emulating a network on one machine. Models do not use this class but
+    `NetworkEffects`, to which it is converted.
 
     The defaults are the values of dfslab's own testbeds.
     """
@@ -197,13 +197,13 @@ class Emulation(CheckedModel):
 
 @dataclass(frozen=True)
 class NetworkEffects:
-    """Effects of a network on messages that models take into account in addition to the network's
-    latency and the rates of its adapters. The defaults are the values of a network of real links.
+    """Effects of a network on messages, for models. They are effects besides the network's latency
+    and the rates of its adapters. The defaults are the values of a network of real links.
 
-    `frame_bytes`: bytes that the rate of an adapter counts for a full TCP segment. `burst_bytes`:
-    number of bytes that an adapter passes without delay, whatever its rate, before its rate limits
-    further bytes. `is_crossing_work`: whether each crossing of the network needs time of the
-    processors that all nodes share.
+    `frame_bytes`: bytes of a full TCP segment, as the rate of an adapter counts them.
+    `burst_bytes`: number of bytes that an adapter passes without delay before its rate limits
+    further bytes. `is_crossing_work`: whether each message through the network takes time of the
+    processors, which all nodes share.
     """
 
     frame_bytes: int = WIRE_BYTES

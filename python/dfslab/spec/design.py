@@ -17,8 +17,8 @@ from dfslab.spec.units import Seconds, quantity
 LevelValue = str | int | float | bool
 Level = LevelValue | list[LevelValue]
 KINDS = ("full", "latin", "d-optimal", "screening")
-# The scenario's tables of hard-to-change factors: a change of such a key needs another testbed or
-# mount. So the design varies these keys rarely.
+# The tables of a scenario whose factors are hard to change: a new value needs another testbed or
+# mount. A design therefore changes these factors rarely.
 HARD = ("deployment", "file_system")
 UNITS = ("B", "s", "B/s", "Hz", "1/s", "W")
 
@@ -63,9 +63,8 @@ class Factor(CheckedModel):
         return dict(zip(self.keys, each, strict=True))
 
     def level_of(self, labels: Mapping[str, LevelValue]) -> Level | None:
-        """Returns this factor's level in a configuration, whose varied keys and values are
-        `labels`. Returns None if the values match no level.
-        """
+        """Returns this factor's level in one configuration. `labels` are the varied keys of the
+        configuration and their values. Returns None if the values match no level."""
         for level in self.levels:
             if all(labels.get(key) == value for key, value in self.values(level).items()):
                 return level
@@ -98,9 +97,9 @@ def number(level: Level) -> float | str:
 
 
 def shapes(key: str, given: set[str]) -> bool:
-    """Returns whether the dotted `key` belongs to the layout of a deployment. Such keys are every
-    `count`, such as the number of nodes of a group, the number of processes of a role on a node,
-    and the file system's parameters that are not in `given`."""
+    """Returns whether the dotted `key` defines the layout of a deployment. These keys do:
+    - every `count`, such as the number of nodes of a group or of a role's processes on a node
+    - the parameters of the file system that are not in `given`"""
     parts = key.split(".")
     if parts[0] == "deployment":
         return parts[-1] == "count" or "roles" in parts

@@ -1,7 +1,7 @@
-"""Computes the values of the symbols of a file system's description at one configuration.
+"""Computes the values of the symbols in a file system's description for one configuration.
 
-This module gives no values to symbols that are calibrated constants. The calibration determines
-their values.
+Calibrated constants are symbols, too, but they get their values from the calibration and not from
+this module.
 """
 
 from __future__ import annotations
@@ -126,8 +126,8 @@ def _operation_bytes(stream: Stream) -> float:
 
 
 def distinct_bytes(scenario: Scenario, own: FileParameters, stream: Stream) -> float:
-    """Returns the bytes of all files that a workload reads or writes. Each byte is counted once,
-    although a stream of single transfers may move it several times."""
+    """Returns the total size in bytes of the files that a workload reads or writes. Each byte
+    counts once, although a stream of single transfers may move it several times."""
     files = stream.files_per_client if stream.moves_parts else own.operations()
     return files * scenario.workload.clients * stream.file_size.mean_bytes
 
@@ -155,9 +155,9 @@ def payload_share(scenario: Scenario) -> float:
 
 
 def hardware(scenario: Scenario, system: FileSystem) -> dict[str, float]:
-    """Returns the values in SI units of the hardware symbols of every role, by the name of the
-    symbol. If the node groups of a role differ in a value, the role's symbol has the mean over the
-    role's processes, and each group has a further symbol (see `of_group`)."""
+    """Returns a dictionary from each role's hardware symbols to their values in SI units. If the
+    node groups of a role differ in a value, the role's symbol has the mean over the role's
+    processes. In this case, each group has a symbol, too (see `of_group`)."""
     payload = payload_share(scenario)
     values: dict[str, float] = {}
     for role in system.roles:
@@ -174,14 +174,14 @@ def of_group(key: str, group: str) -> str:
 
 
 def of_role(key: str) -> str:
-    """Returns the hardware symbol of the whole role for `key`. If `key` is the symbol "group/key"
-    of one node group, the part "group/" is removed."""
+    """Returns the hardware symbol of the whole role for `key`. If `key` is a symbol "group/key" of
+    one node group, the result is the symbol without "group/"."""
     return key.rpartition("/")[2]
 
 
 def group_of(key: str) -> str:
-    """Returns the name of the node group of the hardware symbol `key`; "" if the symbol is valid
-    for the whole role."""
+    """Returns the name of the node group in the hardware symbol `key`, or "" if `key` is a symbol
+    of the whole role."""
     return key.rpartition("/")[0]
 
 
@@ -216,12 +216,15 @@ def _first(scenario: Scenario, own: FileParameters) -> float:
 
 
 def _kept(scenario: Scenario, own: FileParameters, stream: Stream, system: FileSystem) -> float:
-    """Returns the fraction of read bytes that are hits in the client's page cache, 0 to 1.
+    """Returns the fraction of read bytes that the client's page cache provides, 0 to 1.
 
-    For a warm cache it is min(1, CACHE_SHARE * memory of all client nodes / distinct bytes of all
-    clients), because the cache holds the data that its client wrote before. It is 0 if the cache is
-    not warm, if clients share files, or if transfers are smaller than a page, because a smaller
-    write leaves no valid page in the cache.
+    For a warm cache, the fraction is min(1, CACHE_SHARE * memory of all client nodes / bytes of all
+    distinct files). The reason is that the cache holds data that its client wrote before. The
+    fraction is 0 in these cases:
+    - The cache is not warm.
+    - Clients share files.
+    - Transfers are smaller than a page. A write of less than a page leaves no valid page in the
+      cache.
     """
     shared = "shared" in (stream.files, *(phase.files for phase in stream.phases))
     if scenario.workload.cache != "warm" or shared or own.transfer_size < PAGE_BYTES:
@@ -234,8 +237,8 @@ def _kept(scenario: Scenario, own: FileParameters, stream: Stream, system: FileS
 
 
 def _hardware(deployment: Deployment, role: str, payload: float) -> dict[str, float]:
-    """Returns the hardware symbols of a role with their values, averaged over the role's processes.
-    `payload`: the fraction of an adapter's bytes that are payload."""
+    """Returns a role's hardware symbols with their values. A value is the mean over the role's
+    processes. `payload`: the fraction of an adapter's bytes that are payload."""
     groups = deployment.groups_of(role)
     weights = [group.count * group.roles[role] for group in groups]
     columns: dict[str, list[float]] = {}
@@ -251,8 +254,8 @@ def _hardware(deployment: Deployment, role: str, payload: float) -> dict[str, fl
 
 
 def _unequal(deployment: Deployment, role: str, payload: float) -> dict[str, float]:
-    """Returns the hardware symbols, with their values, of each single node group that hosts a role.
-    Only symbols whose values differ between the groups are included. `payload`: the fraction of an
+    """Returns hardware symbols of single node groups that host a role, with their values. Only
+    symbols whose values differ between the groups are included. `payload`: the fraction of an
     adapter's bytes that are payload."""
     groups = deployment.groups_of(role)
     each = [_of_group(group, payload) for group in groups]
@@ -265,8 +268,9 @@ def _unequal(deployment: Deployment, role: str, payload: float) -> dict[str, flo
 
 
 def _of_group(group: NodeGroup, payload: float) -> dict[str, float]:
-    """Returns the values of a node group's hardware, by the last part of the symbol's name, such as
-    "disk_latency". `payload`: the fraction of an adapter's bytes that are payload."""
+    """Returns a dictionary of a node group's hardware values. The keys are the last parts of the
+    symbols' names, such as "disk_latency". `payload`: the fraction of an adapter's bytes that are
+    payload."""
     files = group.local_files.completed(group.disk.read_rate, group.disk.write_rate)
     return {
         "nic_bandwidth": group.adapter.bandwidth * payload,

@@ -57,9 +57,9 @@ def filled(table: Mapping[str, TomlValue], more: Mapping[str, TomlValue]) -> Tom
 
 
 def located(table: Mapping[str, TomlValue], folder: Path) -> TomlTable:
-    """Returns a scenario's table in which the workload's file names are absolute. In the command,
-    the placeholder HERE is replaced by `folder`. The name of the trace is resolved relative to
-    `folder`."""
+    """Returns a scenario's table with absolute file names in the workload. In the workload's
+    command, the placeholder HERE is replaced by `folder`. A relative name of the trace is taken as
+    relative to `folder`."""
     workload = table.get("workload")
     if not isinstance(workload, dict):
         return dict(table)

@@ -18,8 +18,8 @@ from dfslab.spec.input_error import InputError, unknown
 __all__ = ["InputError", "CheckedModel", "build", "input_error", "unknown"]
 
 Built = TypeVar("Built", bound=BaseModel)
-# For each type of pydantic error, what is allowed instead of the wrong value, in the terms of a
-# scenario file. A name in braces is replaced by the value that pydantic's error gives for it.
+# Texts that say which values are allowed, for each type of pydantic error. A text is in the terms
+# of a scenario file. A name in braces is replaced by the value of this name in pydantic's error.
 _ALLOWED = {
     "greater_than_equal": "must be at least {ge}",
     "greater_than": "must be more than {gt}",
@@ -104,27 +104,27 @@ def _refuse_other_types(model: type[BaseModel], table: Mapping[str, object]) -> 
 
 
 def _no_number(value: object) -> PydanticCustomError | None:
-    """Returns the error if `value`, given for a number, is true, false or a text such as "+3",
-    which pydantic would accept. Returns None for any other value, because pydantic accepts or
-    refuses it correctly."""
+    """Returns an error if `value` is no number but pydantic would convert it to one. Such values
+    are true, false and texts such as "+3". Returns None for any other value, because pydantic
+    decides correctly about it."""
     if isinstance(value, bool):
         return _NO_NUMBER
     return _NOT_PLAIN if isinstance(value, str) and is_odd_number(value) else None
 
 
 def _no_switch(value: object) -> PydanticCustomError | None:
-    """Returns the error if `value`, given for a switch (true or false), is a number or a text such
-    as "yes", which pydantic would accept. Returns None for any other value, because pydantic
-    accepts or refuses it correctly."""
+    """Returns an error if `value` is neither true nor false but pydantic would convert it. Such
+    values are numbers and texts such as "yes". Returns None for any other value, because pydantic
+    decides correctly about it."""
     if isinstance(value, str):
         return _NO_SWITCH if value.lower() in _OTHER_SWITCHES else None
     return _NO_SWITCH if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def _entries(name: str, value: object) -> list[tuple[tuple[str | int, ...], object]]:
-    """Returns the single values in a field as (location, value). If `value` is a table or a list,
-    these are its entries, with the location (`name`, key or index). Otherwise it is `value` itself,
-    with the location (`name`,)."""
+    """Returns the single values in the field `name`, each as (location, value). If `value` is a
+    table or a list, the single values are its entries, and a location is (`name`, key or index).
+    Otherwise the only single value is `value` itself, with the location (`name`,)."""
     if isinstance(value, Mapping):
         return [((name, str(key)), one) for key, one in value.items()]
     if isinstance(value, list | tuple):
@@ -134,8 +134,8 @@ def _entries(name: str, value: object) -> list[tuple[tuple[str | int, ...], obje
 
 @cache
 def _numbers(model: type[BaseModel]) -> frozenset[str]:
-    """Returns the fields of a model that are numbers, or tables or lists of numbers. Quantities
-    with a unit are left out, because their own validator refuses what is no quantity."""
+    """Returns the names of a model's fields that are numbers, or tables or lists of numbers.
+    Quantities with a unit are not included, because their own validator refuses wrong values."""
     return frozenset(
         name
         for name, field in model.model_fields.items()
@@ -157,9 +157,9 @@ def _switches(model: type[BaseModel]) -> frozenset[str]:
 
 
 def _leaves(annotation: object) -> set[object]:
-    """Returns the types that an annotation consists of, such as {int, NoneType} for `int | None`.
-    The types of tables' keys are left out. If the annotation contains a BeforeValidator, the result
-    contains this class."""
+    """Returns the types in an annotation, such as {int, NoneType} for `int | None`. The types of
+    the keys of tables are not included. If the annotation has a BeforeValidator, the result
+    contains the class BeforeValidator."""
     if isinstance(annotation, BeforeValidator):
         return {BeforeValidator}
     parts = get_args(annotation)
@@ -178,9 +178,9 @@ def build(model: type[Built], table: object, prefix: str = "") -> Built:
 
 
 def input_error(error: ValidationError, model: type[BaseModel], prefix: str = "") -> InputError:
-    """Converts the first of a model's validation errors to an InputError whose key starts with
-    `prefix`. If a validator raised an InputError, returns that one unchanged.
-    """
+    """Converts the first of a model's validation errors to an InputError. The key of the InputError
+    starts with `prefix`. If a validator raised an InputError, that InputError is returned
+    unchanged."""
     detail = error.errors()[0]
     cause = detail.get("ctx", {}).get("error")
     if isinstance(cause, InputError):
@@ -209,8 +209,8 @@ def _worded(kind: str, context: Mapping[str, object], message: str) -> str:
 
 
 def _keys(model: type[BaseModel], path: tuple[Any, ...]) -> list[str]:
-    """Returns the field names of the model in which an error is located. `path` is the error's
-    location, which may lead through lists and nested models."""
+    """Returns the field names of the model in which an error is located. `path` is pydantic's
+    location of the error. It begins at `model` and may lead through lists to a nested model."""
     for part in path:
         if isinstance(part, int):
             continue

@@ -1,10 +1,11 @@
-"""Fills in a deployment's missing values from hardware profiles, which `dfslab calibrate` measures
-and writes.
+"""Completes a deployment with values from hardware profiles, which `dfslab calibrate` measures and
+writes.
 
 A profile is a deployment in TOML. The key `deployment.profile` of a scenario names a profile for
-all groups of nodes and the network; the key `profile` of a group names one for this group. A group
-takes the values of the node with its name in the profile. If the profile has only one node, every
-group takes the values of that node. Values in the scenario take precedence.
+the network and all groups of nodes. The key `profile` of a group names a profile for this group.
+
+A group gets the values of the profile's node with the same name. If the profile has only one node,
+every group gets the values of that node. Values in the scenario take precedence over the profile.
 """
 
 from __future__ import annotations

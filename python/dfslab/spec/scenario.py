@@ -153,8 +153,9 @@ class Judge(CheckedModel):
 
 
 class Scenario(CheckedModel):
-    """One scenario: the deployment, the file system, the workload, the settings of a run, the
-    sweep, the experimental design, and the configurations that are held out."""
+    """One scenario, as a scenario file describes it. It has the deployment, the file system, the
+    workload, the settings of a run, the sweep, the experimental design, and the configurations that
+    are held out."""
 
     schema_version: Literal[1] = Field(1, alias="schema", description="Version of this format")
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")] = Field(
@@ -180,8 +181,8 @@ class Scenario(CheckedModel):
 
     @model_validator(mode="after")
     def _former_system(self) -> Scenario:
-        """Replaces a former name of a file system by its present name. A name is a former one only
-        if the deployment also has the role that FORMER_SYSTEMS lists with it."""
+        """Replaces a former name of a file system by its present name. FORMER_SYSTEMS lists each
+        former name with a role. The name is only replaced if the deployment has this role."""
         for (name, role), today in FORMER_SYSTEMS.items():
             if self.file_system.name == name and self.deployment.instances(role):
                 renamed = self.file_system.model_copy(update={"name": today})
@@ -212,10 +213,11 @@ class Scenario(CheckedModel):
         return tomlkit.dumps(self.model_dump(mode="json"))
 
     def brief_toml(self) -> str:
-        """Returns the scenario as TOML text without most keys that have their defaults.
+        """Returns the scenario as TOML text. Most keys that have their defaults are left out.
 
         If no testbed is started, keys of disks that only a testbed uses, such as their capacity,
-        are left out, too. So all hardware in the text was either measured or stated by the user.
+        are left out, too. All hardware values in the text were therefore measured, or stated by the
+        user.
         """
         import tomlkit
 
@@ -235,9 +237,8 @@ class Scenario(CheckedModel):
 
     @property
     def emulation(self) -> Emulation | None:
-        """Returns the properties of the emulated network: those of the deployment, or the defaults
-        on a testbed. Returns None if the network is not emulated.
-        """
+        """Returns the properties of the emulated network, or None if the network is not emulated.
+        On a testbed, the defaults are returned if the deployment does not state the properties."""
         if self.deployment.emulated is None and self.file_system.access.testbed:
             return Emulation()
         return self.deployment.emulated
@@ -289,8 +290,9 @@ class Scenario(CheckedModel):
             if part not in tables:
                 tables[part] = self._part(part).model_dump(mode="json")
             _set({part: tables[part]}, key, value)
-        # The tables are validated in the order of PARTS, as in a whole scenario. So if several
-        # tables are wrong, the first error is the same.
+        # The tables are validated in the order of PARTS, which is also the order in a whole
+        # scenario. If several tables are wrong, both validations therefore report the same error
+        # first.
         changed = {
             part: build(kind, tables[part], part) for part, kind in PARTS.items() if part in tables
         }
@@ -315,9 +317,13 @@ class Scenario(CheckedModel):
         return build(Scenario, table)
 
     def with_overrides(self, values: Mapping[str, LevelValue]) -> Scenario:
-        """Returns a copy with the dotted keys of `values` set and no longer varied: they are
-        removed from sweep, design and held-out configurations. Raises InputError for a parameter of
-        the file system that each table of `systems` sets separately."""
+        """Returns a copy in which the dotted keys of `values` have these values and are no longer
+        varied. If a key is swept, its only value in the sweep is the given one. Factors of the
+        design and held-out configurations with such a key are removed.
+
+        Raises InputError if the scenario compares file systems and a key is a parameter of the file
+        system that is not swept. Each table of `systems` sets such a parameter separately.
+        """
         swept = {key for grid in self.sweep for key in grid}
         for key, value in values.items():
             if self.systems and key.startswith("file_system.") and key not in {NAME_KEY, *swept}:
@@ -349,9 +355,9 @@ class Scenario(CheckedModel):
         return self.model_copy(update={"run": build(RunSettings, table, "run")})
 
     def with_values(self, values: Mapping[str, LevelValue]) -> Scenario:
-        """Returns the scenario of one configuration: a copy without sweep, with the dotted keys of
-        `values` set. If the table `systems` has an entry for the configuration's file system, the
-        keys of this entry are set first."""
+        """Returns the scenario of one configuration. It is a copy without sweep, in which the
+        dotted keys of `values` are set. If the table `systems` has an entry for the configuration's
+        file system, the keys of this entry are set before those of `values`."""
         one = self.model_copy(update={"sweep": [], "systems": {}})
         name = str(values.get(NAME_KEY, self.file_system.name))
         chosen = self.systems.get(name)
@@ -415,9 +421,8 @@ PARTS: dict[str, type[CheckedModel]] = {
 
 
 class Point(CheckedModel):
-    """One configuration of a scenario. `labels` maps the varied keys to their values as written; a
-    configuration that is `held_out` is never fitted on.
-    """
+    """One configuration of a scenario. `labels` maps the varied keys to their values as written. If
+    the configuration is `held_out`, no model is fitted to its measurements."""
 
     scenario: Scenario
     labels: dict[str, LevelValue]
@@ -425,8 +430,8 @@ class Point(CheckedModel):
 
     @cached_property
     def id(self) -> str:
-        """Returns a digest of the deployment, the file system, the workload and the version of the
-        format. The seed and the methods have no effect on it."""
+        """Returns a digest of the configuration's deployment, file system and workload, and of the
+        version of the format. The seed and the methods have no effect on the digest."""
         # dfslab finds the folder of a run by this id when the run is resumed, so the text from
         # which the id is computed (JSON with sorted keys) must not change.
         one = self.scenario
@@ -459,8 +464,8 @@ def _set(table: TomlTable, dotted: str, value: LevelValue) -> None:
 
 def _step(place: TomlValue, part: str, so_far: str) -> TomlValue:
     """Returns the member `part` of the table `place`. If `place` is a list of tables, such as the
-    node groups, returns the table whose `name` is `part`. Raises InputError, which names the path
-    `so_far` that led to `place`, if `place` has no such member."""
+    node groups, the member is the table whose `name` is `part`. Raises InputError if there is no
+    such member. The error names `so_far`, the path that led to `place`."""
     if isinstance(place, list):
         groups = [item for item in place if isinstance(item, dict)]
         for item in groups:

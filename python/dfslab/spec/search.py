@@ -30,8 +30,8 @@ class Objective:
 
     @property
     def share(self) -> float:
-        """Returns the quantile of the statistic as a fraction, such as 0.99 for a statistic whose
-        name ends in p99. The mean counts as the median: 0.5."""
+        """Returns the quantile that the statistic is, as a fraction. For example, it is 0.99 for a
+        statistic whose name ends in p99. For the mean it is 0.5, as for the median."""
         return SHARES[self.statistic.rsplit("_", 1)[1]]
 
 

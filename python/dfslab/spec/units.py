@@ -32,8 +32,8 @@ _KINDS = {
 }
 _BARE_UNIT = re.compile(r"^\s*[-+]?[\d.]+(?:e[-+]?\d+)?\s*$", re.IGNORECASE)
 _NUMBER_FIRST = re.compile(r"^[\s(+-]*(?:\.?\d|inf|nan)", re.IGNORECASE)
-# The usual notation of a quantity: a number and a unit. Only other texts are parsed by the library
-# pint, because it loads slowly.
+# The usual notation of a quantity: a number and a unit. Other texts are parsed by the library pint.
+# It is not used for the usual notation, because it loads slowly.
 _PLAIN = re.compile(r"^\s*((?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(1?[A-Za-z/µ]+)\s*$")
 _BINARY = {"KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40}
 # A size such as "4kb": bits in some programs, and 1024 or 1000 bytes in others.
@@ -88,7 +88,7 @@ LARGEST = 1e24
 def parse(text: str, unit: str) -> float:
     """Converts `text` to a number in the SI `unit` ("B", "s", "B/s", "Hz", "1/s", "W").
 
-    Raises ValueError with what is allowed, when the text is not such a quantity.
+    Raises ValueError if the text is not a quantity in this unit. The error states what is allowed.
     """
     allowed = f"a quantity like {_EXAMPLES[unit]}"
     if _BARE_UNIT.match(text):
@@ -147,9 +147,9 @@ def by_pint(text: str, unit: str) -> float:
 
 
 def _convert(quantity: object, unit: str) -> float:
-    """Converts a pint quantity to a number in the SI `unit`. Raises ValueError if the quantity is
-    in bits or bytes and `unit` is not, or the reverse. Pint would allow this conversion, because it
-    treats bits and bytes as dimensionless."""
+    """Converts a pint quantity to a number in the SI `unit`. Raises ValueError if only one of them,
+    the quantity or `unit`, is in bits or bytes. Pint would allow this conversion, because it treats
+    bits and bytes as dimensionless."""
     import pint
 
     if not isinstance(quantity, pint.Quantity):
@@ -183,9 +183,9 @@ _STEPS: dict[str, list[tuple[str, float]]] = {
 
 def text(value: float, unit: str, digits: int = 4) -> str:
     """Returns `value`, given in the SI `unit`, as text with `digits` significant digits. The text
-    has the largest unit with a prefix, such as "MiB", that does not exceed the value. If all exceed
-    the value, it has the smallest one. A unit that is not in _STEPS is written unchanged, and the
-    unit "1" is omitted."""
+    has the largest of several units, such as B, KiB and MiB, that does not exceed the value. If all
+    exceed the value, it has the smallest one. A unit that is not in _STEPS is written unchanged,
+    and the unit "1" is omitted."""
     if unit not in _STEPS:
         return f"{value:.{digits}g} {unit}".strip() if unit != "1" else f"{value:.{digits}g}"
     for name, size in _STEPS[unit]:

@@ -1,5 +1,8 @@
-"""The studies `advice` (what limits a run, what to change, what the change gains, and how certain
-the gain is) and `sliders` (the rates at other settings of each hardware quantity)."""
+"""The studies `advice` and `sliders`.
+
+The study `advice` states what limits a run, what to change, how much the change gains, and how
+certain the gain is. The study `sliders` states the rates at other values of each hardware quantity.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +21,9 @@ GOAL: Goal = "rate"
 
 
 class AdviceStudy(Study[Advised]):
-    """Searches for the changes that raise the rate (operations per second) most. The study uses the
-    run's measurements or, if there are none, the models of the file system's description. Prices
-    are the package's default prices."""
+    """Searches for the changes that raise the rate (operations per second) most. The study predicts
+    rates from the run's measurements. If there are none, it uses the models of the file system's
+    description. Prices are the default prices of dfslab."""
 
     name = "advice"
     result = Advised

@@ -1,10 +1,13 @@
 """Shows where traced external programs spend their time in a file system, and which step to
 improve.
 
-For every traced configuration, the study reports two things. One is the total seconds of the
-functions that the literature names. The other is a ranking of the steps (the traced calls) by the
-client call time that would be saved if the step took half the time, with intervals. For comparison,
-the study also names the step with the largest total self time, which Liu 2018 would choose.
+For every traced configuration, the study reports two things:
+- The total seconds of the functions that the literature names.
+- A ranking of the steps (the traced calls) by saving, with intervals. The saving is the client call
+  time that would be saved if the step took half the time.
+
+For comparison, the study also names the step with the largest total self time. The method of Liu
+2018 would choose this step.
 """
 
 from __future__ import annotations
@@ -28,8 +31,8 @@ from dfslab.studies.traces.processors import on_one_host, processors
 
 NAMES = ("bottlenecks",)
 MOST_STEPS = 5
-# A file system's description may name no functions. Then the table of functions has at most this
-# number of rows.
+# Largest number of rows in the table of functions if the file system's description names no
+# functions.
 MOST_FUNCTIONS = 8
 # A printed table of functions has at most ACROSS configurations as columns. The printed table of
 # savings has at most MOST_GAINS steps for each configuration.
@@ -50,9 +53,9 @@ class FunctionCost(BaseModel):
 
 
 class Gain(BaseModel):
-    """The fraction of the client call time that would be saved if one step or part of the hardware
-    took half the time, with its 90 % interval. The gain of a step covers all calling contexts of
-    the step. A part is a processor, disk or link."""
+    """The gain from one step or hardware part, with its 90 % interval. The gain is the fraction of
+    the client call time that would be saved if the step or part took half the time. The gain of a
+    step covers all calling contexts of the step. A part is a processor, disk or link."""
 
     name: str
     saving: float
@@ -81,16 +84,17 @@ class Bottlenecks(BaseModel):
 
 
 class Programs(StudyResult):
-    """For every traced program: the seconds that its functions took, and the steps and hardware
-    parts whose speed-up would save most time."""
+    """Results for every traced program. They are the seconds that the program's functions took, and
+    the steps and hardware parts whose speed-up would save most time."""
 
     study = "bottlenecks"
 
     programs: list[Bottlenecks]
 
     def tables(self, run: FinishedRun) -> list[Table]:
-        """Returns tables of the mean seconds of each function, with at most ACROSS configurations
-        in one table, and then a table of the steps whose speed-up would save most time."""
+        """Returns tables for printing. The first tables have the mean seconds of each function;
+        each has at most ACROSS configurations. The last table has the steps whose speed-up would
+        save most time."""
         parts = [self.programs[at : at + ACROSS] for at in range(0, len(self.programs), ACROSS)]
         return [*(_functions_table(run, some) for some in parts), self._gains(run)]
 
@@ -222,8 +226,8 @@ def _of(result: Result, program: ProgramRun, folder: Path) -> Bottlenecks:
 
 
 def _with_process(path: CallPath) -> str:
-    """Returns the name of a step after the name of its process ("PROCESS: STEP"). The process is
-    included because a call and its handler may have the same name."""
+    """Returns the name of a step in the form "PROCESS: STEP". The name of the process is needed
+    because a call and its handler may have the same name."""
     return f"{path.within or ''}: {path.step}"
 
 
@@ -258,11 +262,11 @@ def functions(top: MergedStep, named: Mapping[str, Sequence[str]]) -> list[Funct
     """Returns the number of calls and the total seconds of each function in the merged call tree
     `top`.
 
-    `named` maps each function to endings of call paths. A call counts as a call of the function if
-    its call path has one of these endings. The seconds of all endings are added, but only calls
-    with the first ending are counted. A call within another call that has the same ending is part
-    of the outer call. If `named` is empty, the MOST_FUNCTIONS steps with the largest total time are
-    returned.
+    `named` maps each function to endings of call paths. A call belongs to the function if its call
+    path has one of these endings. The seconds of the calls with all endings are added, but only
+    calls with the first ending are counted. A call within another call that has the same ending is
+    part of the outer call. If `named` is empty, the MOST_FUNCTIONS steps with the largest total
+    time are returned.
     """
     if not named:
         steps = {

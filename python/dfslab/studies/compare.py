@@ -23,10 +23,10 @@ NAMES = ("comparison",)
 
 
 class ComparedPoint(BaseModel):
-    """Measured and predicted values of one configuration. `predictions`, `errors`: for each method,
-    the predicted value and the error predicted / measured - 1. `repetitions`: number of complete
-    measurements. `steps`: for each method, the times of the steps; the key "measure" has the means
-    over the measurements."""
+    """Measured and predicted values of one configuration. `predictions`: the predicted value of
+    each method. `errors`: the error of each method, predicted / measured - 1. `repetitions`: number
+    of complete measurements. `steps`: the times of the steps for each method; the key "measure" has
+    the means over the measurements."""
 
     point_id: str
     labels: dict[str, str | int | float | bool]
@@ -72,8 +72,8 @@ class Comparison(StudyResult):
     noise: float
 
     def tables(self, run: FinishedRun) -> list[Table]:
-        """Returns a table of measured and predicted rates and, if configurations are held out, a
-        table of the errors on the held-out configurations."""
+        """Returns a table of measured and predicted rates. If configurations are held out, also
+        returns a table of the errors on these configurations."""
         found = [_rates(self, run)]
         if self.held_out:
             found.append(score_table("Errors on held-out configurations", self.held_out))
@@ -176,9 +176,9 @@ def compare(results: Sequence[Result], metric: str = RATE) -> Comparison:
 
 
 def sort_key(labels: Mapping[str, Hashable]) -> list[tuple[int, float, str]]:
-    """Returns the key by which configurations are sorted: one entry for each value of `labels`, in
-    the order of `labels`. Plain numbers come first, ordered by value. Quantities with a unit
-    follow, ordered by value in SI units, then other texts, ordered alphabetically."""
+    """Returns the key by which configurations are sorted. It has one entry for each value of
+    `labels`, in the order of `labels`. Plain numbers come first, ordered by value. Quantities with
+    a unit follow, ordered by value in SI units. Other texts come last, in alphabetical order."""
     return [_sortable(value) for value in labels.values()]
 
 

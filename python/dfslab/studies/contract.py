@@ -79,12 +79,14 @@ FoundOf = TypeVar("FoundOf", bound=StudyResult, covariant=True)
 
 @dataclass(frozen=True)
 class Needs:
-    """The conditions that a run has to meet so that a study is computed at the end of the run.
+    """The conditions that a run must meet so that a study is computed at the end of the run.
 
-    `results`: whether the run must have a result. `measured`: whether it must have a measurement.
-    `models`: whether the scenario must name a model. `design`: true if the scenario must declare a
-    design of experiments, false if it must not declare one, None if both are allowed. `studies`:
-    result types of other studies that must be available.
+    - `results`: whether the run must have a result.
+    - `measured`: whether it must have a measurement.
+    - `models`: whether the scenario must name a model.
+    - `design`: whether the scenario must have a design of experiments (true) or must not have one
+      (false); None if both are allowed.
+    - `studies`: types of the results of other studies that must be available.
     """
 
     results: bool = False
@@ -107,9 +109,10 @@ class Needs:
 class Study(ABC, Generic[FoundOf]):
     """One analysis of a run, which may use the findings of the studies before it.
 
-    `order`: sort key among the studies of a run. `needs`: preconditions at the end of a run; a
-    command that names the study ignores them. `refused`: beginning of the note that a run prints if
-    the study raises RunFailed; if empty, only the study's own command reports the failure.
+    `order`: the number by which the studies of a run are sorted. `needs`: conditions for the study
+    at the end of a run; a command that names the study ignores them. `refused`: beginning of the
+    note that a run prints if the study raises RunFailed. If `refused` is empty, only the study's
+    own command reports the failure.
     """
 
     name: str
@@ -179,16 +182,14 @@ class FinishedRun:
 
     @property
     def is_of_table(self) -> bool:
-        """Whether the results were read from a file with a table of results, such as CSV. Then
-        `folder` is the path of this file, and no folder of a run exists that other commands could
-        use."""
+        """Whether the results were read from a table of results in a file, such as CSV. In this
+        case `folder` is the path of the file. There is then no run folder for other commands."""
         return self.folder.is_file()
 
     @cached_property
     def settled(self) -> list[Result]:
-        """All results, sorted by configuration, method and repetition. So their order does not
-        depend on the times of the measurements, and neither do the rounding of sums and the order
-        of table rows."""
+        """All results, sorted by configuration, method and repetition. The order of table rows and
+        the rounding of sums therefore do not depend on the times of the measurements."""
         methods = {name: place for place, name in enumerate(self.scenario.run.methods)}
         return in_order(
             self.scenario,
@@ -289,16 +290,16 @@ def find(name: str) -> Study[StudyResult]:
 
 
 def _of_section(kind: type[StudyResult]) -> list[str]:
-    """Returns which of the attributes `title`, `empty`, `tab` and `section` the class `kind`
-    defines instead of inheriting them from StudyResult. These attributes describe the section of
-    the page that shows the result."""
+    """Returns the names of those attributes that describe a section of the page and that the class
+    `kind` defines itself. The attributes are `title`, `empty`, `tab` and `section`. An attribute
+    that `kind` inherits from StudyResult is not returned."""
     own = {name for one in kind.__mro__ for name in vars(one) if one is not StudyResult}
     return [name for name in ("title", "empty", "tab", "section") if name in own]
 
 
 def refusals(run: FinishedRun, kinds: Iterable[type[StudyResult]]) -> Iterator[str]:
-    """Yields the reason why a study failed on the run, for each study with a result type in
-    `kinds`. A study that did not fail yields nothing."""
+    """Yields the reasons why studies failed on the run. Only studies with a result type in `kinds`
+    that failed have a reason."""
     for kind in kinds:
         if kind.study in run.findings.refused:
             yield run.findings.refused[kind.study]

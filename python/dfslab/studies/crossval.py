@@ -1,11 +1,11 @@
-"""Cross-validates models: each fold holds out whole configurations with all their repetitions, and
-every model is fitted again on the remaining configurations.
+"""Cross-validates models. Each fold holds out whole configurations with all their repetitions, and
+every model is fitted again to the remaining configurations.
 
 Results of one deployment are correlated. Therefore some splits hold out all results of some layouts
 (numbers of nodes and file system parameters), of some hardware rates, or of the largest numbers of
-servers or clients. A further split holds out single results at random. It serves only to compute
-the leakage gap, that is, by how much the scores on random results are more optimistic than those on
-held-out layouts.
+servers or clients. A further split holds out single results at random. It only serves to compute
+the leakage gap: how much smaller the errors on random results are than the errors on held-out
+layouts.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ VALIDATED = ("sequence", "regression", "mean")
 # Each fold is the set of the indices of its held-out results.
 Folds = list[set[int]]
 LEAVE_OUT = 4
-# The learning curve: one of every HELD_OUT testbeds is held out, and models are trained on
+# Numbers of the learning curve. One of every HELD_OUT testbeds is held out. Models are trained on
 # CURVE_STEPS training sets of growing size.
 HELD_OUT, CURVE_STEPS = 4, 4
 # The criteria by which results are held out, in the order of evaluation.
@@ -61,8 +61,9 @@ class CrossValidated(StudyResult):
 
 
 class CrossValidationStudy(Study[CrossValidated]):
-    """Holds out one fold of configurations after the other, and predicts the held-out
-    configurations with models that are fitted to the other folds."""
+    """Predicts every configuration with models that were fitted without it. The configurations are
+    divided into folds. Each fold in turn is held out, and models fitted to the other folds predict
+    it."""
 
     name = "crossval"
     result = CrossValidated
@@ -113,11 +114,12 @@ class Validation(BaseModel):
 
 
 class LearningCurvePoint(BaseModel):
-    """One point of a learning curve: the errors on held-out testbeds, and the cost of the training
-    data.
+    """One point of a learning curve. It has the errors on held-out testbeds and the cost of the
+    training data.
 
     `seconds`: time that measuring the training data took. `testbeds`, `configurations`: their
-    numbers in the training data. `median_abs_error`: for each model, as a fraction.
+    numbers in the training data. `median_abs_error`: the median absolute error of each model, as a
+    fraction.
     """
 
     seconds: float
@@ -127,8 +129,8 @@ class LearningCurvePoint(BaseModel):
 
 
 def folds_of(results: Sequence[Result], count: int, seed: int) -> list[set[str]]:
-    """Divides the configurations into `count` folds, or into as many folds as there are
-    configurations if these are fewer. Returns the point ids of each fold.
+    """Divides the configurations into folds. There are `count` folds, or one for each configuration
+    if there are fewer configurations. Returns the point ids of each fold.
 
     The configurations of every type of operation are spread evenly over the folds.
     """
@@ -166,9 +168,9 @@ def crossval(
 def scored(
     measured: Sequence[Result], models: Sequence[str], folds: Folds, what: str, report: Progress
 ) -> tuple[dict[str, ErrorScore], list[ComparedPoint]]:
-    """Returns (the score of each model over the folds, compared rows with the predictions of all
-    models). Models that cannot be fitted are omitted. `what`: name of the split, for progress
-    reports."""
+    """Returns (scores, compared rows). The scores are those of each model over the folds. The rows
+    have the predictions of all models. Models that cannot be fitted are omitted. `what`: name of
+    the split, for progress reports."""
     found: dict[str, ErrorScore] = {}
     rows: list[ComparedPoint] = []
     for place, name in enumerate(models):
@@ -176,7 +178,7 @@ def scored(
         try:
             own = _one(measured, name, folds)
         except RunFailed as error:
-            # There are too few training data in a fold, or the model predicts no held-out
+            # Either a fold has too few training data, or the model predicts no held-out
             # configuration. The model gets no score.
             report(place, len(models), f"{name} is not cross-validated: {error}")
             continue
@@ -220,8 +222,8 @@ def validate(
 
 
 def splits(measured: Sequence[Result], seed: int) -> Iterator[tuple[str, Folds]]:
-    """Yields (name of the split, folds) for every split. The list of folds is empty if the data do
-    not allow the split, for example because all results have the same layout."""
+    """Yields (name of the split, folds) for every split. The list of folds is empty if the data
+    cannot be split in this way, for example because all results have the same layout."""
     order = list(range(len(measured)))
     random.Random(seed).shuffle(order)
     yield "random rows", [set(order[start::LEAVE_OUT]) for start in range(LEAVE_OUT)]
@@ -237,8 +239,8 @@ def _rates(point: Point) -> str:
 
 
 def _grouped(keys: Sequence[str], seed: int) -> Folds:
-    """Returns folds such that results with equal keys are in the same fold.
-    `keys`: one key for each result.
+    """Returns folds of results. Results with equal keys are in the same fold. `keys`: one key for
+    each result.
 
     Returns an empty list if all results have the same key.
     """
@@ -252,10 +254,10 @@ def _grouped(keys: Sequence[str], seed: int) -> Folds:
 
 
 def _larger(measured: Sequence[Result], suffix: str) -> Folds:
-    """Returns a single fold that tests extrapolation to more servers or clients. The size of a
-    result is its largest value among the scenario keys that end in `suffix`. The fold has the
-    results whose size is more than half of the largest size in the run. Returns an empty list if
-    this is true of no result or of all results."""
+    """Returns a single fold, which tests extrapolation to more servers or clients. The size of a
+    result is the largest value of its scenario keys that end in `suffix`. The fold has the results
+    whose size is more than half of the largest size in the run. Returns an empty list if no result
+    or every result would be in the fold."""
     sizes = [
         max(
             (
@@ -280,9 +282,9 @@ def learning_curve(
     report: Progress,
     steps: int = CURVE_STEPS,
 ) -> list[LearningCurvePoint]:
-    """Returns the points of a learning curve: errors on held-out testbeds for growing training
-    sets. A training set has all results of its testbeds. Testbeds are added to the sets in the
-    order in which they ran.
+    """Returns the points of a learning curve. The curve has the errors on held-out testbeds for
+    training sets of growing size. A training set has all results of its testbeds. Testbeds are
+    added to the sets in the order in which they ran.
 
     `cost_s` returns the seconds that measuring the given results took. `steps`: number of training
     sets.

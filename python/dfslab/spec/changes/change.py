@@ -26,8 +26,8 @@ LATENCY: Final = "latency"
 SIZE: Final = "size"
 SETTING: Final = "setting"
 OF_HARDWARE: tuple[ChangeKind, ...] = (SERVERS, LINK, DISK, PROCESSOR, LATENCY)
-# The distance that a change gets if its values have no ratio, such as switching a setting on. It
-# equals the distance of a change that doubles a value.
+# The distance of a change whose values have no ratio, such as switching a setting on. It equals the
+# distance of a change that doubles a value.
 DOUBLING = math.log(2)
 # The kind of a change by the end of its key. The first entry that has a matching end decides.
 _ENDS: tuple[tuple[tuple[str, ...], ChangeKind], ...] = (
@@ -90,12 +90,12 @@ def adds_hardware(key: str, old: float, new: float) -> bool:
 
 
 def possible_log_gain(changes: Iterable[Change]) -> tuple[float, float]:
-    """Returns bounds (lower, upper) of ln(new rate / old rate) for all changes together. If all
-    changes only add hardware, the bounds are 0 and the sum of the distances of the changes. If any
-    change does not, the bounds are -infinity and infinity.
+    """Returns bounds (lower, upper) of ln(new rate / old rate) if all changes are made together. If
+    all changes only add hardware, the lower bound is 0 and the upper bound is the sum of the
+    changes' distances. Otherwise the bounds are -infinity and infinity.
 
-    The reason for the upper bound: if a resource takes only 1/f of its former time, an operation
-    is at most f times as fast.
+    The upper bound holds because an operation becomes at most f times as fast if a resource works f
+    times as fast.
     """
     known = list(changes)
     if not all(one.is_more for one in known):

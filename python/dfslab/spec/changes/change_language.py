@@ -76,9 +76,9 @@ def apply(scenario: Scenario, changes: Sequence[Change]) -> Scenario:
 
 
 def _unknown(name: str, phrases: dict[str, Subject]) -> str:
-    """Returns the error text for the unknown subject `name`: the most similar known phrase, if
-    there is one, then the allowed phrases. Only the first of several phrases with equal meaning is
-    listed."""
+    """Returns the error text for the unknown subject `name`. The text suggests the most similar
+    known phrase, if there is one, and then lists the allowed phrases. Of several phrases with equal
+    meaning, only the first is listed."""
     close = difflib.get_close_matches(name, phrases, n=1)
     hint = f"did you mean {close[0]}? " if close else 'a change is such as "servers +1"; '
     plain = list(dict.fromkeys(one.names[0] for one in phrases.values()))

@@ -13,12 +13,13 @@ _NODES = {"client": "client", "metadata": "master", "data": "server"}
 
 
 def dedicated(scenario: Scenario) -> tuple[Scenario, str] | None:
-    """Returns (changed scenario, note about the change). In the changed scenario, each node that
-    played roles of several kinds is replaced by dedicated nodes for each kind. Returns None if no
-    node plays roles of several kinds, or if two node groups would get the same name.
+    """Returns (changed scenario, note about the change). In the changed scenario, each node plays
+    roles of one kind only: a node that played roles of several kinds is replaced by separate nodes
+    for each kind. Returns None if no node plays roles of several kinds, or if two node groups would
+    get the same name.
 
-    The new nodes have the hardware of the replaced nodes. If a replaced node had n processes of a
-    data role, n data nodes replace it. The nodes of the changed scenario share no cores.
+    The new nodes have the hardware of the replaced node. A node with n processes of a data role is
+    replaced by n data nodes. The nodes of the changed scenario share no cores.
     """
     system = discover.file_system(scenario.file_system.name)
     kinds = {role.name: role.kind for role in system.roles}

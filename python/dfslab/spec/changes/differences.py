@@ -10,8 +10,8 @@ from dfslab.spec.design import LevelValue
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.units import FACTORS, plainly
 
-# Keys that decide what is measured. If two configurations differ in one of these keys, the ratio of
-# their rates is not the effect of a change of the system.
+# Keys that define which workload is measured. If two configurations differ in one of these keys,
+# the ratio of their rates is not the effect of a change of the system.
 _OTHER_QUESTION = ("workload.name", "workload.cache", "workload.arrival")
 
 
@@ -28,9 +28,9 @@ def differences(one: Scenario, other: Scenario) -> dict[str, tuple[LevelValue, L
 
 def change_between(one: Scenario, other: Scenario) -> tuple[ChangeKind, float] | None:
     """Returns (kind, distance) of the change that turns the configuration `one` into `other`. If
-    several keys differ, all of the same kind, the largest distance counts. Returns None if the
-    configurations are equal, if the differing keys have several kinds, or if the workload's name,
-    cache or arrivals differ."""
+    several keys of one kind differ, the distance is the largest of their distances. Returns None in
+    these cases: the configurations are equal; the differing keys have several kinds; the workload's
+    name, cache or arrivals differ."""
     keys = differences(one, other)
     kinds = {kind_of(key) for key in keys}
     if len(kinds) != 1 or set(_OTHER_QUESTION) & set(keys):

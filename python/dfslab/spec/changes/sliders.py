@@ -1,5 +1,5 @@
-"""Derives sliders from a scenario: one for each number that a user would change first, with the
-values at which the slider stops."""
+"""Derives sliders from a scenario. There is one slider for each number that users are likely to
+change. Each slider has the values at which it stops."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from dfslab.spec.changes.change_language import parse_change
 from dfslab.spec.changes.subjects import Subject, subjects_of
 from dfslab.spec.scenario import Scenario
 
-# The phrases of subjects that get a slider, in the order of the page. The list begins with what
-# users change most.
+# The phrases of the subjects that get a slider, in the order in which the page shows the sliders.
+# Subjects that users change most often come first.
 PHRASES = (
     "clients",
     "servers",
@@ -39,16 +39,17 @@ PHRASES = (
 MOST_SLIDERS = 12
 # Positions of a slider for a rate, a size or a time, as factors of the present value.
 FACTORS = tuple(2.0 ** (place / 2) for place in range(-8, 9))
-# A slider for a whole number stops at the present value and at those values of WHOLE_STOPS that
-# differ from it at most by this factor.
+# The largest factor between the present value of a whole number and a stop of its slider. The
+# slider stops at the present value and at the values of WHOLE_STOPS within this factor.
 WIDEST = 16
 _FIRST_STOPS = (1, 2, 3, 4, 6)
 WHOLE_STOPS = (*_FIRST_STOPS, *(n * 2**k for k in range(2, 15) for n in (2, 3)))
 
 
 class Stop(NamedTuple):
-    """One position of a slider: the text that is shown, the change in the language of changes, and
-    the value in SI units (the mean, if the slider sets several keys to different values)."""
+    """One position of a slider. It has the text that is shown, the change in the language of
+    changes, and the value in SI units. If the slider sets several keys to different values, the
+    value is their mean."""
 
     label: str
     change: str
@@ -91,10 +92,11 @@ def sliders_of(scenario: Scenario) -> list[Slider]:
 
 
 def slider_of(scenario: Scenario, phrase: str) -> Slider | None:
-    """Returns the slider of the subject that `phrase` names. Returns None if the scenario has no
-    such subject, if a present value of the subject is no number above 0, or if the slider would
-    have fewer than two positions. Also returns None for whole numbers that differ between the keys
-    of the subject."""
+    """Returns the slider of the subject that `phrase` names. Returns None in these cases:
+    - The scenario has no such subject.
+    - A present value of the subject is not a number above 0.
+    - The subject is a whole number that differs between its keys.
+    - The slider would have fewer than two positions."""
     subject = subjects_of(scenario).get(phrase)
     if subject is None or not _is_number(subject):
         return None

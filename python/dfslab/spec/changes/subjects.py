@@ -24,8 +24,9 @@ _OF_KIND = {
     "data": ("server", "data server"),
     "metadata": ("metadata server",),
 }
-# Phrases for a node's hardware. Each key of the dictionary is a tuple of phrases of equal meaning.
-# The value is a pair: the keys of a node group that these phrases stand for, and their SI unit.
+# Phrases for a node's hardware. Each key of the dictionary is a tuple of phrases with the same
+# meaning. The value is a pair: the hardware keys of a node group that the phrases name, and the SI
+# unit of these keys.
 _HARDWARE: dict[tuple[str, ...], tuple[tuple[str, ...], str]] = {
     ("link", "adapter", "network", "nic"): (("adapter.bandwidth",), "B/s"),
     ("disk",): (("disk.read_rate", "disk.write_rate"), "B/s"),
@@ -40,8 +41,8 @@ _HARDWARE: dict[tuple[str, ...], tuple[tuple[str, ...], str]] = {
     ("memory",): (("memory",), "B"),
 }
 HARDWARE_WORDS = tuple(phrases[0] for phrases in _HARDWARE)
-# For each phrase, the key of a workload that it stands for and the SI unit of this key ("" if the
-# value is a word).
+# Phrases for parts of a workload. Each value of the dictionary is a pair: the workload key that the
+# phrase names, and the SI unit of this key ("" if its value is a word).
 _WORKLOAD = {
     "clients": ("clients", "1"),
     "think time": ("think_time", "s"),
@@ -59,9 +60,9 @@ class Subject:
 
     `names`: the phrases that name the subject; messages use the first one. `keys`: the dotted keys
     that a change sets. `unit`: "B", "s", "B/s" or "Hz", "1" for whole numbers, "share" for
-    fractions, "" for words. `present`: the present values in SI units (text for words), as users
-    write them. `base`: what is added to the value of a key to get the value that users write. It is
-    1 for the copies of a mirror, whose key is 0 for one copy; otherwise it is 0.
+    fractions, "" for words. `present`: the present values as users write them, in SI units (text
+    for words). `base`: the number that users write minus the number that the key stores. It is 1
+    for the copies of a mirror, because the key stores 0 for one copy; otherwise it is 0.
     """
 
     names: tuple[str, ...]

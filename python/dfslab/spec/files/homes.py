@@ -11,10 +11,11 @@ from pathlib import Path
 
 
 def home(variable: str, base_variable: str, base_default: str) -> Path:
-    """Returns the folder that the environment variable `variable` names.
+    """Returns a folder for files of dfslab in the user's home.
 
-    If `variable` is not set, the result is the folder `dfslab` in the user's base folder. The
-    environment variable `base_variable` names the base folder; if it is not set, the base folder is
+    If the environment variable with the name `variable` is set, its value is the folder. Otherwise
+    the folder is `dfslab` in the user's base folder. The base folder is the value of the
+    environment variable with the name `base_variable`. If this is not set either, it is
     `base_default` in the user's home folder.
     """
     if os.environ.get(variable):
@@ -25,9 +26,10 @@ def home(variable: str, base_variable: str, base_default: str) -> Path:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Returns a context with an exclusive lock on a file.
+    """Locks a file exclusively while the returned context is active.
 
-    The file is never removed, so that all processes lock the same inode.
+    The file is never removed: otherwise two processes could hold locks on different files of the
+    same name.
     """
     with path.open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -67,8 +67,8 @@ def content(key: str, path: Path, most_bytes: int = MOST_TEXT_BYTES) -> bytes:
 
 def table(key: str, path: Path, file: str = "") -> TomlTable:
     """Returns the table in a TOML file. Raises InputError for `key` if `text` raises it, if the
-    file is empty, or if it is not TOML. In the last case, the error names the file as `file`, or,
-    if `file` is "", as the value of `key`."""
+    file is empty, or if the file is not TOML. If the file is not TOML, the error calls it `file`,
+    or the value of `key` if `file` is ""."""
     written = text(key, path)
     if not written.strip():
         raise InputError(key, str(path), "is empty")
@@ -107,12 +107,12 @@ def _toml_reason(error: tomllib.TOMLDecodeError) -> str:
 
 @contextmanager
 def seekable(key: str, paths: Sequence[Path]) -> Iterator[list[Path]]:
-    """Yields files that can be read more than once. Pipes and compressed files are copied,
-    decompressed, to temporary files with the same names without ".gz". Folders and regular files
-    are used unchanged.
+    """Yields paths of files that can be read more than once. A pipe or compressed file is copied,
+    decompressed, to a temporary file. The temporary file has the same name without ".gz". Paths of
+    folders and regular files are yielded unchanged.
 
-    Raises InputError for `key` if a file cannot be read. Errors raised in the block name the
-    original files.
+    Raises InputError for `key` if a file cannot be read. If code in the context raises an
+    InputError, the temporary paths in it are replaced by the original ones.
     """
     with scratch.folder("input") as folder:
         given: dict[str, str] = {}
@@ -188,9 +188,9 @@ def _unpack(key: str, path: Path, place: Path) -> None:
 
 
 def _opened(path: Path) -> BufferedReader:
-    """Opens a file for reading, and waits for the first data or the end of a pipe.
+    """Opens a file for reading. If the file is a pipe, waits for its first data or its end.
 
-    If a pipe has no data for some seconds, a note on standard error tells the user, because the
+    If a pipe has no data for some seconds, a note on standard error informs the user, because the
     program at the other end may never write.
     """
     if not stat.S_ISFIFO(path.stat().st_mode):

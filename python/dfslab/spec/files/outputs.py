@@ -16,8 +16,8 @@ from dfslab.spec.input_error import InputError, RunFailed
 
 STANDARD_OUTPUT = "-"
 EXISTS = "exists already; dfslab does not overwrite it"
-# Errors that depend on the path, so another path may help. Any other error, such as a full disk, is
-# a failure of the run.
+# Errors that depend on the path, so that another path may help. Any other error, such as a full
+# disk, means that the run fails.
 _OF_THE_PATH = (
     errno.EACCES,
     errno.EISDIR,
@@ -139,8 +139,8 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Makes the names of a folder's files durable. An error of the sync is ignored: some file
-    systems cannot sync folders and do not need it."""
+    """Makes the entries (names of files) of a folder durable. An error of the sync is ignored,
+    because some file systems cannot sync folders and do not need it."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -164,10 +164,10 @@ def _write_durably(path: Path, content: bytes) -> None:
 
 
 def _name_new(temporary: Path, path: Path) -> None:
-    """Gives a file its final name, which must be free. Raises FileExistsError if it is not.
+    """Renames a new file from `temporary` to `path`. Raises FileExistsError if `path` exists.
 
-    A hard link never replaces a file. Where hard links are not possible, an empty new file reserves
-    the name first.
+    The renaming uses a hard link, because a hard link never replaces a file. Where hard links are
+    not possible, an empty new file first reserves `path`.
     """
     try:
         os.link(temporary, path, follow_symlinks=False)
@@ -208,9 +208,9 @@ def _kind(mode: int) -> str:
 
 
 def check_folder(key: str, folder: Path, *names: str) -> None:
-    """Checks that the folder `folder`/names[0]/names[1]/… exists with write access, or can be made
-    with all missing folders above it. Nothing is made. Raises InputError for `key`, the option that
-    names `folder`, if the folder can neither be used nor made."""
+    """Checks that the folder `folder`/names[0]/names[1]/… can be used. It must either exist with
+    write access, or it must be possible to create it and its missing parents. Nothing is created.
+    Raises InputError for `key`, the option that names `folder`, if neither is the case."""
     existing = folder.joinpath(*names)
     while not os.path.lexists(existing) and existing != existing.parent:
         existing = existing.parent

@@ -1,7 +1,7 @@
 """Recognises numbers in plain digits, as scenarios and options have them.
 
-int() and float() of Python, and pydantic, also read "+3", which looks like a change by 3, and
-"1_0", " 3 " and digits of other scripts.
+Python's int() and float(), and pydantic, also accept texts that are refused here. These are "+3",
+which looks like a change by 3, and "1_0", " 3 " and digits of other scripts.
 """
 
 from __future__ import annotations

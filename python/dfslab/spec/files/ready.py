@@ -27,12 +27,13 @@ def files() -> dict[str, Path]:
 
 
 def scenario_file(given: Path) -> Path:
-    """Returns the file of a scenario: `given`, if it exists or is a path rather than a plain name;
-    otherwise the file of the ready scenario of that name.
+    """Returns the file of a scenario. This is `given` if it exists or is a path rather than a plain
+    name. Otherwise it is the ready scenario with the name `given`.
 
-    Raises InputError if `given` is an address, or if no ready scenario has the name (the error
-    suggests a similar name). Also raises InputError if `given` is a path to a missing file that has
-    the name of a ready scenario.
+    Raises InputError in these cases:
+    - `given` is an address.
+    - No ready scenario has the name. The error suggests a similar name.
+    - `given` is a path to a missing file, and a ready scenario has the name of this file.
     """
     if given.exists():
         return given

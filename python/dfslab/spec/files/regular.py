@@ -1,7 +1,7 @@
 """Opens the files that dfslab keeps in run folders, which must be regular files.
 
-Opening a pipe waits until another program opens it, too, and writing through a symbolic link
-changes a file elsewhere. The functions here refuse both.
+The functions here refuse pipes and, for writing, symbolic links. Opening a pipe would wait until
+another program opens it, too. Writing through a symbolic link would change a file elsewhere.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Temporary folders with an owning process, so that folders left behind by killed processes can be
-recognised and removed safely.
+"""Temporary folders with an owning process. Folders that killed processes left behind can therefore
+be recognised and removed safely.
 
 The owner holds a lock on a file in the folder. The kernel releases the lock when the owner ends,
-also when it is killed. A folder without this file does not belong to dfslab.
+also if the owner is killed. A folder without this file does not belong to dfslab.
 """
 
 from __future__ import annotations

@@ -8,9 +8,9 @@ from dfslab.spec.deployment import Deployment, NodeGroup
 from dfslab.spec.hardware.uncertainty import UncertainHardware
 from dfslab.spec.systems.local_files import OF_DISKS, LocalFiles
 
-# The rates in `local_files` that belong to the hardware part "calls"; several streams of calls
-# share each rate. The times of single calls do not belong to this part. They are calibrated
-# constants of the model, and each has its own uncertainty.
+# The rates in `local_files` that belong to the hardware part "calls". Several streams of calls
+# share each rate. The times of single calls do not belong to this part, because they are calibrated
+# constants of the model with separate uncertainties.
 OF_CALLS = ("creates", "deletes", "touch_rate")
 
 

@@ -14,8 +14,8 @@ from dfslab.spec.model import CheckedModel, InputError, build
 UncertainHardware = Literal["disk", "client_link", "server_link", "latency", "memory", "calls"]
 # The quantile of the standard normal distribution that bounds a 90 % interval.
 QUANTILE = NormalDist().inv_cdf(0.95)
-# The largest uncertainty factor. With a larger factor, practically nothing would be known about the
-# hardware. The limit keeps randomly drawn values finite.
+# The largest factor of uncertainty. A larger factor would say practically nothing about the
+# hardware. The limit also keeps values finite that are drawn at random.
 LARGEST_FACTOR = 1e4
 # The advice to users whose hardware is uncertain: how to determine its values.
 SETTLING = "`dfslab init PLACE --force` on a quiet machine, or its options, would settle it"
@@ -23,9 +23,9 @@ UncertaintyFactor = Annotated[float, Field(ge=1, le=LARGEST_FACTOR)]
 
 
 class HardwareUncertainty(CheckedModel):
-    """How far the true hardware may be from the values of a deployment. Each value is a factor f:
-    the true value is between value / f and value * f with a probability of 90 %. The factor 1 says
-    that the value is exact."""
+    """The uncertainty of the hardware values of a deployment. Each field is a factor f for one part
+    of the hardware: a true value is between value / f and value * f with a probability of 90 %. If
+    the factor is 1, the value is exact."""
 
     disk: UncertaintyFactor = Field(
         1.0, description="Rates of the disks of servers, or of a local directory"

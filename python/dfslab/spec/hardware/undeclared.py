@@ -8,20 +8,20 @@ from dfslab.spec import units
 from dfslab.spec.deployment import Deployment, NodeGroup
 from dfslab.spec.model import CheckedModel
 
-# The keys that are listed, in this order, with their units. The last missing key is the example of
-# an option, so the key on which predictions depend most comes last.
+# The keys that are listed, in this order, with their units. The last missing key is used as the
+# example of an option. So the key on which predictions depend most comes last.
 NODE_UNITS = {"cores": "1", "memory": "B", "frequency": "Hz"}
 DISK_UNITS = {"read_rate": "B/s", "write_rate": "B/s", "latency": "s"}
 ADAPTER_UNITS = {"bandwidth": "B/s"}
 
 
 def undeclared(deployment: Deployment, client_role: str) -> list[str]:
-    """Returns sentences about the hardware that is not declared. Each sentence has the assumed
-    values and, as an example, the option that changes one value. Node groups with the same assumed
-    values share a sentence.
+    """Returns sentences about hardware that the scenario does not declare. A sentence states the
+    values that are assumed. It also has an example: the option that changes one of these values.
+    Node groups with the same assumed values share a sentence.
 
-    Hardware without an effect on predictions is left out: disks of nodes that only have the role
-    `client_role`, and the adapters of a single node.
+    Hardware without an effect on predictions is left out: the disks of nodes that only have the
+    role `client_role`, and the adapters of a deployment with a single node.
     """
     several = sum(group.count for group in deployment.node) > 1
     names: dict[tuple[tuple[str, str], ...], list[str]] = {}

@@ -1,17 +1,19 @@
-"""Derives the operation trees of single calls from the trees of a file system's whole operations,
-so that a trace of single calls can be replayed on every described file system.
+"""Derives the operation trees of single calls from the trees of a file system's whole operations.
+With them, a trace of single calls can be replayed on every file system that has a description.
 
-A description has trees of whole transactions, such as the reading of a file. The tree of a read is
-split at its outermost step called "read": the steps before it are the call open, the step itself is
-the call pread, and the steps after it are the call close. The tree of a write is split at its step
-called "write", which is the call pwrite; the steps after it are the close of a file with unsynced
-data. A call that is part of no transaction takes the tree of a similar described operation
+A description has trees of whole operations, such as the reading of a file. The tree of a read is
+split at its outermost step "read". The steps before it are the call open, the step itself is the
+call pread, and the steps after it are the call close. The tree of a write is split at its step
+"write", which is the call pwrite. The steps after it are the close of a file with unsynced data. A
+call that is not part of a whole operation gets the tree of a similar described operation
 (`STAND_INS`).
 
-The symbol `file_size` depends on the call. For pread and pwrite it is the bytes of the transfer.
-For fsync, and for close after writing (`unforced`), it is the bytes written since the last fsync.
-For other calls it is the bytes of the file. `followed` computes these values for each operation of
-a trace.
+The value of the symbol `file_size` depends on the call:
+- pread and pwrite: the bytes of the transfer
+- fsync, and close after writing (`unforced`): the bytes written since the last fsync
+- other calls: the bytes of the file
+
+`followed` computes these values for each operation of a trace.
 """
 
 from __future__ import annotations
@@ -27,8 +29,8 @@ TRANSFERS = ("pread", "pwrite")
 WHOLE = ("read", "write", "append", "overwrite")
 FORCED = ("fsync", "flush")
 UNFORCED = "unforced"
-# For each call, the operations whose trees can replace the call's tree if the description lacks the
-# call. The first of these operations that the description has is used.
+# For each call, operations with similar trees. If the description lacks the call, the call gets the
+# tree of the first of these operations that the description has.
 STAND_INS = {
     "overwrite": ("append", "write"),
     "exists": ("stat",),
@@ -43,8 +45,8 @@ STAND_INS = {
 
 
 def derived(operations: Mapping[str, Node]) -> dict[str, Node]:
-    """Returns the trees of all calls of a trace that can be derived from the described operations,
-    by the name of the call."""
+    """Returns the trees of calls, by the name of the call. All calls of a trace are included whose
+    trees can be derived from the described operations."""
     found: dict[str, Node] = {}
     for name, others in STAND_INS.items():
         for other in others:
@@ -66,9 +68,9 @@ def derived(operations: Mapping[str, Node]) -> dict[str, Node]:
 
 
 def taken_as(operations: Mapping[str, Node], names: Iterable[str]) -> str:
-    """Returns a text for the user that lists the calls in `names` whose trees are taken from a
-    similar described operation (STAND_INS), each as "call as operation". Returns "" if there is no
-    such call."""
+    """Returns a text for the user about calls whose trees are those of a similar operation
+    (STAND_INS). The text lists each such call of `names` as "call as operation". It is "" if there
+    is no such call."""
     stood = [
         f"{name} as {next(other for other in STAND_INS[name] if other in operations)}"
         for name in names
@@ -106,10 +108,9 @@ def _split(tree: Node, name: str) -> tuple[tuple[Node, ...], Node, tuple[Node, .
 
 
 def _named(tree: Node, names: Sequence[str]) -> Node | None:
-    """Returns the first node of `tree`, parents before children, that has one of these names; None
-    if there is none. Nodes `Later`, `Choice` and `Either` are not returned themselves, but the
-    nodes inside them are searched.
-    """
+    """Returns the first node of `tree` with one of the `names`. Parents come before their children.
+    Returns None if there is no such node. A `Later`, `Choice` or `Either` is never returned, but
+    the nodes inside it are searched."""
     kinds = (node for node in walk(tree) if not isinstance(node, Later | Choice | Either))
     return next((node for node in kinds if node.name in names), None)
 
@@ -130,10 +131,9 @@ class ExecutedOperation:
 
 @dataclass(frozen=True)
 class ClassifiedCall:
-    """The values of three symbols in the operation tree of one call: `file_size` in bytes
-    (`size_bytes`), whether the access is `scattered`, and whether written data is `unforced` (not
-    yet synced).
-    """
+    """Values of three symbols for the operation tree of one call. `size_bytes` is the value of
+    `file_size` in bytes. `scattered` is whether the access is scattered, and `unforced` is whether
+    the written data is not yet synced."""
 
     size_bytes: int
     scattered: bool = False
@@ -152,9 +152,8 @@ def single(one: ExecutedOperation) -> tuple[ExecutedOperation, ...]:
 
 @dataclass
 class _File:
-    """The state of one file while a trace is followed: its size, bytes not yet synced, and where
-    each client's previous transfer ended.
-    """
+    """The state of one file at a point of a trace. It has the size of the file, the bytes that are
+    not yet synced, and the end of each client's previous transfer."""
 
     bytes: int = 0
     dirty_bytes: int = 0
@@ -164,9 +163,9 @@ class _File:
 def followed(trace: Sequence[ExecutedOperation]) -> Iterator[ClassifiedCall]:
     """Yields the `ClassifiedCall` of every operation of a trace, in order.
 
-    A transfer is scattered if its offset is not the end of the same client's previous transfer on
-    the file since opening. For the first transfer after opening, it is scattered if its offset is
-    not 0.
+    A transfer is not scattered if it begins where the same client's previous transfer on the file
+    ended. The first transfer after opening is not scattered if its offset is 0. Every other
+    transfer is scattered.
     """
     files: dict[tuple[int, int], _File] = {}
     for one in trace:

@@ -1,10 +1,12 @@
-"""Expressions over parameters, evaluated by plain Python for numbers and by SymPy for formulas.
+"""Expressions over parameters. Plain Python evaluates them for numbers, and SymPy shows them as
+formulas.
 
-A description writes amounts as sums, products, Max, Min and similar functions of symbols, with
+A description writes amounts as sums, products, Max, Min and similar functions of symbols. It writes
 conditions such as `P.copies > 1` or `P.direct | P.cold`. An `Expr` keeps its operations as written.
-To compute numbers, it is compiled into a Python function. To show formulas, `sympify` repeats its
-operations in SymPy. SymPy is imported only then, because it takes longer to load than all other
-modules together. An operation may combine an `Expr` with an expression of SymPy.
+
+To compute numbers, an `Expr` is compiled into a Python function. To show formulas, `sympify`
+repeats the operations in SymPy. SymPy is imported only for this, because it takes longer to load
+than all other modules together. An operation may combine an `Expr` with an expression of SymPy.
 """
 
 from __future__ import annotations
@@ -20,8 +22,8 @@ if TYPE_CHECKING:
 
 Number: TypeAlias = "int | float | Fraction"
 Operand: TypeAlias = "Expr | int | float | Fraction"
-# An argument of an `Expr`: an inner expression, the key of a symbol (str), the name that `named`
-# gives an amount (str), or the value of a number.
+# An argument of an `Expr`. It is an inner expression, the key of a symbol (str), the name of a
+# named amount (str, see `named`), or the value of a number.
 Argument: TypeAlias = "Expr | str | int | float | Fraction"
 # A description may also use SymPy's own functions, whose results are no `Expr`.
 Symbolic: TypeAlias = "Expr | sympy.Basic"
@@ -385,8 +387,8 @@ _CALLED = {"ceiling": "ceil", "Max": "max", "Min": "min"}
 
 
 def readable(value: Expr, within: int = 0) -> str:
-    """Returns the expression as infix text. `within`: precedence of the enclosing operation; the
-    text is in brackets if its own operation binds less tightly."""
+    """Returns the expression as infix text. `within` is the precedence of the enclosing operation.
+    The text is in brackets if the precedence of its own operation is lower."""
     if not isinstance(value, Expr):
         return str(value)
     if value.name == "number":

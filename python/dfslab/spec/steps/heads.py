@@ -1,10 +1,9 @@
-"""Computes how many times a disk's head is positioned for the bytes of a file, and how long a
-request waits for the disk.
+"""Computes how often a disk moves its head for a file, and how long a request waits for the disk.
 
-A file that is accessed sequentially is one extent of a disk: the head is positioned once, then the
-disk reads ahead or gathers writes. With random access, the head is positioned for every call. A
-request that no cache answers (direct I/O) waits for the disk's electronics even if the head does
-not move.
+A file that is accessed sequentially is one extent of a disk. The head is positioned once; after
+that, the disk reads ahead or gathers writes. With random access, the head is positioned for every
+call. If no cache answers a request (direct I/O), the request waits for the disk's electronics even
+if the head does not move.
 """
 
 from __future__ import annotations
@@ -14,8 +13,9 @@ from dfslab.spec.steps.operation import Expression
 from dfslab.spec.systems.parameters import symbol
 
 SCATTERED, TRANSFER_BYTES = symbol("scattered"), symbol("transfer_size")
-# Largest part of a disk's latency that is not due to the movement of a head: command, bus and
-# reading of flash cells take 0.02 to 0.2 ms in disks of every type.
+# Largest part of a disk's latency that is not due to a movement of the head. The causes are the
+# command, the bus and the reading of flash cells. Together they take 0.02 to 0.2 ms in disks of
+# every type.
 ELECTRONICS_S = 2e-4
 # Number of head positionings of a synchronous write: one for the data, and one for the attributes
 # if they are synchronised too.
@@ -23,8 +23,8 @@ FORCED_SEEKS = 1 + symbol("forced_attributes")
 
 
 def seeks_of(size_bytes: Expression, unit_bytes: Expression | None = None) -> Expr:
-    """Returns the number of head positionings of one disk for `size_bytes` of a file: one for
-    sequential access, one for each contiguous transfer if the access is scattered (random).
+    """Returns the number of head positionings of one disk for `size_bytes` of a file. Sequential
+    access needs one. Scattered (random) access needs one for each contiguous transfer.
 
     `unit_bytes`: largest number of bytes of the file that are contiguous on the disk, such as a
     stripe; None if the whole file is contiguous.
@@ -36,18 +36,18 @@ def seeks_of(size_bytes: Expression, unit_bytes: Expression | None = None) -> Ex
 def seeks_of_unit(
     units: Expression, unit_bytes: Expression, stripe_bytes: Expression | None = None
 ) -> Expr:
-    """Returns the mean number of head positionings for one of the `units` of a stream, each of
-    `unit_bytes`. `stripe_bytes`: largest number of bytes that are contiguous on the disk; None if
-    the whole stream is contiguous."""
+    """Returns the mean number of head positionings for one unit of a stream. The stream has `units`
+    units of `unit_bytes` each. `stripe_bytes`: largest number of bytes that are contiguous on the
+    disk; None if the whole stream is contiguous."""
     found: Expr = seeks_of(units * unit_bytes, stripe_bytes) / units
     return found
 
 
 def uncached_s(role: str, calls: Expr) -> Expr:
-    """Returns the mean seconds that each of `calls` requests of a file waits at the disk of `role`
-    if no cache answers the requests. The head moves for every request if the access is scattered
-    (random), otherwise once for all requests. A request without a move waits at most
-    ELECTRONICS_S."""
+    """Returns the mean time in seconds that a request waits at the disk of `role` if no cache
+    answers it. The request is one of `calls` requests for a file. With scattered (random) access,
+    the head moves for every request, otherwise once for all requests. A request for which the head
+    does not move waits at most ELECTRONICS_S."""
     latency_s = symbol(f"{role}.disk_latency")
     moved = select(SCATTERED, 1, 1 / Max(1, calls))
     found: Expr = moved * latency_s + (1 - moved) * Min(latency_s, ELECTRONICS_S)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from dfslab.spec.deployment import SEGMENT_BYTES, Network
 
-# Shortest time in seconds, in addition to the round trip, after which Linux retransmits a lost
-# segment that no later segment follows (TCP_RTO_MIN; RFC 6298).
+# Shortest timeout in seconds, without the round trip, after which Linux retransmits certain lost
+# segments: those that no later segment follows (TCP_RTO_MIN; RFC 6298).
 LEAST_TIMEOUT_S = 0.2
 # Constants of CUBIC (RFC 9438): the scaling factor in segments per cubic second, and the factor by
 # which a loss reduces the window.
@@ -18,10 +18,11 @@ CUBIC_SCALE, CUBIC_DECREASE = 0.4, 0.7
 
 @dataclass(frozen=True)
 class TcpPath:
-    """Properties of the path of TCP streams between two nodes, with the effects of jitter and loss.
+    """Properties of the network path between two nodes for TCP streams. They include the effects of
+    jitter and loss.
 
     `latency_s`: mean one-way latency. `window_bytes`: largest number of bytes in flight.
-    `retransmission_s`: mean delay of a message by the loss of its last segment.
+    `retransmission_s`: mean delay of a message because its last segment may be lost.
     """
 
     latency_s: float
@@ -56,12 +57,13 @@ def mean_latency_s(latency_s: float, jitter_s: float) -> float:
 
 
 def segments_in_flight(congestion: str, loss: float, round_trip_s: float) -> float:
-    """Returns the mean number of segments that a stream has in flight when each segment is lost
-    with the probability `loss`. `congestion`: name of the congestion control. `round_trip_s`:
-    round-trip time in seconds.
+    """Returns the mean number of segments that a stream has in flight if each segment is lost with
+    the probability `loss`. `congestion`: name of the congestion control. `round_trip_s`: round-trip
+    time in seconds.
 
-    Reno: sqrt(3 / (2 loss)) (Mathis et al. 1997). CUBIC: the larger of Reno's number and the number
-    by equation 6 of RFC 9438. BBR does not reduce its window at a loss, so the number is infinite.
+    - Reno: the number is sqrt(3 / (2 loss)) (Mathis et al. 1997).
+    - CUBIC: the number is that of equation 6 in RFC 9438, but at least that of Reno.
+    - BBR: the number is infinite, because BBR does not reduce its window after a loss.
     """
     reno = math.sqrt(1.5 / loss)
     if congestion == "reno":

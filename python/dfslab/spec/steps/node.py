@@ -1,4 +1,4 @@
-"""The nodes of the step language, in which each operation of a file system is a small tree.
+"""The nodes of the step language. The tree of an operation of a file system consists of such nodes.
 
 There are thirteen node types: use, hold, delay, at, call, seq, par, pipeline, repeat, part, choice,
 either, later. Demands, counts, sizes and conditions are expressions over parameters
@@ -23,12 +23,13 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True)
 class Resource:
-    """A resource that steps occupy: hardware of a role's node (cpu, disk, nic, memory) or software
-    (lock, threads).
+    """A resource that steps occupy. It is hardware of a role's node (cpu, disk, nic, memory) or
+    software (lock, threads).
 
     `mode` is "read" or "write" for a disk, "shared" or "exclusive" for a lock. `places` is the size
-    of a thread pool's queue (None: unbounded). `fair` is 1 if a lock is granted in FIFO order, and
-    0 if it is granted to any request that is compatible with its holders.
+    of the queue of a thread pool (None: unbounded). `fair` applies to a lock. It is 1 if the lock
+    is granted in FIFO order. It is 0 if any request is granted that is compatible with the present
+    holders.
     """
 
     role: str
@@ -171,8 +172,8 @@ class Hold(Node):
         return (self.body,)
 
     def expressions(self) -> tuple[Expr, ...]:
-        """Returns the number of servers, then the size of the queue if the resource has one, then
-        the fairness if the resource is a lock."""
+        """Returns the expressions of the resource in this order: the number of servers; the size of
+        the queue, if the resource has one; the fairness, if the resource is a lock."""
         optional = (self.resource.places, self.resource.fair)
         return (self.servers, *(one for one in optional if one is not None))
 
@@ -230,9 +231,9 @@ class At(Node):
 class Call(Node):
     """A message of `request_bytes` to `role`, which runs `body` and replies with `response_bytes`.
 
-    `one_way` means that there is no reply: the message is forwarded, as between the data servers of
-    a write pipeline. `answers` means that the message is itself an answer or an acknowledgement, so
-    no reply follows.
+    There are two kinds of message without a reply. With `one_way`, the message is forwarded, as
+    between the data servers of a write pipeline. With `answers`, the message is itself an answer or
+    an acknowledgement.
     """
 
     role: str
@@ -299,12 +300,12 @@ class Par(Node):
 
 @dataclass(frozen=True)
 class Pipeline(Node):
-    """A pipeline: `units` equal units of data pass through `stages`. Stages overlap, and each stage
-    serves one unit at a time.
+    """A pipeline: `units` equal units of data pass through `stages`. Different stages can work at
+    the same time, on different units. Each stage serves one unit at a time.
 
-    A `Repeat` among the stages stands for as many consecutive stages as it has repetitions. A
-    one-way message moves the unit: the next stage, also within a `Repeat`, starts at the receiver
-    (`lands_at`).
+    A `Repeat` among the stages stands for several consecutive stages, one for each repetition. A
+    one-way message moves the unit: the next stage starts at the receiver (`lands_at`), also within
+    a `Repeat`.
     """
 
     units: Expr
@@ -440,9 +441,9 @@ def walk(node: Node) -> Iterator[Node]:
 
 
 def symbols(node: Node) -> dict[str, list[str]]:
-    """Returns the symbols that occur in a tree, each with the names of the steps whose expressions
-    contain it, in tree order. A step without a name is listed by the name of the nearest named step
-    around it, or as "operation" if there is none."""
+    """Returns a dictionary from each symbol in a tree to the names of the steps whose expressions
+    contain it. The names are in tree order. For a step without a name, the name of the nearest
+    named step around it is used, or "operation" if there is none."""
     found: dict[str, list[str]] = {}
 
     def visit(current: Node, path: str) -> None:
@@ -460,8 +461,8 @@ def symbols(node: Node) -> dict[str, list[str]]:
 
 
 def lands_at(node: Node, role: str) -> str:
-    """Returns the role at which a pipeline's unit is after the stage `node`, if it was at `role`
-    before this stage. Only one-way messages move the unit."""
+    """Returns the role at which a unit of a pipeline is after the stage `node`. Before the stage,
+    the unit is at `role`. Only one-way messages move the unit."""
     if isinstance(node, Seq) and node.steps:
         for step in node.steps:
             role = lands_at(step, role)

@@ -53,8 +53,9 @@ def _each_of(of_two: Callable[[Any, Any], Any]) -> Callable[..., Any]:
 
 
 def function(root: Expr, arrays: bool = False) -> tuple[tuple[str, ...], Callable[..., Any]]:
-    """Compiles `root`. Returns its sorted symbol names and a function that takes their values in
-    this order. `arrays`: whether the values are NumPy arrays."""
+    """Compiles the expression `root` into a function. Returns the sorted names of its symbols, and
+    the function, which takes the values of these symbols in this order. `arrays`: whether the
+    values are NumPy arrays."""
     names, code = _code(root)
     space = _space(arrays)
     exec(code, space)
@@ -65,8 +66,8 @@ def function(root: Expr, arrays: bool = False) -> tuple[tuple[str, ...], Callabl
 
 @lru_cache(maxsize=8192)
 def _code(root: Expr) -> tuple[tuple[str, ...], CodeType]:
-    """Returns the sorted symbol names of `root`, and byte code that defines a function `found`.
-    This function takes the values of the symbols and returns the value of `root`.
+    """Returns the sorted names of the symbols in `root`, and byte code. The byte code defines a
+    function `found`, which takes the values of the symbols and returns the value of `root`.
 
     The byte code is the same for numbers and for arrays. Only the functions that it calls differ
     (`_space`).
@@ -76,8 +77,8 @@ def _code(root: Expr) -> tuple[tuple[str, ...], CodeType]:
     lines: list[str] = []
 
     def text(one: Expr) -> str:
-        """Returns the source text of an expression: a number, or the name of the variable that has
-        the value of a symbol or of an operation."""
+        """Returns the source text of a part of the expression. The text is a number, or the name of
+        a variable. The variable has the value of a symbol or the result of an operation."""
         if one.name == "number":
             value = one.value
             if isinstance(value, Fraction):

@@ -1,4 +1,5 @@
-"""The functions of the step language, by which a description writes operations as trees of steps.
+"""The functions of the step language. A description uses them to write operations as trees of
+steps.
 
 Demands, counts, sizes and conditions are expressions over parameters (spec/systems/parameters.py).
 The node types and the visitors of trees are in spec/steps/node.py.
@@ -85,18 +86,18 @@ def cpu(role: str, seconds: Expression, name: str = "") -> Use:
 
 
 def disk_read(role: str, size_bytes: Expression, name: str = "", seeks: Expression = 1) -> Use:
-    """Returns the step that reads `size_bytes` from the disk of `role`. The step takes the transfer
-    time, and the disk's latency for each of `seeks` positionings of the head.
+    """Returns the step that reads `size_bytes` from the disk of `role`. The step takes the time of
+    the transfer plus the disk's latency times `seeks`, the number of head positionings.
 
-    `seeks` may be below 1. For example, if a stream is read in many units with one positioning in
-    all, each unit has a fraction of it (spec/steps/heads.py).
+    `seeks` may be below 1. For example, a stream may be read in many units although the head is
+    positioned only once. Each unit then has a fraction of this positioning (spec/steps/heads.py).
     """
     return disk_use(role, size_bytes, "read", seeks * symbol(f"{role}.disk_latency"), name)
 
 
 def disk_write(role: str, size_bytes: Expression, name: str = "", seeks: Expression = 1) -> Use:
-    """Returns the step that writes `size_bytes` to the disk of `role`. The step takes the transfer
-    time, and the disk's latency for each of `seeks` positionings of the head."""
+    """Returns the step that writes `size_bytes` to the disk of `role`. The step takes the time of
+    the transfer plus the disk's latency times `seeks`, the number of head positionings."""
     return disk_use(role, size_bytes, "write", seeks * symbol(f"{role}.disk_latency"), name)
 
 
@@ -191,9 +192,9 @@ def repeat(count: Expression, *body: Node, name: str = "", reselect: bool = Fals
 
 
 def part(share: Expression, *body: Node, name: str = "") -> PartialWork:
-    """Returns the step that does the share `share` of the work of `body`, from 0 to 1. For example,
-    work that begins in one step and ends in a later step is described by a `part` of the same body
-    in each of these steps, with shares that add up to 1."""
+    """Returns the step that does the share `share` (0 to 1) of the work of `body`. For example,
+    work may begin in one step and end in a later step. Each of these steps then has a `part` of the
+    same body, and the shares add up to 1."""
     return PartialWork(name, _expression(share), seq(*body))
 
 
@@ -218,9 +219,9 @@ def either(holds: Expr, then: Node, otherwise: Node, name: str = "") -> Either:
 def striped(
     size_bytes: Expr, unit_bytes: Expr, places: Expression, on_one: Callable[[Expr], Node]
 ) -> Either:
-    """Returns the step that works on `size_bytes` of data which is striped over servers. If
-    `size_bytes` exceeds `unit_bytes`, each of `places` servers has an equal part of the data, and
-    all servers work in parallel. Otherwise all data is on one server.
+    """Returns the step that works on `size_bytes` of data that is striped over servers. If the data
+    is larger than `unit_bytes`, each of `places` servers has an equal part of it, and the servers
+    work in parallel. Otherwise all data is on one server.
 
     `on_one(size)` returns the step for a part of `size` bytes on one server. `places` must not
     depend on the size, because a Petri net has a fixed number of branches, one for each server.

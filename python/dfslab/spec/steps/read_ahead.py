@@ -1,11 +1,11 @@
-"""Computes with how many requests the Linux kernel reads a file ahead, and how many bytes are in
-flight.
+"""Models the read-ahead of the Linux kernel: the number of its requests for a file, and the bytes
+in flight.
 
-A read that continues the previous read is served from a window that the kernel requests in advance.
-The first window has two to four times the bytes of the program's call, and each further window has
-twice the bytes of the window before it. No window is larger than `read_ahead_kb` of the device,
-which is 128 KiB by default, also for FUSE (Linux, mm/readahead.c: get_init_ra_size,
-get_next_ra_size).
+A window is a range of the file that the kernel requests before the program reads it. It is used if
+a read continues the previous read. The first window is two to four times as large as the program's
+call. Each further window is twice as large as the window before it. No window is larger than
+`read_ahead_kb` of the device, which is 128 KiB by default, also for FUSE (Linux, mm/readahead.c:
+get_init_ra_size, get_next_ra_size).
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from dfslab.spec.systems.parameters import symbol
 WINDOW_BYTES = 131072
 # Smallest first window: four pages, for calls of a page or two.
 FIRST_BYTES = 16384
-# The kernel requests the next window when the program reaches the current one, so two windows are
-# in flight at most.
+# Largest number of bytes in flight: two windows. The kernel requests the next window when the
+# program reaches the current one.
 IN_FLIGHT_BYTES = 2 * WINDOW_BYTES
 
 
 def windows_of(size_bytes: Expression) -> Expr:
-    """Returns the number of windows, each of them one request, in which the kernel reads the first
-    `size_bytes` of a file sequentially; at least 1."""
+    """Returns the number of windows in which the kernel reads the first `size_bytes` of a file
+    sequentially; at least 1. Each window is one request."""
     first = named("first_window", Min(WINDOW_BYTES, Max(FIRST_BYTES, 2 * symbol("transfer_size"))))
     second = named("two_windows", first + Min(WINDOW_BYTES, 2 * first))
     third = named("three_windows", second + Min(WINDOW_BYTES, 4 * first))

@@ -1,5 +1,5 @@
-"""The path of a step within an operation: the names of the steps from the outermost one to the step
-itself. A path is written as text only in results and tables."""
+"""The path of a step within an operation. It has the names of the steps from the outermost one to
+the step itself. A path is written as text only in results and tables."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pydantic_core import CoreSchema
 
 from dfslab.documents.document import text_schema
 
-# In the text of a path, "/" separates names. A name may itself contain "/" or the escape character
-# "~"; these are written as in RFC 6901 (JSON Pointer).
+# The escapes for a name in the text of a path. The text separates names by "/". A name may itself
+# contain "/", or "~" with which escapes begin. These are written as in RFC 6901 (JSON Pointer).
 _ESCAPES = (("~", "~0"), ("/", "~1"))
 
 

@@ -1,9 +1,10 @@
-"""Models TCP slow start: the time for which the sender of a message on a new connection is stalled,
-counted in round trips.
+"""Models TCP slow start: how long the sender of a message on a new connection is stalled. The time
+is counted in round trips.
 
-The formula is that of Kurose and Ross, "Computer Networking", section 3.7 (delay modelling), with
-the initial window of RFC 6928. The window doubles each round trip. Until the window covers the
-bandwidth-delay product, the sender waits for the remainder of each round trip.
+The formula is from Kurose and Ross, "Computer Networking", section 3.7 (delay modelling). The
+initial window is that of RFC 6928. The window doubles in each round trip. While it is smaller than
+the bandwidth-delay product, the sender sends one window in each round trip and then waits for the
+remainder of the round trip.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ def windows_in_flight(rate: Expression) -> Expr:
 
 
 def stalled_round_trips(size_bytes: Expression, rate: Expression, of: str) -> Expr:
-    """Returns the time that the sender of `size_bytes` on a new connection is stalled, counted in
-    round trips. The time of sending itself, at `rate` bytes/s, is not included. `of` is the name of
-    the message, such as "block", in the legends of diagrams.
+    """Returns the time that the sender of a message on a new connection is stalled, counted in
+    round trips. The message has `size_bytes`. The time to send it, at `rate` bytes/s, is not
+    included. `of` is the name of the message, such as "block", in the legends of diagrams.
 
-    Kurose and Ross, section 3.7: P - (2^P - 1) (W / R) / RTT, where W is the initial window in
-    bytes, R the rate in bytes/s and RTT the round-trip time in seconds. P is the smaller of two
-    counts: the number of windows that the message fills before its last window, and the number of
-    windows that are smaller than the bandwidth-delay product.
+    Kurose and Ross, section 3.7: the time is P - (2^P - 1) (W / R) / RTT. W is the initial window
+    in bytes, R is the rate in bytes/s, and RTT is the round-trip time in seconds. P is the smaller
+    of two counts: the number of windows that the message fills before its last window, and the
+    number of windows that are smaller than the bandwidth-delay product.
     """
     windows_held = windows_in_flight(rate)
     filled = named(f"filled_windows_of_{of}", _doublings(1 + expression(size_bytes) / _WINDOW) - 1)

@@ -17,8 +17,8 @@ Flow = tuple[Share, ...]
 
 class FlowParameters(FileParameters):
     """Parameters of filebench's workloads, for one client. `FLOW` is the sequence of operations
-    that is repeated. Filebench states one number of files for all its threads; the default here is
-    that number divided by filebench's number of threads."""
+    that the client repeats. Filebench states the number of files of all its threads together. The
+    default here is this number divided by the number of filebench's threads."""
 
     FLOW: ClassVar[Flow]
 

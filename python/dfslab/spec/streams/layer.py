@@ -13,7 +13,7 @@ from dfslab.spec.streams.plan import PlanLayer
 from dfslab.spec.units import BytesPerSecond, PerSecond, Seconds, quantity
 
 LayerKind = Literal["throttle", "timeout", "fault", "stall", "delay"]
-# For each kind of layer, the keys that a scenario sets, each with the name of this key in the load
+# The keys that a scenario sets, for each kind of layer. Each key is mapped to its name in the load
 # generator's plan (core/load).
 LAYER_KEYS: dict[str, dict[str, str]] = {
     "throttle": {"rate": "calls_per_s", "bandwidth": "bytes_per_s"},

@@ -74,15 +74,20 @@ class LoadPlan(CoreDocument):
     """The plan of one load run, as core/load reads it: a stream of operations, the target, and how
     the run proceeds. The clients may be divided into shards, each with a separate plan.
 
-    `run_directory`: the directory that the run creates under the target's root. `verify`: when
-    content is checked. `time_limit_s`: the time after which no operation starts; None: no limit.
-    `grace_s`: the longest time that a call may last after the limit, or after the run was stopped,
-    before the run is aborted (None: twice the limit, but at least 10 s and at most 120 s).
-    `max_errors`: the number of errors beyond which the run stops. `layers`: layers around the
-    target, the outermost first. `record`: whether the run returns the operations that it executed.
-    `hold`: whether clients also wait at the barrier after each phase. `shared`: whether other
-    shards use the same run directory. `clients_from`, `clients_to`: first client of this shard, and
-    the client after its last one. `keep`: whether the files remain after the run.
+    - `run_directory`: the directory that the run creates under the target's root.
+    - `verify`: when content is checked.
+    - `time_limit_s`: the time after which no operation starts (None: no limit).
+    - `grace_s`: the longest time that a call may last after the time limit or a stop of the run.
+      After this time the run is aborted (None: twice the limit, but at least 10 s and at most 120
+      s).
+    - `max_errors`: the run stops if it has more errors.
+    - `layers`: layers around the target, the outermost first.
+    - `record`: whether the run returns the operations that it executed.
+    - `hold`: whether clients also wait at the barrier after each phase.
+    - `shared`: whether other shards use the same run directory.
+    - `clients_from`, `clients_to`: the first client of this shard, and the client after its last
+      one.
+    - `keep`: whether the files remain after the run.
     """
 
     stream: Stream

@@ -41,11 +41,12 @@ def stream_spec(scenario: Scenario, repetition: int = 0) -> Stream:
 
 
 def _arrival(scenario: Scenario, own: Stream) -> Arrival | None:
-    """Returns the open arrivals that the scenario requests, which replace the workload's own
+    """Returns the open arrivals that the scenario requests. They replace the workload's own
     arrivals. Returns None if the scenario requests a closed workload.
 
-    If the workload has sessions (several requests of one user), the returned arrivals have these
-    sessions, too. The rate of the sessions is set so that requests arrive at the requested rate.
+    If the workload has sessions (several requests of one user), the returned arrivals have the same
+    sessions. The rate of the sessions is then chosen so that the rate of the requests is the
+    requested rate.
     """
     requested = scenario.workload
     if requested.arrival == "closed":
@@ -65,8 +66,8 @@ def _arrival(scenario: Scenario, own: Stream) -> Arrival | None:
 
 
 def operations_per_client(stream: Stream) -> int:
-    """Returns the number of operations of each client over all phases. For a replay, in which this
-    number may differ between clients, returns the largest number of operations of one client."""
+    """Returns the number of operations of each client over all phases. In a replay, this number may
+    differ between clients. The largest number is then returned."""
     if stream.given:
         return max(Counter(one.client for one in stream.given).values())
     if stream.phases:

@@ -36,10 +36,10 @@ class NullTarget(AnyTarget):
 class PosixTarget(AnyTarget):
     """A mounted file system, called by POSIX calls under `root`, an existing directory.
 
-    `mmap`: read and write through mapped memory. `sync_io`: whether a write returns only after its
-    data ("data": O_DSYNC) or also its metadata ("all": O_SYNC) is on disk. `direct`: bypass the
-    page cache. `fsync`: when data is forced to disk. `drop_caches`: caches that are emptied before
-    the timed part.
+    `mmap`: whether to read and write through mapped memory. `sync_io`: what must be on disk before
+    a write returns: its data ("data": O_DSYNC) or also its metadata ("all": O_SYNC). `direct`:
+    whether to bypass the page cache. `fsync`: when data is forced to disk. `drop_caches`: caches
+    that are emptied before the timed part.
     """
 
     kind: Literal["posix"] = "posix"
@@ -94,10 +94,11 @@ class NfsTarget(AnyTarget):
 class HadoopTarget(AnyTarget):
     """Any Hadoop file system at `uri`, called through its Java client.
 
-    `class_path`: jars and folders, separated by colons. `configuration`: Hadoop's files, of which
-    later ones take precedence; `properties` take precedence over all files. `replication` and
-    `block_size_bytes` apply to new files; None means the configured value. `sync_block`: sync each
-    completed block to disk. `heap_bytes`: largest heap of the Java machine.
+    `class_path`: jars and folders, separated by colons. `configuration`: Hadoop's configuration
+    files; later files take precedence over earlier ones, and `properties` take precedence over all
+    files. `replication` and `block_size_bytes` apply to new files; None means the configured value.
+    `sync_block`: whether each completed block is synced to disk. `heap_bytes`: largest heap of the
+    Java machine.
     """
 
     kind: Literal["hadoop"] = "hadoop"
@@ -117,10 +118,10 @@ class HadoopTarget(AnyTarget):
 
 
 class OpendalTarget(AnyTarget):
-    """An object store at `uri` (s3://BUCKET/PREFIX?endpoint=URL), through OpenDAL.
+    """An object store at `uri` (s3://BUCKET/PREFIX?endpoint=URL), called through OpenDAL.
 
-    `part_size_bytes`: larger objects are written in parts. `fsync` other than "never" and `direct`
-    are always refused.
+    `part_size_bytes`: objects larger than this are written in parts. `direct` is always refused,
+    and so is every `fsync` other than "never".
     """
 
     kind: Literal["opendal"] = "opendal"

@@ -118,8 +118,8 @@ class SizeDistribution(CoreDocument):
 
     @property
     def mean_bytes(self) -> float:
-        """Returns the mean of the distribution in bytes. Truncation is ignored, except that the
-        largest size is returned if it is below the mean."""
+        """Returns the mean of the distribution in bytes. The mean is computed without the
+        distribution's limits, but it is never larger than the largest size."""
         if self.fixed is not None:
             return float(self.fixed)
         if self.uniform is not None:
@@ -238,11 +238,12 @@ class Session(CoreDocument):
 
 
 class Open(CoreDocument):
-    """An open workload: the number of arrivals per second over all clients, and the distribution of
-    the times between arrivals.
+    """An open workload. It has the number of arrivals per second over all clients, and the
+    distribution of the times between arrivals.
 
     `profile` changes the rate over time. It is a list of points (seconds, factor of the rate). The
-    factor is interpolated linearly between points, and the factor of the last point remains.
+    factor is interpolated linearly between points. After the last point, the factor of this point
+    remains.
     """
 
     rate_per_s: Positive
@@ -284,11 +285,12 @@ Prepare = Literal["written", "empty"]
 
 
 class Stream(CoreDocument):
-    """A stream of operations of all clients. The core (`StreamSpec` of core/workload) reads it and
-    makes the checks that this class does not make.
+    """A stream of operations of all clients. The core (`StreamSpec` of core/workload) reads it, and
+    checks what this class does not check.
 
-    A workload sets mix, phases and sizes. The scenario determines seed, number of clients, think
-    time and requested arrivals (`stream_spec`). Sizes are in bytes, times in seconds.
+    A workload determines the mix, the phases and the sizes. The scenario determines the seed, the
+    number of clients, the think time and the requested arrivals (`stream_spec`). Sizes are in
+    bytes, times in seconds.
     """
 
     def model_post_init(self, context: object) -> None:

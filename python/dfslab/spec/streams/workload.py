@@ -46,8 +46,8 @@ class FileParameters(CheckedModel):
     )
 
     def operations(self) -> int:
-        """Returns the number of operations of each client. If it is not set, it is the number of
-        files in `data_per_client`, but at least 2 and at most 256."""
+        """Returns the number of operations of each client. If the scenario does not set it, it is
+        the number of files in `data_per_client`, limited to 2 to 256."""
         by_data = int(self.data_per_client // self.file_size) if self.file_size else 256
         return self.operations_per_client or max(2, min(256, by_data))
 
@@ -72,9 +72,10 @@ def phase(
 
 
 def phase_mix(part: Phase) -> dict[str, float]:
-    """Returns the fraction of each operation among a phase's operations, by name. The fractions add
-    up to 1. In a mix that is executed as a cycle, all entries count equally; otherwise an entry
-    counts by its weight."""
+    """Returns the fraction of each operation among a phase's operations, by the name of the
+    operation. The fractions add up to 1. If the phase executes its mix as a cycle, every entry of
+    the mix has the same fraction. Otherwise the fraction of an entry is proportional to its
+    weight."""
     weights = [1.0 if part.mix_order == "cycle" else share.weight for share in part.mix]
     found: dict[str, float] = {}
     for share, weight in zip(part.mix, weights, strict=True):
@@ -83,8 +84,8 @@ def phase_mix(part: Phase) -> dict[str, float]:
 
 
 def stream_mix(stream: Stream) -> dict[str, float]:
-    """Returns the fraction of each operation among all operations of a stream, over all phases, by
-    name. The fractions add up to 1."""
+    """Returns the fraction of each operation among all operations of a stream, by the name of the
+    operation. All phases are counted. The fractions add up to 1."""
     counts: dict[str, float] = {}
     for one in stream.given:
         counts[one.operation] = counts.get(one.operation, 0.0) + 1.0
@@ -96,12 +97,9 @@ def stream_mix(stream: Stream) -> dict[str, float]:
 
 
 def together_to_the_end() -> Phase:
-    """Returns a final phase that makes the clients wait for each other, for workloads whose clients
-    read each other's files.
-
-    Without it, a process that has finished would remove its files while other processes still read
-    them.
-    """
+    """Returns a final phase in which the clients wait for each other. It is for workloads whose
+    clients read each other's files. Without it, a process that has finished would remove its files
+    while other processes still read them."""
     return phase(LAST_BARRIER, 1, "list")
 
 
@@ -112,7 +110,7 @@ def fixed(size_bytes: float) -> SizeDistribution:
 
 def no_stream(name: str) -> Callable[[Any], Stream]:
     """Returns the function `stream` for a workload that is an external program. That function
-    always raises InputError, because the operations of a program are unknown."""
+    always raises InputError, because dfslab does not know the operations of a program."""
 
     def stream(parameters: Any) -> Stream:
         raise InputError("workload.name", name, "is a program: only measure and trace can run it")
@@ -146,12 +144,12 @@ class Streams(Definition[P]):
 
 @dataclass(frozen=True)
 class RunValues:
-    """The values of a run that the command line of an external program may contain, as texts. All
-    are empty while the program is only checked.
+    """The values of a run that the command line of an external program may contain, as texts. While
+    the program is only checked, all values are empty.
 
-    `uri` is the address of the file system, and `directory` its path on the clients. `folder` is
-    the path of a folder whose name is new in every run. `clients` is the number of clients, and
-    `seed` the seed of the run.
+    `uri` is the address of the file system, and `directory` is its path on the clients. `folder` is
+    the path of a folder with a new name for each run. `clients` is the number of clients, and
+    `seed` is the seed of the run.
     """
 
     uri: str = ""
@@ -163,11 +161,11 @@ class RunValues:
 
 @dataclass(frozen=True)
 class ProgramCommand:
-    """The command by which a workload that is an external program is executed.
+    """The command for a workload that is an external program.
 
-    `words` is the program and its arguments. `install` is the command that installs the program;
-    empty if it is unknown. `says_ready`: whether the program prints a line "ready" after its
-    preparation, and starts its timed part when it reads a line.
+    `words` is the program and its arguments. `install` is the command that installs the program; it
+    is empty if unknown. `says_ready`: whether the program prints a line "ready" after its
+    preparation and then waits for an input line before its timed part.
     """
 
     words: list[str]
@@ -189,9 +187,11 @@ class Program(Definition[P]):
 class Workload:
     """One workload, as its file describes it.
 
-    `make`: the function `stream` of a workload that the load generator executes. For an external
-    program, it raises InputError. `command`: returns the command of a program; None for other
-    workloads. `for_clients`: the function of this name in `Streams`; None if the workload has none.
+    - `make`: the function `stream` of a workload that the load generator executes. For an external
+      program, this function raises InputError.
+    - `command`: the function that returns the command of an external program; None for other
+      workloads.
+    - `for_clients`: the function of this name in `Streams`; None if the workload has none.
     """
 
     name: str
@@ -213,8 +213,8 @@ class Workload:
         return found
 
     def stream_of(self, parameters: FileParameters, clients: int) -> Stream:
-        """Returns the part of the stream that the workload determines, as `clients` clients execute
-        it. Raises InputError when the parameters or the number of clients are impossible."""
+        """Returns the part of the stream that the workload determines. It is the part for `clients`
+        clients. Raises InputError if the parameters or the number of clients are impossible."""
         own = self.stream(parameters)
         return own if self.for_clients is None else self.for_clients(parameters, own, clients)
 

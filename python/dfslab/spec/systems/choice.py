@@ -1,5 +1,5 @@
-"""The file system of a run and how clients access it, and the tables `[systems.NAME]` with the file
-systems that a scenario compares."""
+"""The file system of a run, how clients access it, and compared file systems. The tables
+`[systems.NAME]` describe the file systems that a scenario compares."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class ClientAccess(CheckedModel):
     )
 
 
-# Renamed file systems whose former name now belongs to another file system. A key is (former name,
-# role), a value is the present name. Only the renamed file system has the role, so a scenario with
-# the former name and this role means the renamed file system.
+# Names that file systems had before they were renamed, and that other file systems have now. A key
+# is (former name, role), and a value is the present name. Only the renamed file system has the
+# role. A scenario with the former name and this role therefore means the renamed file system.
 FORMER_SYSTEMS = {("zfs", "pool"): "openzfs"}
 
 
@@ -60,8 +60,8 @@ class FileSystemChoice(CheckedModel):
 
     @cached_property
     def canonical(self) -> str:
-        """Returns the content as JSON text. Run folders are identified by this text, so it must
-        keep earlier names: `bed` for the key `testbed`, and the names in FORMER_SYSTEMS."""
+        """Returns the content as JSON text. This text identifies run folders, so it must keep
+        earlier names. These are `bed` for the key `testbed`, and the names in FORMER_SYSTEMS."""
         table = self.model_dump(mode="json")
         former = {today: name for (name, _), today in FORMER_SYSTEMS.items()}
         table["name"] = former.get(self.name, self.name)
@@ -75,8 +75,9 @@ class FileSystemChoice(CheckedModel):
 
 
 class ComparedSystem(CheckedModel):
-    """One of several file systems that a scenario compares: a table `[systems.NAME]`, chosen by
-    `file_system.name = "NAME"`. Every other key is a parameter of that file system.
+    """One of several file systems that a scenario compares. A table `[systems.NAME]` describes it,
+    and `file_system.name = "NAME"` selects it. Every key of the table that is not a field of this
+    class is a parameter of the file system.
 
     A node group that `roles` does not name is not part of this file system's deployment.
     """

@@ -1,5 +1,5 @@
-"""The interface of a component net: a Petri net of servers, disks and links that a file system's
-folder may have in addition to its operation trees.
+"""The interface of component nets. A component net is a Petri net of servers, disks and links. The
+folder of a file system may have one in addition to its operation trees.
 
 The module `net.py` of the folder declares `NET`, a `ComponentNet`. The prediction method
 `components` simulates the net.
@@ -41,8 +41,8 @@ class Configuration(Protocol):
 
     @property
     def symbols(self) -> Mapping[str, float]:
-        """Returns the symbols whose values in this phase of the workload differ from those in
-        `environment`, with their values in this phase."""
+        """Returns symbols with their values in this phase of the workload. Only symbols are
+        included whose values in this phase differ from those in `environment`."""
 
     @property
     def mix(self) -> Mapping[str, float]:

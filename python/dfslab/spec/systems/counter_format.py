@@ -1,5 +1,5 @@
-"""Data types for the counters of a server: for each type of call, sums over all calls, without
-records of single calls."""
+"""Data types for the counters of a server. For each type of call, they have sums over all calls,
+but no records of single calls."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Counted:
     """Sums over all calls of one type; times are in nanoseconds. `total_ns`, `min_ns` and `max_ns`
     are None if the server does not report them.
 
-    `above`: name of the type of call whose sums include the sums of this type; "" if there is none.
-    The row of that type precedes this row.
+    `above`: name of a type of call whose sums include the sums of this type; "" if there is none.
+    The row of the type `above` precedes this row.
     """
 
     step: str
@@ -63,8 +63,8 @@ class NotUnderstood(Exception):
     """
 
 
-# A number of calls, bytes or nanoseconds (1e18 ns are 32 years) that reaches this value is rejected
-# as invalid.
+# Limit of counters. A number of calls, bytes or nanoseconds that reaches this value is rejected as
+# invalid. As a time, the limit is 32 years.
 MOST = 1e18
 
 

@@ -19,16 +19,17 @@ class JavaConfiguration:
 
 @dataclass(frozen=True, kw_only=True)
 class Endpoint:
-    """A running file system; fields that do not apply to it are empty.
+    """A running file system. Fields that do not apply to it are empty.
 
-    directory: an existing directory, as a mounted path or in the file system's own namespace.
-    uri: the address of its metadata server or object store.
-    server, export: an NFS server and the path that it exports.
-    client: "java" for Hadoop's client, "" for the load generator's own.
-    shared_client: one client, with its connections, for all threads of a process.
-    class_path: jars of a Hadoop client in addition to Hadoop's own.
-    properties: properties of Hadoop's configuration, which take precedence over its files.
-    java: the configuration of a testbed for Hadoop's client; None without a testbed.
+    - `directory`: an existing directory, as a path of the mount or in the file system's own
+      namespace.
+    - `uri`: the address of the file system's metadata server or object store.
+    - `server`, `export`: an NFS server and the path that it exports.
+    - `client`: "java" for Hadoop's client, "" for the load generator's own client.
+    - `shared_client`: whether all threads of a process share one client and its connections.
+    - `class_path`: jars of a Hadoop client in addition to Hadoop's own.
+    - `properties`: properties of Hadoop's configuration, which take precedence over its files.
+    - `java`: the configuration of a testbed for Hadoop's client; None without a testbed.
     """
 
     directory: str = ""

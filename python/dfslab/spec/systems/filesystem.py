@@ -62,29 +62,31 @@ def no_advice(message: str) -> str:
 class Facts:
     """What the `facts.py` of a file system's folder declares, as `FACTS`.
 
-    title, source: full name of the file system, and the source of its description.
-    roles, parameters: the roles of nodes, and what can be set or was calibrated (SI units).
-    access_keys: the keys of `file_system.access` that the file system supports.
-    check(parameters, instances): returns (key, what is allowed) for every illegal combination.
-    target(endpoint, parameters): returns the load generator's target at a running file system.
-    memory: figures of the metadata server's memory for each file; the first is the default.
-    several_servers: how several metadata servers share the names; "" if there can be only one.
-    address(uri): returns the host and port that must be reachable for a URI, None if there is none;
-        raises ValueError if the URI is malformed.
-    functions: maps each step that a paper names to the ends of the step's call paths in traces;
-        the times of all ends are added, and the calls at the first end are counted.
-    traced: maps one or several steps of the operation trees to the end of the call path in traces
-        that corresponds to them.
-    advice(message): returns a remedy for an error message of the client; "" if none is known.
-    has_servers: False if the kernel of the client's machine alone serves the file system.
-    stored_copies(parameters): returns how many bytes the servers store for each byte of a file,
-        such as the number of replicas.
-    measured(files): returns the calibrated constants that are in the profile of a client's machine
-        (`files`), by key, in SI units.
-    service_variability: squared coefficient of variation of the servers' service times: 1 is
-        exponential, 0 is constant (all requests move pieces of equal size).
-    plan_position: position (1, 2, …) among the file systems that `dfslab plan` compares if the user
-        names none; 0 if it does not compare this file system.
+    - title, source: full name of the file system, and the source of its description.
+    - roles, parameters: the roles of nodes, and the parameters that can be set or were calibrated
+      (SI units).
+    - access_keys: the keys of `file_system.access` that the file system supports.
+    - check(parameters, instances): returns (key, what is allowed) for every illegal combination.
+    - target(endpoint, parameters): returns the load generator's target at a running file system.
+    - memory: values of the metadata server's memory for each file; the first value is the default.
+    - several_servers: how several metadata servers divide the names of files among them; "" if
+      there can be only one.
+    - address(uri): returns the host and port that must be reachable for a URI, or None if there is
+      none; raises ValueError if the URI is malformed.
+    - functions: maps each function that a paper names to endings of call paths in traces; the times
+      of all endings are added, but only calls with the first ending are counted.
+    - traced: maps one or several steps of the operation trees to the ending of the call path in
+      traces that corresponds to them.
+    - advice(message): returns a remedy for an error message of the client; "" if none is known.
+    - has_servers: False if the file system has no servers, only the kernel of the client's machine.
+    - stored_copies(parameters): returns how many bytes the servers store for each byte of a file,
+      such as the number of replicas.
+    - measured(files): returns the calibrated constants that the profile of a client's machine
+      (`files`) contains, by key, in SI units.
+    - service_variability: squared coefficient of variation of the servers' service times; 1 is
+      exponential, 0 is constant (all requests move pieces of equal size).
+    - plan_position: place (1, 2, …) in the list of file systems that `dfslab plan` compares if the
+      user names none; 0 if it does not compare this file system.
     """
 
     title: str
@@ -145,8 +147,8 @@ class FileSystem(Facts):
 
     @cached_property
     def trees(self) -> Mapping[str, Node]:
-        """Returns the operation trees by name: those of the described operations, and those of the
-        single calls that are derived from them."""
+        """Returns the operation trees by name. They are the trees of the described operations, and
+        the trees of single calls that are derived from these."""
         return {**calls.derived(self.operations), **self.operations}
 
     def acting(self, operation: str) -> dict[str, list[str]]:

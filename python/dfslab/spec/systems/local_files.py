@@ -18,10 +18,12 @@ OF_DISKS = (
     "requests",
     "request_rate",
 )
-# Measured durations of some calls have the form time + bytes / rate, a line over the number of
-# bytes. A key is a field of `LocalFiles`, which is above 0 if the lines of the entry were measured.
-# The value maps the rate of each line to the rate of the node's disk ("read" or "write") that
-# replaces it if it was not measured.
+# The rates of measured lines. The measured duration of some calls is a line over the number of
+# bytes: time + bytes / rate.
+#
+# A key is a field of `LocalFiles`. The field is above 0 if the lines of the entry were measured.
+# The value maps the rate of each line to "read" or "write". If the rate was not measured, the
+# node's disk rate for reading or writing replaces it.
 RATES_OF_LINES = {
     "requests": {"request_rate": "read", "read_rate": "read", "write_rate": "write"},
     "commits": {"commit_rate": "write", "commits_rate": "write"},
@@ -29,10 +31,13 @@ RATES_OF_LINES = {
 
 
 class LocalFiles(CheckedModel):
-    """Measured times and rates of calls on files in one directory of a node, and of direct I/O and
-    fsync on the disk below the directory. Times are in seconds, rates in bytes or calls per second;
-    0 means "not measured". Models use these values for local file systems only. Rates of direct
-    requests and of fsync that were not measured are replaced by the rates of the node's disk."""
+    """Measured times and rates of files in one directory of a node. They are those of calls on the
+    files, and those of direct I/O and fsync on the disk below the directory. Times are in seconds,
+    rates in bytes or calls per second; 0 means "not measured".
+
+    Models use these values for local file systems only. If a rate of direct requests or of fsync
+    was not measured, the rate of the node's disk replaces it.
+    """
 
     open_time: Seconds = quantity("0 s", description="Processor time to open a file")
     close_time: Seconds = quantity("0 s", description="Processor time to close a file")
@@ -71,9 +76,9 @@ class LocalFiles(CheckedModel):
     )
 
     def completed(self, read_rate: float, write_rate: float) -> LocalFiles:
-        """Returns a copy in which every measured line (RATES_OF_LINES) has its rates. A rate that
-        was not measured is replaced by `read_rate` or `write_rate`, the rates of the node's disk in
-        bytes per second."""
+        """Returns a copy in which all rates of the measured lines (RATES_OF_LINES) are set. A rate
+        that was not measured is replaced by `read_rate` or `write_rate`. These are the rates of the
+        node's disk in bytes per second."""
         known, of_disk = dict(self), {"read": read_rate, "write": write_rate}
         missing = {
             name: of_disk[mode]

@@ -12,9 +12,8 @@ Fact = int | str | list[str] | list[int] | dict[str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class StorageLayout:
-    """How a directory is stored: the names of its servers (None: not reported), and other facts,
-    such as the stripe size, by name.
-    """
+    """How a directory is stored. It has the names of the servers that store it (None: not
+    reported), and other facts, such as the stripe size, by name."""
 
     servers: list[str] | None = None
     facts: Mapping[str, Fact] = field(default_factory=dict)
@@ -22,8 +21,8 @@ class StorageLayout:
 
 @dataclass(frozen=True, kw_only=True)
 class ExistingFileSystem:
-    """A file system that dfslab did not start: its kind, where it is, its size in bytes and its
-    layout.
+    """A file system that dfslab did not start. It has the kind of the file system, its place, its
+    size in bytes and its layout.
 
     `file_system` is the name of dfslab's description of this file system; "" if there is no
     description. `type`, `source` and `options` are the type, source and options of the mount;
@@ -44,9 +43,9 @@ class ExistingFileSystem:
     options: str = ""
 
     def document(self) -> dict[str, Fact]:
-        """Returns the fields, except the mount options, as flat JSON data. The data of a mounted
-        file system has the mount point and no version. The data of a file system that was reached
-        by a uri has the version and no mount point."""
+        """Returns the fields, except the mount options, as flat JSON data. A mounted file system
+        has a mount point in the data, but no version. A file system that was reached by a uri has a
+        version, but no mount point."""
         if self.mounted_at:
             return {
                 "mounted_at": self.mounted_at,

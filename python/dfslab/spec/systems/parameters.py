@@ -1,10 +1,10 @@
-"""The parameters of file systems: meaning, unit, origin and default of each symbol in an operation
-tree.
+"""The parameters of file systems. Each symbol in an operation tree has a meaning, a unit, an origin
+and a default.
 
 The ids Dp, Np, Dap and Pp are those of Wu 2013, Table 1. The ids `Rp1` (replication), `Hp1`, `Hp2`
 (disk), `Pp2` (packet size), `Np5` (lock mode), `Np6` (threads) and `Np7` (call queue) are dfslab's
-own, for parameters that Wu's table lacks. Everything that is printed about parameters is derived
-from the description.
+own, for parameters that Wu's table lacks. All printed texts about parameters are derived from the
+description of the file system.
 """
 
 from __future__ import annotations
@@ -184,8 +184,8 @@ COMMON = {
     )
 }
 
-# Hardware parameters, which the nodes of every role have. Each has a meaning (`{role}` stands for
-# the role's name), an SI unit, a default, and its id in Wu 2013 for each class of roles.
+# Hardware parameters of the nodes of every role. Each has a meaning (`{role}` stands for the role's
+# name), an SI unit, a default, and ids in Wu 2013. The id depends on the class of the role.
 _HARDWARE = {
     "instances": ("Number of nodes in this role", "1", 1.0, {"data": "Dp1", "client": "Dp2"}),
     "nic_bandwidth": (

@@ -13,8 +13,8 @@ from dfslab.spec.systems.filesystem import FileSystem
 from dfslab.spec.units import parse
 
 UNLIMITED = math.inf
-# The rate in bytes/s that stands for UNLIMITED where a deployment is written as text, because a
-# text can have finite numbers only. No hardware reaches this rate.
+# The rate in bytes/s that replaces UNLIMITED in the text of a deployment, because a text can only
+# have finite numbers. No hardware reaches this rate.
 RECORDED_UNLIMITED = 1e15
 
 
@@ -26,12 +26,12 @@ def standard(
     delay_s: float = 0.0,
     disk_bytes_per_s: float = UNLIMITED,
 ) -> Deployment:
-    """Returns a deployment with the metadata roles on one node, the data roles on `servers` nodes,
-    and `clients` client nodes. The rates of links and disks are in bytes/s. `delay_s`: one-way
-    latency of the network in seconds.
+    """Returns a deployment with standard places of the roles. The metadata roles are on one node,
+    the data roles are on `servers` nodes, and there are `clients` client nodes. The rates of links
+    and disks are in bytes/s. `delay_s`: one-way latency of the network in seconds.
 
-    If `servers` is 0, the file system's default number of data nodes is used. A testbed does not
-    limit a rate that is UNLIMITED; a model cannot use such a rate.
+    If `servers` is 0, there are as many data nodes as the file system's default says. A testbed
+    does not limit a rate that is UNLIMITED; a model cannot use such a rate.
     """
     adapter = Adapter.model_construct(bandwidth=link_bytes_per_s, latency=0.0, burst=0.0)
     plain = Disk()

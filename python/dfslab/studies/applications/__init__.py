@@ -1,2 +1,2 @@
-"""Advice from the I/O counters of an application: what to change in its I/O, and how much time each
-change would save."""
+"""Advice from the I/O counters of an application. The advice says what to change in the
+application's I/O, and how much time each change would save."""

@@ -1,9 +1,10 @@
-"""The cost model behind advice from I/O counters: the I/O time of the slowest process is the sum of
-a time for each call and a time for each byte.
+"""The cost model of the advice from I/O counters. In this model, the I/O time of the slowest
+process is the sum of a time for each call and a time for each byte.
 
-Counters alone do not say how the I/O time divides into these two parts. The time for each byte
-follows from the rate of the storage targets, which is drawn at random; the time for each call is
-the residual, divided by the number of calls. So every saving is a set of values, one for each draw.
+The counters alone do not say how the I/O time divides into these two parts. The rate of the storage
+targets is therefore drawn at random, and the time for each byte is computed from it. The remainder
+of the I/O time, divided by the number of calls, is the time for each call. Every saving is a set of
+values, one for each draw.
 """
 
 from __future__ import annotations
@@ -20,18 +21,19 @@ from dfslab.imports.applications.io_counters import DirectionCounters, IoCounter
 
 # Number of draws of the unknown quantities.
 DRAWS = 128
-# The rate in bytes per second of one storage target (disk group, OST), or of one process that reads
-# or writes alone: its median, and the standard deviation of its natural logarithm.
+# The rate of one storage target (disk group, OST), or of one process that reads or writes alone, in
+# bytes per second. The constants are the median of the rate and the standard deviation of its
+# natural logarithm.
 TARGET_BYTES_PER_S = 1.5e9
 TARGET_SD = 1.0
-# The time in seconds that one large request takes in addition to the time for its bytes: its
-# median, and the standard deviation of its natural logarithm.
+# The time in seconds that one large request takes in addition to the time for its bytes. The
+# constants are the median of this time and the standard deviation of its natural logarithm.
 REQUEST_S = 1e-3
 REQUEST_SD = 1.0
 # Time in seconds of a call that only changes the state of the process, such as a seek.
 LOCAL_CALL_S = 1e-6
-# Run-to-run variation: the standard deviation of the natural logarithm of the ratio of the I/O
-# times of two runs with the same program and input.
+# Run-to-run variation of the I/O time. It is the standard deviation of ln(a / b), where a and b are
+# the I/O times of two runs with the same program and input.
 REPEAT_SD = 0.25
 # Smallest size in bytes of a large request.
 LARGE_BYTES = 1 << 20
@@ -56,8 +58,8 @@ def uniform(base: int) -> Floats:
 
 def lognormal(median: float, sd: float, base: int, least: float = 0.0) -> Floats:
     """Returns DRAWS values of a log-normal distribution with the given `median`, truncated below
-    `least`. `sd` is the standard deviation of the natural logarithm. `base`: a prime, different for
-    each quantity that is drawn independently."""
+    `least`. `sd` is the standard deviation of the natural logarithm. `base` is a prime that selects
+    the sequence of numbers; quantities that are drawn independently have different primes."""
     normal = NormalDist()
     below = normal.cdf(math.log(least / median) / sd) if least > 0 else 0.0
     below = min(below, 1 - 1e-6)
@@ -71,10 +73,10 @@ def lognormal(median: float, sd: float, base: int, least: float = 0.0) -> Floats
 class DirectionCost:
     """The time that the slowest process spends in reads, or in writes.
 
-    counters: sums over all processes. time_s: time of the slowest process in these calls. calls:
-    number of these calls in the busiest process. size_bytes: bytes that these calls move. bytes_s,
-    calls_s: the two parts of `time_s` for each draw; one is due to the bytes, the other to the
-    number and kind of calls.
+    counters: sums of the counters over all processes. time_s: time of the slowest process in these
+    calls. calls: number of these calls in the busiest process. size_bytes: bytes that these calls
+    move. bytes_s, calls_s: the two parts of `time_s` for each draw. bytes_s is due to the bytes,
+    and calls_s is due to the number and kind of calls.
     """
 
     name: str
@@ -109,9 +111,9 @@ class IoCost:
     def targets(self) -> int:
         """Number of storage targets that work at the same time.
 
-        Files that all processes share are used one after the other, so only the targets of one file
-        work at a time. If each process has separate files, all targets of one file of each process
-        work at a time.
+        If all processes share the files, they use one file after another, so only the targets of
+        one file work at the same time. If each process has separate files, one file of each process
+        is in use, so the targets of all these files work at the same time.
         """
         stripes = max(1, self.counters.stripe_count)
         if self.is_shared:
@@ -127,9 +129,10 @@ class IoCost:
         return 1 / self.counters.working_ranks
 
     def _part_s(self, sum_s: float) -> float:
-        """Returns the seconds that the slowest process spends in calls of one kind, on which all
-        processes together spent `sum_s` seconds. The slowest process is assumed to divide its time
-        among the kinds of calls in the same proportions as all processes together."""
+        """Returns the time in seconds that the slowest process spends in calls of one kind. All
+        processes together spent `sum_s` seconds in these calls. The slowest process is assumed to
+        divide its time among the kinds of calls in the same proportions as all processes
+        together."""
         return self.time_s * sum_s / self.counters.sum_s if self.counters.sum_s else 0.0
 
     @cached_property
@@ -139,8 +142,8 @@ class IoCost:
 
     @cached_property
     def target_rate(self) -> Floats:
-        """Draws of the rate of one storage target in bytes per second. A draw is at least the rate
-        that follows from the bytes and times of the log."""
+        """Draws of the rate of one storage target in bytes per second. The bytes and times of the
+        log imply a least rate, and no draw is below it."""
         data_s = self.time_s - self.metadata_s
         shown = self.counters.size_bytes / data_s / self.targets if data_s > 0 else 0.0
         return lognormal(TARGET_BYTES_PER_S, TARGET_SD, 2, shown)
@@ -187,16 +190,17 @@ class IoCost:
         )
 
     def bytes_s(self, size_bytes: float, targets: float) -> Floats:
-        """Returns draws of the time in seconds to move `size_bytes` bytes of all processes over
-        `targets` storage targets. A single process is at most as fast as one storage target."""
+        """Returns draws of a time in seconds: all processes together move `size_bytes` bytes over
+        `targets` storage targets in this time. A single process is at most as fast as one storage
+        target."""
         alone = size_bytes * self.rank_share
         found: Floats = np.maximum(size_bytes / targets, alone) / self.target_rate
         return found
 
     def large_requests_s(self, one: DirectionCost) -> Floats:
-        """Returns draws of the seconds that the slowest process needs in addition to the time for
-        its bytes, if it moves its bytes in large requests. A large request costs at most as much as
-        a call costs in the log.
+        """Returns draws of the time in seconds that large requests cost the slowest process. The
+        process is assumed to move all its bytes in large requests. The time for the bytes is not
+        included. A large request costs at most as much as a call costs in the log.
 
         The requests of all processes to one storage target wait for each other. So the time of a
         request is multiplied by n^p, where n is the number of processes that use the target. The

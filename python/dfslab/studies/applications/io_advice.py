@@ -1,5 +1,5 @@
-"""Advice from the I/O counters of an application: the changes in the order of the time that they
-save, and the changes that are not worth making."""
+"""Advice from the I/O counters of an application. It lists the changes that are worth making, the
+largest saving first, and the changes that are not worth making."""
 
 from __future__ import annotations
 
@@ -36,10 +36,13 @@ class IoChange(BaseModel):
     """A recommended change of an application's I/O. Times are those of the slowest process, in
     seconds.
 
-    rule: name of the rule. change: what to do. evidence: the counters that call for the change.
-    reason: why the change saves time. source: where this reason is described. saved_s: expected
-    saving; saved_s_low, saved_s_high: its 90 % interval. probability: the probability that the
-    saving is above the fraction WORTH of the I/O time.
+    - rule: name of the rule.
+    - change: what to do.
+    - evidence: the counters that show that the change is needed.
+    - reason: why the change saves time.
+    - source: where this reason is described.
+    - saved_s: expected saving; saved_s_low, saved_s_high: its 90 % interval.
+    - probability: the probability that the saving exceeds the fraction WORTH of the I/O time.
     """
 
     rule: str
@@ -76,9 +79,9 @@ class IoAdvice(BaseModel):
     notes: list[str]
 
     def sentences(self) -> list[str]:
-        """Returns the advice in a few sentences: the first change and its saving, the fraction of
-        the run's duration that I/O takes (if the duration is known), and what is not worth
-        changing."""
+        """Returns the advice in a few sentences. They state the first change and its saving, the
+        fraction of the run's duration that I/O takes (if the duration is known), and what is not
+        worth changing."""
         found = [self._first()]
         if self.run_s > 0:
             share = self.io_s / self.run_s

@@ -13,11 +13,12 @@ from dfslab.studies.applications.cost import IoCost
 
 @dataclass(frozen=True)
 class IoSaving:
-    """A change that the counters call for.
+    """A change that a rule recommends because of the counters.
 
-    change: what to do, as an instruction. evidence: the counters that call for the change, as a
-    sentence with numbers. after_s: for each draw of the cost model, the I/O time of the slowest
-    process after the change, in seconds, without the noise of repetitions.
+    change: what to do, as an instruction. evidence: the counters that show that the change is
+    needed, as a sentence with numbers. after_s: the I/O time of the slowest process after the
+    change, in seconds, for each draw of the cost model. It does not include the noise of
+    repetitions.
     """
 
     change: str
@@ -29,9 +30,9 @@ class IoSaving:
 class IoRule:
     """A rule about one kind of change.
 
-    judge(cost): the saving; a text that says why the change gains nothing for the log; or None if
-    the rule does not apply to the log, for example because the log has no such calls. reason: why
-    the change saves time. source: where the mechanism is described.
+    judge(cost): returns the saving. If the change gains nothing for the log, returns a text that
+    says why. Returns None if the rule does not apply to the log, for example because the log has no
+    such calls. reason: why the change saves time. source: where the mechanism is described.
     """
 
     name: str

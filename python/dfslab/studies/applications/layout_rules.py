@@ -12,11 +12,11 @@ from dfslab.studies.applications.transfer_rules import size
 
 # The rule for wider striping multiplies the present number of storage targets by this factor.
 WIDER = 4
-# Work counts as uneven if the busiest process moves at least this number of times the mean bytes of
-# a process.
+# Work counts as uneven if the busiest process moves at least UNEVEN times as many bytes as the mean
+# process.
 UNEVEN = 1.5
 # A storage target or node counts as slow if the processes have equal work, but the slowest process
-# takes at least this number of times the mean time.
+# takes at least SLOW times the mean time.
 SLOW = 3.0
 
 
@@ -74,8 +74,8 @@ def _slow_target(cost: IoCost) -> IoSaving | str | None:
         return None
     if cost.time_s < SLOW * mean_s:
         return "slow targets: processes with equal work take similar times"
-    # After the change, the slowest process is assumed to take between 1 and SLOW times the mean
-    # time, as among healthy processes.
+    # After the change, the process that was slowest is assumed to take 1 to SLOW times the mean
+    # time. This is the usual range if no target or node is slow.
     after = mean_s * (1 + (SLOW - 1) * uniform(7))
     return IoSaving(
         "avoid the storage target or node of the slowest process",

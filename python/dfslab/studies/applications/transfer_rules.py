@@ -10,20 +10,20 @@ from dfslab.studies.applications.cost import DirectionCost, IoCost, uniform
 from dfslab.studies.applications.io_rule import IoRule, IoSaving
 
 MEBI = 1 << 20
-# The calls of an application count as adjacent, sequential or unaligned if at least this fraction
-# of the calls is.
+# Least fraction of an application's calls that must be adjacent, sequential or unaligned, so that
+# its calls count as adjacent, sequential or unaligned.
 MOST_CALLS = 0.5
 # Reads, or writes, are not examined if they take less than this fraction of the I/O time.
 LEAST_PART = 0.05
-# Calls count as small if their number is at least this multiple of the number of large requests
-# that would move the same bytes.
+# Calls count as small if there are at least SMALL_RATIO times as many of them as large requests
+# would be needed for the same bytes.
 SMALL_RATIO = 2.0
-# An application counts as reading blocks in order to write them back (read-modify-write) only if it
-# has at least SWITCH_SHARE * N reads, writes, and switches between reads and writes, where N is the
-# larger of the numbers of reads and of writes.
+# An application counts as reading blocks in order to write them back (read-modify-write) only if
+# three numbers are large: its reads, its writes, and its switches between reads and writes. Each
+# must be at least SWITCH_SHARE * N, where N is the larger of the numbers of reads and of writes.
 SWITCH_SHARE = 0.25
-# Reads count as repeated if the bytes that are read are at least this number of times the size of
-# the files.
+# Reads count as repeated if the bytes that are read are at least REPEATED times the size of the
+# files.
 REPEATED = 2.0
 
 
@@ -43,8 +43,8 @@ def _is_small(cost: IoCost, one: DirectionCost) -> bool:
 
 
 def _needs_others(cost: IoCost, one: DirectionCost) -> bool:
-    """Whether a process cannot make large requests alone, because processes share files and the
-    parts that one process accesses are not adjacent."""
+    """Returns whether large requests need the cooperation of processes. This is so if processes
+    share files and the parts that one process accesses are not adjacent."""
     return cost.is_shared and one.counters.consecutive_share < MOST_CALLS
 
 
@@ -55,10 +55,10 @@ def _is_random(one: DirectionCost) -> bool:
 def _due_to_calls(cost: IoCost, one: DirectionCost) -> Floats:
     """Returns draws of the fraction of `calls_s` that is due to the number of calls.
 
-    For calls that are mostly adjacent, the fraction is drawn uniformly from 0 to 1. The kernel may
-    read ahead or gather writes, so that few large requests reach the storage, and counters do not
-    report whether it does. For other calls, and for writes to shared files, the fraction is 1,
-    because the kernel gathers neither.
+    If the calls are mostly adjacent, the fraction is drawn uniformly from 0 to 1. The kernel may
+    then read ahead or gather writes, so that only few, large requests reach the storage. Counters
+    do not report whether it does. For other calls, and for writes to shared files, the fraction is
+    1, because the kernel does not combine these calls.
     """
     is_gathered = one.counters.consecutive_share >= MOST_CALLS
     if is_gathered and (one.name == "read" or not cost.is_shared):
@@ -67,8 +67,8 @@ def _due_to_calls(cost: IoCost, one: DirectionCost) -> Floats:
 
 
 def _with_large_requests(cost: IoCost, one: DirectionCost) -> Floats:
-    """Returns draws of the seconds that the slowest process would need for `one` (reads or writes)
-    if it moved its bytes in large requests."""
+    """Returns draws of a time in seconds of the slowest process. It is the time for `one` (reads or
+    writes) if the process moved its bytes in large requests."""
     due_s = _due_to_calls(cost, one) * one.calls_s
     after: Floats = one.time_s - due_s + np.minimum(due_s, cost.large_requests_s(one))
     return after
@@ -201,9 +201,9 @@ def _read_once(cost: IoCost) -> IoSaving | str | None:
     change = "read each file once and keep it in memory"
     if cost.is_shared:
         change = "let one process read each file and send it to the others"
-    # `share`: part of the read time that first reads take. In half of the draws, repeated reads
-    # cost the same as first reads. In the other draws they cost less, down to nothing, because they
-    # may have come from a cache.
+    # `share` is the fraction of the read time that first reads take. In half of the draws, a
+    # repeated read takes as long as a first read. In the other draws it takes less time, down to
+    # none, because a cache may have answered it.
     share = kept + (1 - kept) * np.maximum(0.0, 2 * uniform(7) - 1)
     return IoSaving(
         change,

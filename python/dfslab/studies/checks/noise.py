@@ -31,24 +31,25 @@ from dfslab.result import Result
 from dfslab.spec.design import LevelValue
 
 SIGNIFICANCE, POWER = 0.05, 0.8
-# Noise above which no conclusion is drawn. This is a choice: a gain of a quarter is then within the
-# noise of three repetitions.
+# Noise above which no conclusion is drawn. The number is a choice: with this noise, a gain of a
+# quarter is within the noise of three repetitions.
 TOO_NOISY = 0.2
-# Two equal runs differ by less than `NoiseFloor.spread` with this probability. For normally
-# distributed noise, nine tenths of the pairs of runs differ by less than 1.645 × sqrt(2) standard
-# deviations (half of the pairs by less than 0.6745 × sqrt(2)).
+# The probability that two equal runs differ by less than `NoiseFloor.spread`. For normally
+# distributed noise, 90 % of the pairs of runs differ by less than 1.645 × sqrt(2) standard
+# deviations, and 50 % by less than 0.6745 × sqrt(2) standard deviations.
 COVERED = 0.9
 
 
 class NoiseFloor(BaseModel):
     """The noise of one configuration's rate.
 
-    `runs`: number of runs, or of pairs of runs. `noise`: standard deviation as `noise_of` defines
-    it; None in records of earlier versions. `spread`: two equal runs differ by less than this
-    fraction in nine of ten cases. `detectable`: smallest difference, as a fraction, that a
-    comparison of two series with `runs` runs each detects with a probability of 80 %. `bias`: mean
-    relative difference of the second run of an A/A pair from the first run, with its 95 % interval;
-    None if no pairs were made.
+    - `runs`: number of runs, or of pairs of runs.
+    - `noise`: standard deviation as `noise_of` defines it; None in records of earlier versions.
+    - `spread`: two equal runs differ by less than this fraction in nine of ten cases.
+    - `detectable`: smallest difference, as a fraction, that is detected with a probability of 80 %.
+      It is detected by comparing two series with `runs` runs each.
+    - `bias`: mean relative difference of the second run of an A/A pair from the first run, with its
+      95 % interval; None if no pairs were made.
     """
 
     labels: dict[str, str]
@@ -62,29 +63,29 @@ class NoiseFloor(BaseModel):
 
     @property
     def is_biased(self) -> bool:
-        """Whether the second run of a pair differs systematically from the first, that is, whether
-        the interval of the bias does not contain 0. False if no pairs were made."""
+        """Whether the second run of a pair differs systematically from the first. This is so if the
+        interval of the bias does not contain 0. False if no pairs were made."""
         if self.bias_low is None or self.bias_high is None:
             return False
         return not self.bias_low <= 0 <= self.bias_high
 
 
 def noise_of(results: Sequence[Result], metric: str = metrics.RATE) -> float | None:
-    """Returns the noise of a run: the relative standard deviation between repetitions of one
-    configuration, as a fraction. None if no configuration was measured more than once.
+    """Returns the noise of a run as a fraction: the relative standard deviation between repetitions
+    of one configuration. Returns None if no configuration was measured more than once.
 
-    All configurations are pooled. A median over configurations would not show that the repetitions
-    of a few configurations disagree. Every page, command and study that states the noise of a run
-    states this number.
+    The repetitions of all configurations are pooled. A median over configurations would not show
+    that the repetitions of a few configurations differ widely. Every page, command and study that
+    states the noise of a run states this number.
     """
     known = pooled_sd(list(_values(results, metric).values()))
     return None if known is None else math.expm1(known[0])
 
 
 def pooled_sd(groups: Sequence[Sequence[float]]) -> tuple[float, int] | None:
-    """Returns (standard deviation, degrees of freedom) of the natural logarithms of repeated
-    measurements, pooled over all groups. Each group has the positive values of one configuration.
-    None if every group has fewer than two values."""
+    """Returns (standard deviation, degrees of freedom) of the logarithms of repeated measurements,
+    pooled over all groups. A group has the positive values of one configuration. The logarithms are
+    natural. Returns None if every group has fewer than two values."""
     repeated = [own for own in groups if len(own) > 1]
     freedom = sum(len(own) - 1 for own in repeated)
     if not freedom:
@@ -104,9 +105,9 @@ def noisiest(results: Sequence[Result]) -> Mapping[str, LevelValue]:
 
 
 def of_repetitions(results: Sequence[Result]) -> list[NoiseFloor]:
-    """Returns the noise of every configuration that was run more than once. The standard deviation
-    is estimated from all these configurations together and used for each of them, because two or
-    three runs of one configuration are too few for an estimate."""
+    """Returns the noise of every configuration that was run more than once. All these
+    configurations have the same standard deviation, which is estimated from all of them together.
+    Two or three runs of one configuration would be too few for an estimate."""
     groups = {name: own for name, own in _values(results, metrics.RATE).items() if len(own) > 1}
     known = pooled_sd(list(groups.values()))
     if known is None:
@@ -162,8 +163,8 @@ def _labels(result: Result) -> dict[str, str]:
 
 
 def _values(results: Sequence[Result], metric: str) -> dict[str, list[float]]:
-    """Returns a dictionary from the id of each configuration to the positive values of a metric in
-    its complete measurements, in the order of time."""
+    """Returns the values of a metric by the id of the configuration. Only positive values of
+    complete measurements are included, in the order of time."""
     groups: dict[str, list[float]] = {}
     whole = [
         one
@@ -191,8 +192,8 @@ def _detectable(error: float, freedom: int) -> float:
 
 
 def _named(group: Sequence[NoiseFloor]) -> str:
-    """Returns the text that names the row of a group: its configuration or, if the group has
-    several, the number of its configurations."""
+    """Returns the text that names the row of a group. The text is the group's configuration if
+    there is only one, otherwise the number of configurations."""
     if len(group) > 1:
         return f"each of {len(group)} configurations"
     return labels_text(dict(group[0].labels)) or "all"

@@ -1,5 +1,5 @@
-"""Converts dfslab's own results to the evidence that the plausibility rules judge. There is one
-piece of evidence on each measured run, one on each phase of a run, and one on all repetitions of a
+"""Converts dfslab's own results to evidence, which the plausibility rules judge. There is one piece
+of evidence on each measured run, one on each phase of a run, and one on all repetitions of a
 configuration."""
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario
 from dfslab.studies.runs import completeness
 
-# Each half of a run needs at least LEAST_OF_HALF operations for the halves to be compared: a count
-# of a hundred has an error of 20 % (twice its standard deviation).
+# Least number of operations in each half of a run for the halves to be compared. The random error
+# of a count of 100 operations is 20 % (twice the standard deviation).
 LEAST_OF_HALF = 100
 HALVES_DIFFER = 0.2
 READS = frozenset({"read", "pread"})
@@ -86,8 +86,9 @@ def _of_one(result: Result) -> Iterator[Evidence]:
 
 
 def _data(result: Result) -> Data:
-    """Returns the evidence that the content of files was not compared with what was written. The
-    evidence is empty if the content was compared, or if another program made the result."""
+    """Returns evidence on the check of files' content. It states that the content was not compared
+    with what was written. It is empty if the content was compared, or if another program made the
+    result."""
     return Data(is_compared=False) if completeness.is_unverified(result) else Data()
 
 
@@ -172,10 +173,10 @@ def _started(operations: Mapping[str, OperationCounts]) -> int:
 
 
 def _settled(steady: Steady | None, seconds: Sequence[Second]) -> bool | None:
-    """Returns whether the rate reached a steady state; None if the warm-up test was not made
-    (`steady` is None), or if one half of the run has fewer than LEAST_OF_HALF operations. If the
-    numbers of operations in the two halves differ by at most HALVES_DIFFER, the rate counts as
-    steady, whatever the warm-up test decides."""
+    """Returns whether the rate reached a steady state. If the numbers of operations in the two
+    halves of the run differ by at most HALVES_DIFFER, the rate counts as steady. Otherwise the
+    warm-up test decides. Returns None if the warm-up test was not made (`steady` is None), or if
+    one half has fewer than LEAST_OF_HALF operations."""
     if steady is None:
         return None
     middle = len(seconds) // 2
@@ -197,8 +198,8 @@ def _failed(result: Result, load: MeasuredLoad) -> int:
 
 
 def _clients_covered(load: MeasuredLoad, planned: int) -> Mapping[str, int]:
-    """Returns the numbers of planned clients and of clients that finished an operation, as fields
-    of `Coverage`; empty if single clients were not recorded."""
+    """Returns two numbers as fields of `Coverage`: the clients that were planned, and the clients
+    that finished an operation. The result is empty if single clients were not recorded."""
     if not load.per_client:
         return {}
     finished = sum(bool(one.count) for one in load.per_client)
@@ -206,12 +207,12 @@ def _clients_covered(load: MeasuredLoad, planned: int) -> Mapping[str, int]:
 
 
 def _caches(state: CacheState | None, operations: Mapping[str, OperationCounts]) -> Caches:
-    """Returns the evidence on caches: the fraction of the data in page caches at the start, and the
-    bytes read from disks. The evidence is empty if the state of the caches was not recorded.
+    """Returns the evidence on caches. It has the fraction of the data in page caches at the start,
+    and the bytes read from disks. It is empty if the state of the caches was not recorded.
 
-    The number of bytes that are read for the first time stays unknown. For dfslab's own results, no
-    rule needs this number, because the instrument rejects cold runs that read too little from
-    disks.
+    The evidence does not state how many bytes are read for the first time. For dfslab's own
+    results, no rule needs this number, because the instrument rejects cold runs that read too
+    little from disks.
     """
     if state is None:
         return Caches()
@@ -241,9 +242,11 @@ def hardware(scenario: Scenario, is_known: bool = False) -> Hardware:
     confirms the declared hardware. The result is empty if the file system is unknown, or if no node
     group has clients or none has data servers.
 
-    If the user confirms the hardware, all of it is known. On a testbed, all but the memory sizes is
-    known, because the testbed enforces the rates and the round trip. Otherwise only the line rate
-    is known, and only if it is not the default, which the user may not have checked.
+    - If the user confirms the hardware, all of it is known.
+    - On a testbed, everything except the memory sizes is known, because the testbed enforces the
+      rates and the round trip.
+    - Otherwise only the line rate is known, and only if it is not the default. The user may not
+      have checked a default.
     """
     try:
         system = discover.file_system(scenario.file_system.name)
@@ -279,8 +282,8 @@ def _plays(group: NodeGroup, kinds: Mapping[str, str], kind: str) -> bool:
 
 
 def _line(groups: Sequence[NodeGroup], is_enforced: bool) -> float | None:
-    """Returns the line rate of a node in bytes per second, averaged over all nodes of the groups;
-    None if a node's line rate is unknown."""
+    """Returns the line rate of a node in bytes per second. It is the mean over all nodes of the
+    groups. Returns None if a node's line rate is unknown."""
     usual = NodeGroup().adapter.bandwidth
     if not is_enforced and any(one.adapter.bandwidth == usual for one in groups):
         return None

@@ -1,4 +1,4 @@
-"""Converts another tool's report to the evidence that the plausibility rules judge. There is one
+"""Converts another tool's report to evidence, which the plausibility rules judge. There is one
 piece of evidence on each measurement in the report, and one on the repetitions of each repeated
 measurement."""
 
@@ -11,9 +11,9 @@ from dfslab.imports.tool_report import ToolMeasurement, ToolReport
 
 
 def of_report(report: ToolReport, hardware: Hardware | None = None) -> list[Evidence]:
-    """Returns the evidence on each measurement of a tool's report, then the evidence on
-    repetitions, then the evidence that the report itself states. `hardware`: the deployment, if the
-    user declares it. The number of client nodes in the report replaces the declared number."""
+    """Returns the evidence in a tool's report in this order: on each measurement; on repetitions;
+    evidence that the report itself states. `hardware`: the deployment, if the user declares it. If
+    the report has the number of client nodes, this number replaces the declared one."""
     single = [_of_one(one, hardware) for one in report.measurements]
     return [*single, *_repeated(report.measurements), *report.evidence]
 

@@ -19,7 +19,7 @@ from dfslab.documents.evidence import Evidence
 
 
 class Finding(BaseModel):
-    """A contradiction that a rule found: the name of the rule, the figure, the contradictory
+    """A contradiction that a rule found. It has the name of the rule, the figure, the contradictory
     numbers, why the figure is wrong, and how to find out the correct figure.
 
     `is_doubt`: the numbers do not contradict each other, but the conditions of the run were bad.
@@ -38,10 +38,12 @@ class Finding(BaseModel):
 class Rule:
     """A rule that detects one way in which storage figures are wrong.
 
-    judge(evidence): the contradiction as one sentence with its numbers; None if there is no
-    contradiction, or if a fact that the rule needs is unknown. `reason`: why a figure for which the
-    rule fires is wrong. `settles`: what to measure or ask in order to find out the correct figure.
-    `is_doubt`: a finding of the rule puts a figure in doubt but does not contradict it.
+    - judge(evidence): returns the contradiction as one sentence with its numbers. Returns None if
+      there is no contradiction, or if a fact that the rule needs is unknown.
+    - `reason`: why a figure is wrong if the rule finds a contradiction.
+    - `settles`: what to measure or ask in order to find out the correct figure.
+    - `is_doubt`: whether a finding of the rule only puts a figure in doubt, without contradicting
+      it.
     """
 
     name: str

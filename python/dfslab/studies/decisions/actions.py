@@ -18,8 +18,8 @@ from dfslab.spec.systems.stored_copies import protects_data
 # Changes to the hardware of one kind of nodes, in the language of changes.
 _HARDWARE = ("link x2", "disk x2", "disk latency /2", "disks x2", "cores x2", "clock x1.5")
 _STATIONS = {LINK: "nic", DISK: "disk", PROCESSOR: "cpu"}
-# A station (the processors, disks or links of a node group) counts as nearly limiting if its
-# utilisation is at least this fraction of the utilisation of the busiest station.
+# A station is the processors, disks or links of a node group. It counts as nearly limiting if its
+# utilisation is at least this fraction of the busiest station's utilisation.
 NEARLY_BUSY = 0.5
 _FEWER_COPIES = "data is lost with fewer failed nodes"
 _NOT_FORCED = "data that was written is lost if power fails"
@@ -35,9 +35,9 @@ class CandidateAction:
 
     @property
     def is_joinable(self) -> bool:
-        """Returns whether the search for the best action may combine this action with others. It
-        may not if the action sacrifices something (`risk`), or if it changes the number of clients
-        without adding hardware."""
+        """Returns whether the search for the best action may combine this action with others. Two
+        kinds of actions may not be combined: actions that sacrifice something (`risk`), and actions
+        that change the number of clients without adding hardware."""
         return not self.risk and all(one.kind != CLIENTS or one.is_more for one in self.changes)
 
     @property
@@ -58,7 +58,7 @@ class CandidateAction:
 
 def candidates(scenario: Scenario) -> list[CandidateAction]:
     """Returns every action that consists of one change and that changes a value of the scenario.
-    Actions that lead to an illegal scenario are included; the caller leaves them out."""
+    Some of the actions make the scenario illegal; the caller must leave them out."""
     found: dict[tuple[str, ...], CandidateAction] = {}
     for text, risk in _texts(scenario):
         try:
@@ -100,9 +100,9 @@ def _texts(scenario: Scenario) -> Iterator[tuple[str, str]]:
 
 
 def _nodes(scenario: Scenario) -> list[tuple[str, str]]:
-    """Returns a pair for each kind of nodes: the word for one node in a change of its hardware,
-    such as "server", and the word for the number of nodes, such as "servers". The second word is ""
-    if this number cannot change independently."""
+    """Returns a pair of words for each kind of nodes. The first word names one node in a change of
+    its hardware, such as "server". The second word names the number of nodes, such as "servers". It
+    is "" if this number cannot change independently."""
     system = discover.file_system(scenario.file_system.name)
     kinds = {role.name: role.kind for role in system.roles}
     groups = scenario.deployment.node
@@ -137,9 +137,10 @@ def _settings(parameter: Parameter, value: float) -> Iterator[tuple[str, str]]:
 
 
 def nearly_limits(action: CandidateAction, used: Sequence[tuple[str, str, float]]) -> bool:
-    """Returns whether an action adds capacity to a station (the processors, disks or links of a
-    node group) whose utilisation is at least NEARLY_BUSY times that of the busiest station. Alone,
-    such an action may gain nothing, but in combination with another action it may gain much.
+    """Returns whether an action adds capacity to a station that is nearly as busy as the busiest
+    one. A station is the processors, disks or links of a node group. Its utilisation must be at
+    least NEARLY_BUSY times that of the busiest station. Alone, such an action may gain nothing, but
+    combined with another action it may gain much.
 
     `used`: (node group, kind of station, utilisation) of every station.
     """

@@ -14,13 +14,16 @@ from dfslab.studies.decisions.gains import WORDS, GainEstimate
 class Recommendation(BaseModel):
     """A recommended action for configurations with the same operations and the same limit.
 
-    `operations`: the operations of these configurations. `configurations`: number of configurations
-    for which the action is recommended; `total`: number of all configurations. `limit`,
-    `next_limit`: what limits the rate before and after the action. `price`: in the currency of the
-    prices. `risk`: what the action sacrifices. `withheld`: the reasons why the gain is not
-    reliable; empty if it is reliable. `labels`: the varied keys, with their values, of the
-    configuration for which the gain was predicted. `where`: the values in which these
-    configurations differ from others with the same operations; "" if there are no others.
+    - `operations`: the operations of these configurations.
+    - `configurations`: number of configurations for which the action is recommended.
+    - `total`: number of all configurations.
+    - `limit`, `next_limit`: what limits the rate before and after the action.
+    - `price`: in the currency of the prices.
+    - `risk`: what the action sacrifices.
+    - `withheld`: the reasons why the gain is not reliable; empty if it is reliable.
+    - `labels`: the varied keys and values of the configuration for which the gain was predicted.
+    - `where`: the values in which these configurations differ from others with the same operations;
+      "" if there are no others.
     """
 
     operations: list[str]
@@ -60,11 +63,13 @@ class NotWorthIt(BaseModel):
 
 
 class Recommended(BaseModel):
-    """The advice for a run or for a description of a deployment. `source`: name of the scenario.
-    `basis`: "run" if the advice is based on measurements of a run, else "description". `spared`:
-    actions that gain nothing, although they cost money. `settling`: at most one sentence, which
-    states the runs that would measure a withheld gain. A gain is withheld if its prediction is not
-    reliable."""
+    """The advice for a run or for a description of a deployment.
+
+    `source`: name of the scenario. `basis`: "run" if the advice is based on measurements of a run,
+    else "description". `spared`: actions that cost money but gain nothing. `settling`: at most one
+    sentence, which states the runs that would measure a withheld gain. A gain is withheld if its
+    prediction is not reliable.
+    """
 
     source: str
     basis: str

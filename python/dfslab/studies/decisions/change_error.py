@@ -34,25 +34,26 @@ from dfslab.studies.decisions.intervention_error import InterventionErrors
 
 Basis = Literal["run", "description"]
 TABLE = Path(__file__).with_name("change_errors.json")
-# The blind error: the standard deviation of the error of a doubling if there are no recordings. It
-# is the error of the ratio of two independent predictions of the uncalibrated model.
+# The blind error: the standard deviation of the error if there are no recordings and a value is
+# doubled. A gain is the ratio of two predictions. Their errors are assumed to be independent, and
+# those of an uncalibrated model.
 BLIND_SD = math.sqrt(2) * UNCALIBRATED_SD
-# Weight of the blind error, in recordings. The variance of a kind's error is the weighted mean of
-# the variance that the recordings show and the variance of the blind error.
+# Weight of the blind error, in recordings. The variance of the error of a kind is a weighted mean
+# of two variances: the variance in the recordings and the variance of the blind error.
 BLIND_WEIGHT = 2.0
 # COVERED is the fraction of measured gains that the intervals of the predicted gains shall cover.
 # COVERED_SDS is the half-width of such an interval in standard deviations.
 COVERED, COVERED_SDS = 0.90, 1.645
-# Weight of the distance of a change in the variance of the error, which is proportional to |ln
-# predicted gain| + IDLE_SHARE * distance.
+# Weight of the distance of a change in the variance of its error. The variance is proportional to
+# |ln predicted gain| + IDLE_SHARE * distance.
 IDLE_SHARE = 0.1
 # Smallest standard deviation of the error of a change, so that no interval has a width of zero.
 LEAST_SD = 0.02
 
 
 class ErrorOfChange(BaseModel):
-    """One recorded change: natural logarithms of its predicted gain and of its measured gain.
-    `recording`: name of the recording that has the change. `distance`: |ln(new value / old
+    """One recorded change. It has the natural logarithms of its predicted gain and of its measured
+    gain. `recording`: name of the recording that has the change. `distance`: |ln(new value / old
     value)|."""
 
     basis: Basis
@@ -133,10 +134,11 @@ class ChangeErrors(BaseModel):
         return "too few recorded changes; the error of two independent predictions"
 
     def _is_learnt(self, basis: Basis, kind: ChangeKind, carried_out: InterventionErrors) -> bool:
-        """Returns whether the error of a kind of change is learnt from carried-out changes. False
-        if the kind was carried out on too few file systems. Also false if the model is calibrated
-        on a run and there are pairs of recorded configurations for this kind: the pairs then take
-        precedence."""
+        """Returns whether the error of a kind of change is learnt from carried-out changes. It is
+        not in two cases:
+        - The kind was carried out on too few file systems.
+        - The model is calibrated on a run, and there are pairs of recorded configurations for this
+          kind. The pairs then take precedence."""
         has_pairs = basis == "run" and self.of_kind(basis, kind).recordings > 0
         return carried_out.is_learnt(kind) and not has_pairs
 
@@ -150,16 +152,16 @@ class ChangeErrors(BaseModel):
 
 
 def growth(log_gain: float, distance: float) -> float:
-    """Returns the variance of the error of a change, divided by the variance for a change that
-    doubles both a value and the rate. `log_gain`: ln(predicted gain). `distance`: |ln(new value /
-    old value)|."""
+    """Returns the variance of the error of a change relative to a reference change. The reference
+    change doubles a value and thereby the rate. `log_gain`: ln(predicted gain). `distance`: |ln(new
+    value / old value)|."""
     return (abs(log_gain) + IDLE_SHARE * distance) / (DOUBLING * (1 + IDLE_SHARE))
 
 
 def learnt(errors: Sequence[ErrorOfChange]) -> ChangeErrors:
-    """Returns the errors by kind of change. The variance of a kind is a weighted mean over
-    recordings and the blind error. Each recording has the weight 1, regardless of its number of
-    pairs; the blind error has the weight BLIND_WEIGHT."""
+    """Returns the errors by kind of change. The variance of a kind is a weighted mean over the
+    recordings and the blind error. Each recording has the weight 1, whatever its number of pairs.
+    The blind error has the weight BLIND_WEIGHT."""
     found = []
     for basis in ("run", "description"):
         for kind in KINDS:

@@ -24,8 +24,8 @@ from dfslab.studies.checks.noise import pooled_sd
 from dfslab.studies.decisions.change_error import Basis
 from dfslab.studies.runs import store
 
-# Largest number of configurations of a sweep for which gains are computed. If the sweep has more,
-# this number is chosen evenly, and the user is notified.
+# Largest number of configurations of a sweep for which gains are computed. From a larger sweep,
+# this number of configurations is chosen evenly, and the user is notified.
 MOST_CONFIGURATIONS = 24
 MODEL = "sequence"
 
@@ -64,12 +64,11 @@ class DecisionInput:
         return {key: values[0] for key, values in _rates(self.results, method).items()}
 
     def constants(self, situation: Situation) -> list[dict[str, float]]:
-        """Returns several sets of values of a configuration's constants: first the estimates, then
-        random draws.
+        """Returns several sets of values for the constants of a configuration. The first set has
+        the estimates, the other sets are random draws.
 
-        A constant that occurs in several configurations has the same draws in all of them. The
-        ratio of two predictions (a gain) is therefore computed from the same draw before and after
-        a change.
+        A constant that occurs in several configurations has the same draws in all of them. Both
+        predictions of a gain, before and after a change, therefore use the same draw.
         """
         return drawn_constants(situation, self.calibration)
 
@@ -82,8 +81,9 @@ class DecisionInput:
 def drawn_constants(
     situation: Situation, calibration: Calibration | None = None
 ) -> list[dict[str, float]]:
-    """Returns several sets of values of a configuration's constants: first the estimates, then
-    DRAWS random draws. Without a calibration, constants are drawn from their priors."""
+    """Returns several sets of values for the constants of a configuration. The first set has the
+    estimates, and DRAWS further sets are random draws. Without a calibration, constants are drawn
+    from their priors."""
     names = sorted(situation.constants)
     fitted = {} if calibration is None else calibration.values
     spreads = _spreads(situation, names, calibration)
@@ -109,8 +109,8 @@ def drawn_values(
 def _spreads(
     situation: Situation, names: Sequence[str], calibration: Calibration | None
 ) -> dict[str, float]:
-    """Returns, for each constant, the standard deviation of its natural logarithm: from the
-    calibration, or from the prior if the constant was not calibrated."""
+    """Returns the standard deviation of the natural logarithm of each constant. It is that of the
+    calibration, or that of the prior if the constant was not calibrated."""
     found = {key: situation.spread(key) for key in names}
     if calibration is not None:
         errors = {one.key: one.log_standard_error for one in calibration.constants}
@@ -134,9 +134,9 @@ def evidence_of_description(scenario: Scenario, source: Path) -> DecisionInput:
 
 
 def _legal_points(scenario: Scenario, source: Path) -> tuple[list[Point], list[str]]:
-    """Returns the legal configurations that the sequence model can predict, at most
-    MOST_CONFIGURATIONS, and notes on the configurations that are left out and on uncertain
-    hardware. Raises InputError if no configuration remains."""
+    """Returns (configurations, notes). The configurations are at most MOST_CONFIGURATIONS legal
+    ones that the sequence model can predict. The notes are about configurations that are left out
+    and about uncertain hardware. Raises InputError if no configuration remains."""
     points, refused = [], []
     for found in scenario.points():
         point = found.model_copy(update={"scenario": _alone(found.scenario)})
@@ -214,8 +214,9 @@ def _rates(results: Sequence[Result], method: str) -> dict[str, list[float]]:
 
 
 def _noise_sd(results: Sequence[Result]) -> float:
-    """Returns the standard deviation of a configuration's mean log rate, that is, of the mean over
-    its repetitions. It is pooled over all configurations; 0 if nothing was repeated."""
+    """Returns the standard deviation of the mean log rate of a configuration. The mean is over the
+    configuration's repetitions. The estimate is pooled over all configurations. It is 0 if nothing
+    was repeated."""
     groups = [one for one in _rates(results, "measure").values() if len(one) > 1]
     known = pooled_sd(groups)
     if known is None:

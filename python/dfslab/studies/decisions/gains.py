@@ -1,5 +1,5 @@
-"""The gain of a change: a ratio of paired predictions with an interval, the probability that the
-ratio is above 1, and a word for the certainty of the gain."""
+"""The gain of a change: a ratio of two predicted rates with an interval. A gain also has the
+probability that the ratio is above 1, and a word for its certainty."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ if TYPE_CHECKING:
     from dfslab.arrays import Floats
 
 Sureness = Literal["high", "medium", "low", "cannot tell"]
-# A statement that is right with at least these probabilities has a certainty of "high", "medium" or
-# "low". Below LOW, the word is "cannot tell".
+# Least probabilities that a statement is right, if its certainty is "high", "medium" or "low".
+# Below LOW, the word is "cannot tell".
 HIGH, MEDIUM, LOW = 0.95, 0.85, 0.70
-# A predicted gain that changes the rate by less than the fraction NO_GAIN is reported as "none".
-# The word "none" states that the true gain changes the rate by less than the fraction SMALL.
+# Limits for reporting no gain. If a predicted gain changes the rate by less than the fraction
+# NO_GAIN, "none" is reported. This word states that the true gain changes the rate by less than the
+# fraction SMALL.
 NO_GAIN, SMALL = 0.02, 0.10
-# A combined change is named only if its gain is at least this factor times the largest gain among
-# the changes that it combines.
+# Least ratio of the gain of a combined change to the largest gain among its single changes. A
+# combined change with a smaller ratio is not named.
 WORTH_JOINING = 1.05
-# A gain is doubted if uncertain hardware alone spreads its 90 % interval by more than the factor
-# DOUBTED_FACTOR, or by more than the share DOUBTED_SHARE of the predicted log gain. Spreads below
-# the fraction SMALL are ignored. The certainty of a doubted gain is at most "low": its direction
-# may be right, but decisions depend on its size.
+# Limits above which a gain is doubted. They apply to the spread of the gain's 90 % interval that
+# uncertain hardware alone causes: a factor of DOUBTED_FACTOR, or the fraction DOUBTED_SHARE of the
+# predicted log gain. Spreads below the fraction SMALL are ignored. The certainty of a doubted gain
+# is at most "low": its direction may be right, but decisions depend on its size.
 DOUBTED_FACTOR, DOUBTED_SHARE = 2.0, 0.5
 # Because of noise, the natural logarithm of a measured gain may exceed the physically possible
 # value by this amount.
@@ -53,9 +54,9 @@ class GainEstimate(BaseModel):
     """The factor by which a change multiplies a rate, with its 90 % interval.
 
     `probability`: probability that the factor is above 1. `sd`: standard deviation of the factor's
-    natural logarithm. `low` and `high` bound the factor that a measurement of the change shows, so
-    they also include the noise of that measurement; `probability` and `sd` do not. `hardware_sd`:
-    the part of `sd` that is due to hardware whose values are uncertain.
+    natural logarithm. `low`, `high`: bounds of the factor that a measurement of the change would
+    show. They include the noise of this measurement; `probability` and `sd` do not. `hardware_sd`:
+    the part of `sd` that is due to uncertain values of the hardware.
     """
 
     gain: float

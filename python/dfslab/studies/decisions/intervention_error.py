@@ -38,14 +38,15 @@ OperationClass = Literal["data", "metadata"]
 TABLE = Path(__file__).with_name("intervention_errors.json")
 # A change whose predicted |ln gain| is at most this value counts as a change of an idle resource.
 IDLE_LOG_GAIN = 0.02
-# A trial with fewer than this number of changes has no common error, because the median of a few
-# errors is mostly the model's error.
+# Least number of changes in a trial with a common error. The median of fewer errors would mostly be
+# the model's error.
 FEWEST_OF_TRIAL = 3
-# The factor of a kind of change is the mean of one value for each file system and of COMMON_WEIGHT
-# values of 1, the factor of all kinds together.
+# Weight of the value 1 in the factor of a kind of change. The factor is the mean of one value for
+# each file system and of COMMON_WEIGHT values of 1. The value 1 is the factor of all kinds
+# together.
 COMMON_WEIGHT = 4.0
-# The errors of data operations, of metadata operations, or of one kind of change are learnt only
-# from at least this number of file systems.
+# Least number of file systems from which errors are learnt. It applies to the errors of data
+# operations, of metadata operations, and of one kind of change.
 FEWEST_SYSTEMS = 3
 # Smallest estimate of `idle_sd`: a few recorded changes may agree with the model by chance.
 LEAST_IDLE_SD = 0.02
@@ -87,11 +88,12 @@ class KindFactor(BaseModel):
 
 
 class InterventionErrors(BaseModel):
-    """The model's error of the natural logarithm of a gain, learnt from carried-out changes of
-    workloads whose operations move data, or of workloads whose operations only change metadata.
+    """The model's error of the natural logarithm of a gain, for one class of operations. It is
+    learnt from carried-out changes of workloads whose operations move data, or of workloads whose
+    operations only change metadata.
 
     `active_sd`: standard deviation of the error of a change with a predicted gain of 2. `idle_sd`:
-    standard deviation of the error when a value is doubled and no gain is predicted. `measured_sd`:
+    standard deviation of the error if a value is doubled and no gain is predicted. `measured_sd`:
     standard deviation of the common error of a trial, which is noise of the measurement. `changes`:
     the carried-out changes, from which the other fields are computed.
     """
@@ -188,9 +190,9 @@ def _common_errors(changes: Sequence[CarriedOutError]) -> dict[str, float]:
 def _residual_square(
     one: CarriedOutError, common: Mapping[str, float], changes: Sequence[CarriedOutError]
 ) -> float:
-    """Returns (error - common error of the trial)² * n / (n - 1) for a trial with n changes; the
-    factor corrects for the degree of freedom that the common error takes. Returns error² if the
-    trial has no common error."""
+    """Returns the square of a change's remaining error. In a trial with n changes, it is (error -
+    common error of the trial)² * n / (n - 1). The factor n / (n - 1) corrects for the degree of
+    freedom that the common error takes. If the trial has no common error, the result is error²."""
     if one.trial not in common:
         return one.error**2
     count = sum(other.trial == one.trial for other in changes)

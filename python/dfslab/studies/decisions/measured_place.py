@@ -15,10 +15,10 @@ LOCAL = "local"
 
 
 def check_is_described(source: Path) -> None:
-    """Raises InputError if the run in the folder `source` measured a directory as a plain local
-    directory, although it is on a mount of a described file system. The models of such a run would
-    be those of a local disk. For any other `source`, including one that is no run folder, nothing
-    is raised."""
+    """Checks that a run did not take a described file system for a local directory. Raises
+    InputError if the run in the folder `source` measured a directory as a local one although it is
+    on a mount of a described file system. The models of such a run would be those of a local disk.
+    Accepts any other `source`, also one that is no run folder."""
     if not source.is_dir() or not (source / "scenario.toml").exists():
         return
     choice = read(source / "scenario.toml").file_system

@@ -1,9 +1,10 @@
-"""Compares two runs: paired effects with intervals, corrected for the number of comparisons.
+"""Compares two runs. The effects are paired, have intervals, and are corrected for the number of
+comparisons.
 
-The effect of a metric at a configuration is the ratio of the metric's geometric means in the second
-and in the first run. Its variance is the larger of two: that of the configuration's repetitions,
-and the pooled variance of the metric over all configurations, because few repetitions may agree by
-chance. Holm's method keeps the probability of any false verdict below FALSE_SHARE.
+The effect on a metric at a configuration is the ratio of two geometric means: that of the second
+run to that of the first run. Its variance is computed from the configuration's repetitions or
+pooled over all configurations, whichever variance is larger. The reason is that few repetitions may
+agree by chance. Holm's method keeps the probability of any false verdict below FALSE_SHARE.
 """
 
 from __future__ import annotations
@@ -31,16 +32,17 @@ RunVerdict = Literal["higher", "lower", "no difference found", "cannot tell"]
 FALSE_SHARE = 0.002
 # Probability with which a difference of the smallest detectable size is found.
 POWER = 0.80
-# A comparison that finds no difference is inconclusive if its smallest detectable relative change
-# (the median over all metrics and configurations) is above this value.
+# Limit of the smallest detectable relative change (the median over all metrics and configurations).
+# If a comparison finds no difference and the limit is exceeded, the comparison is inconclusive.
 NOTHING_FOUND = 1.0
 # Smallest assumed standard deviation of a metric's natural logarithm, because clocks and counters
 # are not more precise.
 LEAST_LOG_SD = 0.001
 # The statistics of an operation's time that are compared.
 TIMES = frozenset(time_name(LATENCY, one) for one in ("mean", "p50", "p90", "p99"))
-# Configurations of two runs are paired by their varied keys. First, all varied keys have to be
-# equal. If there is no such pair, keys that begin with "file_system." or "deployment." are ignored.
+# Beginnings of varied keys that are ignored when configurations of two runs are paired. At first,
+# all varied keys must be equal. If this yields no pair, keys that begin with "file_system." or
+# "deployment." are ignored.
 _IGNORED: tuple[tuple[str, ...], ...] = ((), ("file_system.", "deployment."))
 
 
@@ -66,8 +68,8 @@ class ComparedMetric(BaseModel):
 
 class ComparedRuns(BaseModel):
     """The comparison of two runs. `noise`: relative standard deviation of the rate between
-    repetitions; if no rate was compared, that of the noisiest metric. `failed`: one sentence for
-    each violation of a rule of --fail-if."""
+    repetitions; if no rate was compared, the relative standard deviation of the noisiest metric.
+    `failed`: one sentence for each violation of a rule of --fail-if."""
 
     before: str
     after: str
@@ -165,7 +167,7 @@ class _Pair:
     @property
     def per_run(self) -> float:
         """Returns 1 / (repetitions before) + 1 / (repetitions after). The variance of the log
-        effect is this sum times the variance of one repetition."""
+        effect is this sum times the variance of a single repetition."""
         return 1 / len(self.before) + 1 / len(self.after)
 
 
@@ -198,8 +200,9 @@ def compare_runs(
 
 
 def _pairs(before: Sequence[Result], after: Sequence[Result]) -> list[_Pair]:
-    """Returns one pair for every metric and configuration that both runs measured. If there is
-    none, configurations that differ only in the file system or the deployment are paired."""
+    """Returns one pair for every metric and configuration that both runs measured. If no
+    configuration is in both runs, those that differ only in the file system or the deployment are
+    paired."""
     for without in _IGNORED:
         first, second = (_logs(results, without) for results in (before, after))
         found = [
@@ -213,9 +216,10 @@ def _pairs(before: Sequence[Result], after: Sequence[Result]) -> list[_Pair]:
 
 
 def check_comparable(first: Scenario, second: Scenario) -> None:
-    """Raises InputError if the runs of two scenarios could not be compared: if a scenario does not
-    measure, if it measures each configuration only once (so that noise is unknown), or if no
-    configuration is in both scenarios."""
+    """Checks that the runs of two scenarios can be compared. Raises InputError in these cases:
+    - A scenario does not measure.
+    - A scenario measures each configuration only once, so that the noise is unknown.
+    - No configuration is in both scenarios."""
     for scenario in (first, second):
         if "measure" not in scenario.run.methods:
             allowed = 'must contain "measure", because two measured runs are compared'

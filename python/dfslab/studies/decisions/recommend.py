@@ -29,8 +29,8 @@ from dfslab.studies.decisions.whatif import PairedModel, bases_of, settling_run
 # Advice covers at most MOST_GROUPS pairs of operations and limit. Combinations are made of at most
 # MOST_JOINED single actions.
 MOST_GROUPS, MOST_JOINED = 4, 6
-# Largest numbers of rows for each kind of configurations: for single actions, for combinations of
-# two, and for combinations of three.
+# Largest numbers of table rows for each kind of configurations. The three numbers are for single
+# actions, for combinations of two, and for combinations of three.
 ROWS = (4, 2, 1)
 # Beam width of the search: number of best pairs of actions that are extended by a third action.
 BEAM = 3

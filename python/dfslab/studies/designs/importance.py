@@ -1,5 +1,5 @@
-"""Ranks the factors of a design in two ways: by predictions of the grey-box model for the legal
-configurations, and by the measured runs alone."""
+"""Ranks the factors of a design by importance. One ranking is computed from predictions of the
+grey-box model for the legal configurations. The other is computed from the measured runs alone."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from dfslab.studies.designs.lessons import FactorImportance, Regime
 BASE_ROWS = 2048
 PAIR_ROWS = 512
 REFITS = 6
-# One of every HELD_OUT testbeds is held out. The importance of a factor by permutation is measured
-# on the held-out testbeds.
+# One of every HELD_OUT testbeds is held out. A factor's importance by permutation is measured on
+# these testbeds.
 HELD_OUT = 4
 
 
 @dataclass(frozen=True)
 class Ranking:
     """The importance of all factors, of the independent blocks of factors, and of the factors
-    within each regime (a subset of the configurations).
+    within each regime. A regime is a subset of the configurations.
 
     `first_order_sum`: the sum of the blocks' first-order indices. By definition, this sum is at
     most 1. If the estimated sum contradicts this, `refusal` states the contradiction and the other
@@ -108,10 +108,10 @@ def refitted(
     grey: LearntModel,
     wanted: Sequence[DesignRow],
 ) -> list[Floats]:
-    """Returns several arrays of predicted log rates for the rows `wanted`: first the predictions of
-    the model `grey`, then those of models that are fitted again to bootstrap samples. A sample is
-    drawn from the testbeds, or from the configurations if there is only one testbed. Each distinct
-    row is predicted once."""
+    """Returns several arrays of predicted log rates for the rows `wanted`. The first array has the
+    predictions of the model `grey`. Each other array has the predictions of a model that is fitted
+    again, to a bootstrap sample. A sample is drawn from the testbeds, or from the configurations if
+    there is only one testbed. Each distinct row is predicted once."""
     place = {row: index for index, row in enumerate(dict.fromkeys(wanted))}
     every = np.array([place[row] for row in wanted])
     points = points_of(scenario, allowed, list(place))
@@ -137,9 +137,9 @@ def _resampled_groups(rows: TrainingRows) -> np.ndarray:
 
 
 def of_data(rows: TrainingRows, seed: int) -> dict[str, dict[str, Metric]]:
-    """Returns the importance of the factors from the measured data, without the grey-box model: for
-    each measure (by name), the importance of each factor (by name). The measures are Kumar's VI,
-    PAWN, RBD-FAST, permutation and SHAP."""
+    """Returns the importance of the factors from the measured data, without the grey-box model. The
+    result maps the name of each measure to the importance of each factor by name. The measures are
+    Kumar's VI, PAWN, RBD-FAST, permutation and SHAP."""
     boosted = LearntModel("boosting").fit_rows(rows, None, conformal=False)
     assert boosted.encoding is not None
     factors = boosted.encoding.factors
@@ -176,9 +176,9 @@ def of_data(rows: TrainingRows, seed: int) -> dict[str, dict[str, Metric]]:
 
 
 def _regimes(allowed: Legal) -> list[variance.RegimeRows]:
-    """Returns the regimes (subsets of the configurations) within which importance is computed
-    separately: one for each state of the page cache, one for networks slower than the disks, and
-    one for disks slower than the network."""
+    """Returns the regimes within which importance is computed separately. A regime is a subset of
+    the configurations. There is one for each state of the page cache, one for networks slower than
+    the disks, and one for disks slower than the network."""
     found: list[variance.RegimeRows] = []
     places = {key: i for i, one in enumerate(allowed.factors) for key in one.keys}
     cache = places.get("workload.cache")

@@ -96,8 +96,8 @@ def noise(measured: Sequence[Result]) -> Noise | None:
 
 
 def seconds_of(measured: Sequence[Result]) -> float:
-    """Seconds that the measurements took: the duration of each run plus the overhead RUN_S, and the
-    estimated start time of each testbed."""
+    """Returns the time that the measurements took, in seconds. It is the sum of the runs'
+    durations, an overhead RUN_S for each run, and the estimated start time of each testbed."""
     testbeds = {crossval.testbed_of(result.point): result.point.scenario for result in measured}
     runs = sum(
         (result.load.wall_s if result.load else 0.0) + design_plan.RUN_S for result in measured
@@ -164,8 +164,8 @@ def _hold_out(matrix: np.ndarray, rates: np.ndarray, seed: int) -> float:
 def _impossible(
     scenario: Scenario, allowed: Legal, rows: TrainingRows, grey: LearntModel, seed: int
 ) -> dict[str, float]:
-    """Returns, for each method, the fraction of impossible predictions among a sample of legal
-    rows. A predicted rate is impossible if it is not above 0, or if it is above the line rate."""
+    """Returns the fraction of impossible predictions of each method for a sample of legal rows. A
+    predicted rate is impossible if it is not above 0, or if it is above the line rate."""
     points = importance.points_of(
         scenario, allowed, allowed.sample(REQUESTED, np.random.default_rng(seed))
     )

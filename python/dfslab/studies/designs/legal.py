@@ -26,11 +26,11 @@ MOST_LISTED = 200_000
 
 
 class Legal:
-    """The legal rows of a design. A row has, for each factor, the index of its level.
+    """The legal rows of a design. A row has the index of a level for each factor.
 
     A block is a set of factors that constraints make dependent on each other. Blocks are
     independent of each other, so every combination of legal rows of the blocks is a legal row of
-    the design, and the legal rows of the design need not be enumerated.
+    the design. The legal rows of the design therefore need not be enumerated.
     """
 
     def __init__(
@@ -227,9 +227,9 @@ def _refused(scenario: Scenario, values: Mapping[str, LevelValue]) -> str:
 
 
 def _base(scenario: Scenario, groups: Sequence[Sequence[Factor]]) -> dict[str, LevelValue]:
-    """Returns values of all factors that together form a legal configuration. Each group of factors
-    can then be checked alone, with these values for all other factors. A group without a legal
-    combination keeps the first level of each factor."""
+    """Returns values of all factors that together form a legal configuration. With these values for
+    all other factors, each group of factors can be checked alone. If no combination of a group's
+    levels is legal, its factors keep their first levels."""
     values: dict[str, LevelValue] = {}
     for factor in scenario.design.factor:
         values |= factor.values(factor.levels[0])

@@ -15,8 +15,8 @@ from dfslab.studies.compare import score_table
 from dfslab.studies.contract import FinishedRun, StudyResult
 from dfslab.studies.crossval import LearningCurvePoint, Validation
 
-# A slope whose interval is within ±NO_EFFECT = ±log2(1.1) counts as no effect: over its whole
-# range, the factor changes the rate by less than a tenth.
+# Largest slope that counts as no effect: log2(1.1). If the interval of a slope is within
+# ±NO_EFFECT, the factor changes the rate by less than a tenth over its whole range.
 NO_EFFECT = 0.1375
 
 
@@ -43,8 +43,9 @@ def direction(slope: Metric, doublings: float = 1.0) -> str:
 
 
 class Slope(BaseModel):
-    """The change of log2 of an operation's rate if the value of a factor doubles or, for a factor
-    with named levels, if the factor is set to a level.
+    """The effect of a factor on the rate of an operation. The slope is the change of log2(rate) if
+    the value of the factor doubles. For a factor with named levels, it is the change if the factor
+    is set to a level.
 
     The slope and its 90 % interval come from a log-linear regression over the operation's runs.
     `doublings`: range of the factor over these runs, in doublings; 1 for a named level.
@@ -64,9 +65,9 @@ class Slope(BaseModel):
 
 class FactorImportance(BaseModel):
     """The importance of one factor by several measures, each with a 90 % interval, and a verdict in
-    words. `first_order`, `total`: variance-based indices by the grey-box model. `share`: the
-    first-order index divided by the sum of the first-order indices of all factors. `measures`:
-    importance from the measured data alone, by the name of the measure."""
+    words. `first_order`, `total`: variance-based indices, computed with the grey-box model.
+    `share`: the first-order index divided by the sum of the first-order indices of all factors.
+    `measures`: the importance from the measured data alone, by the name of the measure."""
 
     factor: str
     first_order: Metric
@@ -132,8 +133,8 @@ class Noise(BaseModel):
     """Differences between repetitions of the same configuration. They are a lower bound on the
     error of any model.
 
-    `median_abs_error` and `p90_abs_error`: error of one run as the prediction of another run of the
-    same configuration.
+    `median_abs_error`, `p90_abs_error`: the error if the result of one run is used as the
+    prediction of another run of the same configuration.
     """
 
     configurations: int

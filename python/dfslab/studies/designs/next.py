@@ -37,9 +37,9 @@ def propose(
     """Proposes the most informative runs, in the order of a greedy selection.
 
     `question`: keys and values of a scenario. The proposed runs shall reduce the uncertainty about
-    the legal configurations that have these values. If there is no question, or if no randomly
-    drawn legal configuration has these values, the runs shall reduce the uncertainty about all
-    legal configurations. `count`: number of runs.
+    the legal configurations that have these values. Without a question, the runs shall reduce the
+    uncertainty about all legal configurations. This also applies if no randomly drawn legal
+    configuration has these values. `count`: number of runs.
     """
     random = np.random.default_rng(scenario.run.seed)
     model = LearntModel("gaussian").fit_rows(rows, None, conformal=False)
@@ -76,8 +76,8 @@ def _point(scenario: Scenario, allowed: Legal, row: DesignRow) -> Point:
 
 
 def posterior(model: LearntModel, points: Sequence[Point]) -> tuple[np.ndarray, float]:
-    """Returns the covariance matrix of the log rates at `points`, given all runs so far, and the
-    noise variance of one run."""
+    """Returns (covariance matrix, noise variance of one run). The matrix is that of the log rates
+    at `points`, given all runs so far."""
     estimator = model.fitted
     process = estimator.process_
     shown = (model.matrix(points) - estimator.mean_) / estimator.scale_
@@ -95,11 +95,11 @@ def shrink(
 ) -> list[tuple[int, float, float]]:
     """Selects `count` runs greedily. Returns (index of the candidate, standard deviation before,
     standard deviation after) for each selected run. The standard deviation is the root of the mean
-    variance over the question's configurations. In `covariance`, the first `queries` rows belong to
-    the question's configurations, and the others to the candidates.
+    variance over the question's configurations.
 
     Each selected run maximises the reduction of this mean variance, divided by the run's cost in
-    seconds (`costs`). `noise`: variance of one run.
+    seconds (`costs`). In `covariance`, the first `queries` rows belong to the question's
+    configurations, and the others to the candidates. `noise`: variance of one run.
     """
     covariance = covariance.copy()
     found = []

@@ -12,13 +12,14 @@ from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies.designs.design_plan import RUN_S, run_cost_s, testbed_cost_s
 
 # Largest number of configurations that are predicted. A prediction takes 10 to 50 ms of processor
-# time, so the predictions delay a run by less than a second.
+# time. The predictions therefore delay a run by less than a second.
 MOST_POINTS = 16
 
 
 def mean_job_s(points: Sequence[Point], jobs: int) -> float | None:
-    """Returns the expected mean duration of one measurement in seconds, plus an equal share of the
-    time to start testbeds. `points`: all configurations; `jobs`: number of measurements in the run.
+    """Returns the expected time of one measurement in seconds. It is the mean duration of a
+    measurement plus an equal share of the time to start testbeds. `points`: all configurations;
+    `jobs`: number of measurements in the run.
 
     The uncalibrated model predicts at most `MOST_POINTS` configurations, evenly chosen. Returns
     None if the model cannot predict one of them, for example because the workload is an external

@@ -21,13 +21,15 @@ from dfslab.studies.designs.variance import first_order, metric_of
 # Number of slices of PAWN. It has to be a power of two, because for other numbers SALib requests a
 # quantile above 1 by a rounding error.
 PAWN_SLICES = 4
-# If the other factors' columns explain a factor's column with this R² or more, the factor is
-# collinear with them. R² = 0.9 is a variance inflation factor of 10.
+# Least R² at which a factor counts as collinear with others. The R² is that of a regression of the
+# factor's column on the columns of the other factors. R² = 0.9 is a variance inflation factor of
+# 10.
 MOST_EXPLAINED = 0.9
 NOTHING = 0.01
 WIDE = 0.1
-# ROW_RESAMPLES is the number of bootstrap samples of the rows. FEW_RESAMPLES is the number of
-# resamples of PAWN and of RBD-FAST. SHUFFLES is how often a factor's column is shuffled.
+# Numbers of random repetitions. ROW_RESAMPLES is the number of bootstrap samples of the rows.
+# FEW_RESAMPLES is the number of resamples for PAWN and for RBD-FAST. SHUFFLES is how often a
+# factor's column is shuffled.
 ROW_RESAMPLES, FEW_RESAMPLES, SHUFFLES = 100, 30, 10
 # Number of harmonics of RBD-FAST.
 HARMONICS = 4
@@ -36,8 +38,8 @@ HARMONICS = 4
 def paper_importance(
     levels: np.ndarray, values: np.ndarray, names: Sequence[str], seed: int
 ) -> dict[str, Metric]:
-    """Kumar 2018's importance of each factor i, VI_i = S_i / sum_j S_j (equation 7), with an
-    interval.
+    """Returns the importance of each factor as Kumar 2018 defines it, with an interval. The
+    importance of factor i is VI_i = S_i / sum_j S_j (equation 7).
 
     S_i is the first-order index of factor i over the measured rows. If all S_i are 0, so are all
     VI_i.
@@ -71,8 +73,9 @@ def pawn(
 def rbd_fast(
     levels: np.ndarray, values: np.ndarray, names: Sequence[str], seed: int
 ) -> dict[str, Metric]:
-    """Returns the first-order index of each factor x_i by RBD-FAST, that is, from the spectrum of
-    `values` after the rows are sorted by x_i. Rows with the same level are in random order."""
+    """Returns the first-order index of each factor x_i by RBD-FAST. This method sorts the rows by
+    x_i and then computes the index from the spectrum of `values`. Rows with the same level are in
+    random order."""
     random = np.random.default_rng(seed)
     problem = _problem(names, levels)
 
@@ -126,8 +129,8 @@ def permutation(
     names: Sequence[str],
     seed: int,
 ) -> dict[str, Metric]:
-    """Returns the importance of each factor by permutation, that is, the increase of the mean
-    |error| of the log rate if the factor's columns are shuffled.
+    """Returns the importance of each factor by permutation. The importance is the increase of the
+    mean |error| of the log rate if the factor's columns are shuffled.
 
     `owner`: for each column of `matrix`, the index of its factor. `target`: measured log rates.
     """
@@ -166,8 +169,8 @@ def shapley(
 
 
 def moves_with(matrix: Floats, owner: Integers, names: Sequence[str]) -> dict[str, str]:
-    """Returns, for each factor that is collinear with others in the measured runs, the other factor
-    with which it is most correlated."""
+    """Returns a dictionary that has each factor that is collinear with others in the measured runs.
+    Its value is the other factor with which it is most correlated."""
     found = {}
     centred: Floats = matrix - matrix.mean(axis=0)
     for index, name in enumerate(names):

@@ -38,11 +38,11 @@ def encoded(rows: TrainingRows, own: Integers, scale: str) -> tuple[Encoding, Fl
 
 
 def slopes(rows: TrainingRows) -> list[Slope]:
-    """The slopes of every factor, for each operation with enough runs. Other operations are
+    """Returns the slopes of every factor for each operation with enough runs. Other operations are
     omitted.
 
-    Page-cache hits are a hundred times as fast as other reads, so the share of hits is a separate
-    column. Residuals are weighted by Huber's loss.
+    Page-cache hits are a hundred times as fast as other reads, so the fraction of hits is a
+    separate column. The slopes are fitted with Huber's loss.
     """
     found = []
     operations = np.array([operation_of(point) for point in rows.points])

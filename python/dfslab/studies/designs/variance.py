@@ -1,13 +1,14 @@
 """Variance-based sensitivity indices of a model over the legal set of a design, with intervals.
 
-Y is the log rate, x_i the level of factor i, E and V the mean and variance over the legal rows. The
-first-order index is V(E(Y | x_i)) / V(Y). The total index is E(V(Y | the other factors)) / V(Y),
-where x_i is drawn again from its legal levels given the levels of the other factors (Kucherenko
-2012). For independent factors these are Sobol's indices. Factors in a common constraint (servers
-and copies) form a block and are dependent: the first-order index of a dependent factor includes
-effects shared with its block, so it may exceed the total index. Blocks are independent of each
-other, so the first-order indices of all blocks sum to at most 1, and the difference between the sum
-and 1 is due to interaction between blocks.
+Y is the log rate, and x_i is the level of factor i. E and V are the mean and the variance over the
+legal rows. The first-order index is V(E(Y | x_i)) / V(Y). The total index is E(V(Y | the other
+factors)) / V(Y). For it, x_i is drawn again from its legal levels given the levels of the other
+factors (Kucherenko 2012). For independent factors these are Sobol's indices.
+
+Factors in a common constraint (servers and copies) form a block and are dependent. The first-order
+index of a dependent factor includes effects shared with its block, so it may exceed the total
+index. Blocks are independent of each other. The first-order indices of all blocks therefore sum to
+at most 1, and the remainder to 1 is due to interaction between blocks.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from dfslab.studies.designs.lessons import FactorImportance
 
 # Number of bootstrap samples of the rows. Each uses the predictions of one fit of the model.
 REFIT_RESAMPLES = 50
-# Least number of rows for each column of the additive regression that removes the effects of other
-# blocks. With fewer rows, the regression would add more noise than it removes.
+# Least number of rows for each column of an additive regression. The regression removes the effects
+# of other blocks. With fewer rows, it would add more noise than it removes.
 ROWS_PER_COLUMN = 4
 
 # A block: the indices of factors that constraints make dependent on each other.
@@ -38,8 +39,8 @@ class Sample:
     """Legal rows from which the indices are computed.
 
     `base`: rows drawn uniformly from the legal set, stratified by block. `blocks`: all blocks of
-    factors, including blocks of a single factor. `redrawn`: for each input, copies of the first
-    rows of `base` in which only that input is drawn again. An input is a factor or a block of
+    factors, including blocks of a single factor. `redrawn`: copies of the first rows of `base` for
+    each input; in the copies, only this input is drawn again. An input is a factor or a block of
     several factors (`tied`). The factors come first, the blocks after them.
     """
 

@@ -22,8 +22,8 @@ NAMES = (
 # Relative tolerance for rounding. Tools print three digits or more, and the factor 1.024 must be
 # distinguishable from 1.
 ROUNDING = 0.01
-# Two figures disagree if they differ by more than this fraction. A smaller difference can arise
-# because tools time an operation and a whole phase at different points.
+# Largest relative difference at which two figures still agree. Differences up to this fraction can
+# arise because tools time an operation and a whole phase at different points.
 DISAGREE = 0.1
 BINARY = tuple(1.024**power for power in (1, 2, 3, 4))
 BITS = 8.0
@@ -81,8 +81,8 @@ def _disagree(one: Evidence) -> str | None:
 
 
 def _zero(one: Evidence) -> str | None:
-    """Returns the contradiction if a figure is 0 although the work behind it was done, or if a rate
-    is above 0 although nothing was done."""
+    """Returns the contradiction in these two cases; None otherwise. A figure is 0 although the work
+    was done, or a rate is above 0 although no work was done."""
     speed, work = one.speed, one.work
     if not work.duration:
         return None
@@ -98,9 +98,10 @@ def _zero(one: Evidence) -> str | None:
 
 
 def _average(one: Evidence) -> str | None:
-    """Returns the contradiction if the stated throughput is the mean of the throughputs of several
-    parts of the work, and this mean differs from (bytes of all parts) / (time of all parts).
-    Returns None otherwise, or if the time of a part is unknown."""
+    """Returns the contradiction if the stated throughput is wrongly averaged. This is so if it
+    equals the mean of the throughputs of several parts of the work, and this mean differs from
+    (bytes of all parts) / (time of all parts). Returns None otherwise, or if the time of a part is
+    unknown."""
     parts, stated = one.repetitions.parts, one.speed.throughput
     if len(parts) < 2 or stated is None or any(not part.time for part in parts):
         return None

@@ -21,9 +21,11 @@ THREAD_BYTES_PER_S = 100e9
 
 
 def must_cross_network(work: Work, hardware: Hardware) -> bool:
-    """Returns whether every byte has to cross the network. If the storage is remote, this is true
-    of cold and direct reads, of reads of data that is much larger than the clients' memory, and of
-    forced and direct writes. Otherwise it is false."""
+    """Returns whether every byte has to cross the network. This is true if the storage is remote
+    and the work is one of these:
+    - cold or direct reads
+    - reads of data that is much larger than the clients' memory
+    - forced or direct writes"""
     if not hardware.is_remote:
         return False
     if work.operation == "read":
@@ -43,9 +45,10 @@ def outgrows(data_bytes: float | None, nodes: int | None, memory_bytes: float | 
 
 
 def must_reach_disks(work: Work, hardware: Hardware) -> bool:
-    """Returns whether every byte has to be read from or written to a disk. This is true of forced
-    writes, of cold and direct reads from local storage, and of other reads of data that is much
-    larger than the servers' memory. Otherwise it is false."""
+    """Returns whether every byte has to be read from or written to a disk. This is true of:
+    - forced writes
+    - cold and direct reads from local storage
+    - other reads of data that is much larger than the servers' memory"""
     if work.operation == "write":
         return bool(work.forced)
     if work.operation == "read" and hardware.is_remote is False:
@@ -89,8 +92,8 @@ def _memory(one: Evidence) -> str | None:
 def _clients(one: Evidence) -> str | None:
     outstanding = product(one.work.clients, one.work.queue_depth)
     latency_s = one.speed.latency_mean
-    # The stated rate may be too low, so the rate that follows from operations and duration is
-    # examined, too. Neither rate may exceed what is possible.
+    # The rule examines two rates, because the stated rate may be too low. The other rate is
+    # operations / duration. Neither may exceed what is possible.
     rates = [one.speed.rate or 0.0]
     if one.work.operations and one.work.duration:
         rates.append(one.work.operations / one.work.duration)

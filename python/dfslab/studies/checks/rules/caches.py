@@ -9,8 +9,8 @@ from dfslab.studies.checks.rule import Rule
 from dfslab.studies.checks.thresholds import SLACK
 
 NAMES = ("cold_that_was_warm", "client_cache", "reads_own_writes", "unforced_writes")
-# Largest share of the data that may remain cached at the start of a cold run. Directories and the
-# ends of files may remain; a tenth of the data changes a rate by a tenth.
+# Largest fraction of the data that may be in caches at the start of a cold run. Directories and the
+# ends of files may remain there. A tenth of the data changes a rate by about a tenth.
 RESIDENT = 0.1
 # Smallest accepted ratio of the bytes from disks to the bytes that clients read for the first time.
 # Below this ratio, most data came from memory. Read-ahead only raises the ratio, so read-ahead
@@ -34,8 +34,8 @@ def _cold(one: Evidence) -> str | None:
 
 
 def _client_cache(one: Evidence) -> str | None:
-    """Returns the contradiction if the cache state of reads is not stated, and only the clients'
-    memory can explain their rate; None otherwise."""
+    """Returns the contradiction if reads are so fast that their data must have come from the
+    clients' memory, but the state of the caches is not stated. Returns None otherwise."""
     work, hardware = one.work, one.hardware
     if work.operation != "read" or work.cache is not None or one.speed.throughput is None:
         return None
@@ -66,8 +66,8 @@ def _own_writes(one: Evidence) -> str | None:
 
 
 def _unforced(one: Evidence) -> str | None:
-    """Returns the contradiction if writes that were not forced to disk are faster than all disks,
-    so that they were only in memory; None otherwise."""
+    """Returns the contradiction if writes that were not forced to disk are faster than all disks
+    together. The written data was then only in memory. Returns None otherwise."""
     work, hardware, throughput = one.work, one.hardware, one.speed.throughput
     if work.operation != "write" or work.forced is not False or throughput is None:
         return None

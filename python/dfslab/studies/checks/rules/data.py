@@ -1,5 +1,5 @@
-"""Plausibility rules that fire if a figure was measured with data that the storage does not have to
-move in full, such as compressible or sparse data."""
+"""Plausibility rules about the content of the data. They fire if the storage did not have to move
+all bytes of the data, for example because the data is compressible or sparse."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dfslab.studies.checks import rule
 from dfslab.studies.checks.rule import Rule
 
 NAMES = ("compressible_data", "duplicate_data", "never_written", "content_not_compared")
-# The rules `compressible_data` and `duplicate_data` fire if compression or deduplication removes at
-# least this share of the data. A fifth is more than the difference between repetitions of storage
-# runs.
+# Least fraction of the data that compression or deduplication removes if the rules
+# `compressible_data` and `duplicate_data` fire. A fifth is more than the difference between
+# repetitions of storage runs.
 REMOVED = 0.2
-# If disks delivered less than this share of the data, the files were sparse. Reads of sparse files
-# need only metadata; other reads fetch all bytes from disks, or more with read-ahead.
+# Least fraction of the data that disks deliver if files are not sparse. Reads of sparse files need
+# only metadata. Other reads fetch all bytes from disks, or more with read-ahead.
 SPARSE = 0.05
 
 

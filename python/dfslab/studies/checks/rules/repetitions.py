@@ -13,26 +13,26 @@ from dfslab.studies.checks import rule
 from dfslab.studies.checks.rule import Rule
 
 NAMES = ("repetitions_trend", "best_of_many")
-# Probability of a false alarm of the trend rule. At this level, about one of a thousand series of
-# repetitions without a trend is reported.
+# Probability of a false alarm of the trend rule. Of the series of repetitions without a trend,
+# about one in a thousand is therefore reported.
 TREND_ERROR = 0.001
 # A trend over repetitions is ignored if it is a relative change of less than this fraction, because
 # such a trend changes no conclusion.
 TREND_CHANGE = 0.1
 BEST_CHANGE = 0.05
 LEAST = 3
-# A stated result counts as the result of the best run if both results differ by at most this
-# fraction. The reason: results are printed with four digits.
+# Largest relative difference between a stated result and the result of the best run at which the
+# two count as equal. They may differ because results are printed with four digits.
 EQUAL = 1e-3
 
 
 def kendall(values: Sequence[float]) -> tuple[float, float]:
     """Tests whether values in the order of time have a trend (Mann-Kendall test). Returns
-    (Kendall's tau, p-value). The p-value is two-sided: the probability of a tau at least this far
-    from 0 if there is no trend.
+    (Kendall's tau, p-value). The p-value is the probability that tau is at least as far from 0, on
+    either side, if there is no trend.
 
-    The exact distribution of the number of inversions is used. Ties count as half an inversion,
-    rounded towards no trend.
+    The p-value follows from the exact distribution of the number of inversions. A tie counts as
+    half an inversion. If the number of inversions is not whole, it is rounded towards no trend.
     """
     n = len(values)
     pairs = [(a, b) for i, a in enumerate(values) for b in values[i + 1 :]]
