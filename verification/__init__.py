@@ -1,2 +1,2 @@
-"""Recomputes the experiments of the papers from every recording of real runs, and compares the
-computed figures with a table of pass criteria."""
+"""Recomputes the experiments of the papers from all recordings of real runs. Compares the computed
+figures with a table of pass criteria."""

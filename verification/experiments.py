@@ -1,6 +1,6 @@
-"""The table of all experiments, which repeat those of papers or are dfslab's own. For each
-experiment, the table has the recordings and the function that computes figures, such as errors of
-predictions, from a recording."""
+"""The table of all experiments. An experiment repeats the experiment of a paper, or is designed for
+dfslab. The table has the recordings of each experiment, and the function that computes figures from
+a recording, such as errors of predictions."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ from verification.truth import experiment as public
 
 @dataclass(frozen=True)
 class Experiment:
-    """An experiment, which is recomputed from recordings.
+    """An experiment and its recordings.
 
     `subjects` returns the names of the recordings. A name may also stand for several recordings
-    that are evaluated together. `figures` returns all figures that are computed from one such name.
+    that are evaluated together. `figures` returns all figures that are computed from the recording
+    or recordings of one name.
     """
 
     title: str

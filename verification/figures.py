@@ -15,8 +15,8 @@ from typing import Literal
 
 HERE = Path(__file__).parent
 BARS, FIGURES = HERE / "bars.toml", HERE / "figures.json"
-# Relative and absolute tolerance between two computations of a figure. Library versions differ in
-# rounding, which changes medians by far less than these tolerances.
+# Largest relative and absolute difference between two computations of the same figure. Library
+# versions differ in rounding. Rounding changes medians by far less than these tolerances.
 RELATIVE, ABSOLUTE = 0.02, 0.005
 
 Verdict = Literal["hit", "MISS", "few"]
@@ -24,12 +24,14 @@ Verdict = Literal["hit", "MISS", "few"]
 
 @dataclass(frozen=True)
 class Bar:
-    """A bar is a pass criterion for figures. A figure meets it if its value is at least `least` and
-    at most `most`, and is computed from `points_min` data points or more.
+    """A pass criterion for figures. A figure meets it if its value is at least `least` and at most
+    `most`, and if it is computed from at least `points_min` data points.
 
-    `set` is the time of the commit that added the bar. Values are printed in `unit`. `source`
-    states the origin of the limits. `awaits` names the scenario whose recording the bar needs, if
-    the scenario has not been recorded yet; otherwise it is "".
+    - `set`: the time of the commit that added the bar.
+    - `unit`: the unit in which values are printed.
+    - `source`: the origin of the limits.
+    - `awaits`: the scenario whose recording the bar needs, if this recording does not exist yet;
+      otherwise "".
     """
 
     id: str
@@ -61,9 +63,9 @@ class Bar:
 
 @dataclass(frozen=True)
 class Figure:
-    """A number that is computed from one recording and judged by the bar named `bar`. The figure
-    belongs to one part of the recording, such as a step or a factor, and is computed from `points`
-    data points.
+    """A number that is computed from one recording. It is judged by the bar (pass criterion) named
+    `bar`. It belongs to one part of the recording, such as a step or a factor. `points` is the
+    number of data points from which it is computed.
 
     The value is None if no data point is above the noise floor.
     """
@@ -82,8 +84,8 @@ class Figure:
 
     @property
     def verdict(self) -> Verdict:
-        """Returns whether the figure meets its bar: "hit" or "MISS", or "few" if it has no value or
-        fewer data points than the bar requires."""
+        """Returns "hit" if the figure meets its bar, and "MISS" if it does not. Returns "few" if it
+        has no value, or fewer data points than the bar requires."""
         bar = bars()[self.bar]
         if self.value is None or self.points < bar.points_min:
             return "few"
@@ -130,8 +132,9 @@ def _rounded(value: float | None) -> float | None:
 
 
 def differences(found: Iterable[Figure], before: Iterable[Figure]) -> list[str]:
-    """Returns one line of text for each figure of `found` that is not among the committed figures
-    `before`, or that differs from the committed one."""
+    """Returns one line of text for each figure of `found` that is new or changed. A figure is new
+    if the committed figures `before` do not have it. It is changed if its value or number of data
+    points differs."""
     known = {one.key: one for one in before}
     wrong = []
     for one in found:
@@ -147,8 +150,8 @@ def differences(found: Iterable[Figure], before: Iterable[Figure]) -> list[str]:
 
 
 def lost(found: Iterable[Figure], before: Iterable[Figure]) -> list[str]:
-    """Returns one line of text for each lost figure: a figure that met its bar (pass criterion) in
-    the committed figures `before` but misses it in `found`."""
+    """Returns one line of text for each figure that no longer meets its bar (pass criterion). Such
+    a figure meets the bar in the committed figures `before` but misses it in `found`."""
     known = {one.key: one for one in before}
     return [
         f"{' / '.join(one.key)}: {one.value}, and the bar is {bars()[one.bar].allowed}"
@@ -161,7 +164,8 @@ def missing(
     found: Iterable[Figure], before: Iterable[Figure], wanted: Iterable[tuple[str, str]]
 ) -> list[str]:
     """Returns one line of text for each figure that is in the committed figures `before` but not in
-    `found`. Only figures of the tasks `wanted`, as (experiment, recording), are considered."""
+    `found`. Only figures of the tasks `wanted` are considered. A task is a pair (experiment,
+    recording)."""
     known, requested = {one.key for one in found}, set(wanted)
     return [
         f"{' / '.join(one.key)}: in the committed figures, and not computed"

@@ -38,13 +38,14 @@ FILE_NAME = "job.0.0"
 @dataclass(frozen=True)
 class Conditions:
     """The conditions under which fio gets its file and its memory. dfslab works under the
-    conditions of `EQUAL`, or of `DIRECT` for transfers past the page cache.
+    conditions `EQUAL`, or under `DIRECT` for transfers past the page cache.
 
-    keeps_file: if true, the file is written before fio starts, in transfers of the job's size, and
-    stays in the page cache. If false, fio writes the file and removes it from the page cache, even
-    with `invalidate=0`; the reads of fio then bring the file back in pages of 4 KiB. aligns_buffer:
-    if true, the transfer buffer starts at a page. If false, the buffer of buffered transfers starts
-    where `malloc` places it: at a multiple of 16 bytes, which mostly is no multiple of 64 bytes.
+    - `keeps_file`: if true, the file is written before fio starts, in transfers of the job's size,
+      and stays in the page cache. If false, fio writes the file and removes it from the page cache,
+      even with `invalidate=0`. The reads of fio then bring the file back in pages of 4 KiB.
+    - `aligns_buffer`: if true, the transfer buffer starts at a page. If false, the buffer of
+      buffered transfers starts where `malloc` places it: at a multiple of 16 bytes, which is
+      usually no multiple of 64 bytes.
     """
 
     keeps_file: bool
@@ -69,8 +70,9 @@ class Job:
     transfer_bytes: int
 
     def equal_conditions(self) -> Conditions:
-        """Returns the conditions of fio that equal those of dfslab. For direct reads fio writes the
-        file, since data in the page cache would have to be written back during the reads."""
+        """Returns the conditions of fio that equal the conditions of dfslab. For direct reads, fio
+        itself writes the file and removes it from the page cache. Otherwise data in the page cache
+        would have to be written back during the reads."""
         return DIRECT if "--direct=1" in self.options else EQUAL
 
 
@@ -89,15 +91,15 @@ JOBS = {
     ),
     "writes of 1 MiB over a file": Job(("--rw=write", "--bs=1m", "--overwrite=1"), 1 << 20),
 }
-# Options of fio for behaviour that dfslab always has. They are given to fio only, because `dfslab
-# compat fio` refuses them.
+# Options that make fio behave as dfslab always does. They are given to fio only. `dfslab compat
+# fio` refuses them.
 ALWAYS = ("--overwrite=1",)
 
 
 @dataclass(frozen=True)
 class Measured:
-    """The result of one run of one tool: transfers per second of wall time, and the seconds of
-    processor time that the tool used for one transfer."""
+    """The result of one run of one tool. It has the transfers per second of wall time, and the
+    seconds of processor time for each transfer."""
 
     rate_per_s: float
     processor_s: float
@@ -120,8 +122,8 @@ class Agreement:
         return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
 
     def verdict(self) -> str:
-        """Returns "agree" if the whole interval lies within the tolerance, "differ" if the whole
-        interval lies outside it, and otherwise "too noisy to say"."""
+        """Returns "agree" if the whole interval is within the tolerance, and "differ" if the whole
+        interval is outside it. Returns "too noisy to say" otherwise."""
         _, low, high = (math.log(one) for one in self.interval())
         if low >= -TOLERANCE and high <= TOLERANCE:
             return "agree"
@@ -133,8 +135,8 @@ class Agreement:
 
 
 def prepared(conditions: Conditions, transfer_bytes: int, directory: Path) -> list[str]:
-    """Returns the options of fio that establish the conditions. If the conditions require that the
-    file exists before fio starts, it is created in `directory`."""
+    """Returns the options with which fio works under the given conditions. If the conditions
+    require that the file exists before fio starts, the file is created in `directory`."""
     options = [f"--directory={directory}"]
     if conditions.keeps_file:
         with open(directory / FILE_NAME, "xb", buffering=0) as file:
@@ -160,8 +162,8 @@ def figures_of_fio(output: str) -> Measured:
 
 
 def by_fio(job: Job, common: Sequence[str], conditions: Conditions, directory: Path) -> Measured:
-    """Runs a job by fio and returns its figures. The file is in a new directory below `directory`,
-    which is removed afterwards."""
+    """Runs a job by fio and returns its figures. fio uses a file in a new subdirectory of
+    `directory`. The subdirectory is removed afterwards."""
     with tempfile.TemporaryDirectory(dir=directory) as own:
         of_conditions = prepared(conditions, job.transfer_bytes, Path(own))
         given = [f"--name={NAME}", *common, *job.options, *of_conditions]
@@ -192,11 +194,14 @@ def by_dfslab(job: Job, common: Sequence[str], directory: Path) -> Measured:
 def measured(
     name: str, directory: Path, pairs: int, seconds: int, causes: dict[str, Conditions]
 ) -> tuple[Agreement, Agreement, list[Agreement]]:
-    """Runs both tools in pairs; the tool that runs first changes from pair to pair. Returns three
-    results, each with one ratio (dfslab to fio) for each pair. The first is the ratio of the rates
-    under equal conditions, and the second that of the processor times per transfer. The third is,
-    for each of the conditions in `causes`, the ratio of dfslab's rate under equal conditions to
-    fio's rate under the conditions of the cause."""
+    """Runs both tools in pairs of runs. The tool that runs first changes from pair to pair. Returns
+    three results, each with one ratio (dfslab / fio) for each pair:
+
+    - the ratio of the rates under equal conditions
+    - the ratio of the processor times per transfer under equal conditions
+    - for each of the conditions in `causes`, the ratio of dfslab's rate under equal conditions to
+      fio's rate under the conditions of the cause
+    """
     job, common = JOBS[name], [*COMMON, f"--runtime={seconds}"]
     conditions = job.equal_conditions()
     rates: dict[str, list[float]] = {cause: [] for cause in causes}
@@ -222,8 +227,8 @@ def measured(
 
 
 def main() -> None:
-    """Prints, for each job, the ratio of the rates, the verdict, the ratio of the processor times,
-    and the ratios under other conditions of fio."""
+    """Prints one line for each job. It has the ratio of the rates, the verdict, the ratio of the
+    processor times, and the ratios of the rates under other conditions of fio."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("directory", type=Path)
     parser.add_argument("--pairs", type=int, default=10)

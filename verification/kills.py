@@ -33,8 +33,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-# Longest time in seconds for which the other processes of a sweep may live after one of its
-# processes was killed.
+# Limit in seconds for the other processes of a sweep after one of its processes was killed. A
+# process that lives longer is a fault.
 OUTLIVES_LIMIT_S = 15.0
 # Longest time in seconds from the start of a sweep to its kill. It covers the start of a testbed
 # and some runs.
@@ -92,27 +92,31 @@ ROLES = {
     "glusterfs": ("brick", ""),
     "hdfs": ("datanode", "namenode"),
 }
-# Number of points of the sweep, and how often each is measured. A testbed of HDFS or MooseFS starts
-# slowly and is started twice in a trial, so a sweep on it has fewer runs.
+# POINTS is the number of points of the sweep, and REPETITIONS is how often each is measured. A
+# testbed of HDFS or MooseFS starts slowly and is started twice in a trial. Sweeps on it therefore
+# have fewer repetitions (SLOW_REPETITIONS).
 POINTS = 4
 REPETITIONS = 3
 SLOW_REPETITIONS = {"hdfs": 1, "moosefs": 1}
 # Longest time in seconds from a stored result to the kill with `--after-results`. One or two runs
 # take this long.
 KILL_AFTER_RESULT_S = 1.0
-# A record in results/records.jsonl is one line. The line begins with a checksum (first pattern) and
-# then has the key of the result and whether the result is complete (second pattern).
+# Patterns for a line of results/records.jsonl, which is one record. The line begins with a checksum
+# (_CHECKSUM). Then it has the key of the result and whether the result is complete (_KEY).
 _CHECKSUM = re.compile(rb'\{"sha256":"([0-9a-f]{64})",')
 _KEY = re.compile(rb'"key":(\[.*?\]),"complete":(true|false),')
 
 
 @dataclass
 class Trial:
-    """The outcome of one kill. The kill came `killed_after_s` seconds after the start of the sweep.
-    If `waited_for` is not 0, the kill came after that number of results was stored. `had` is the
-    number of complete results that the killed sweep had stored. If `ended_first` is true, the sweep
-    ended before the kill, so nothing was killed. `faults` lists what went wrong and is empty if
-    nothing did."""
+    """The outcome of one kill.
+
+    - `killed_after_s`: the seconds from the start of the sweep to the kill.
+    - `waited_for`: if not 0, the kill came after this number of results was stored.
+    - `had`: the number of complete results that the killed sweep had stored.
+    - `ended_first`: if true, the sweep ended before the kill, so nothing was killed.
+    - `faults`: what went wrong; empty if nothing did.
+    """
 
     system: str
     number: int
@@ -137,8 +141,8 @@ def results_of(system: str) -> int:
 
 
 def scenario(system: str, ssh: str = "") -> str:
-    """Returns the text of the scenario of a sweep. `system` is a file system, or a kind of cluster
-    (such as ssh) whose workers run the clients."""
+    """Returns the text of a scenario that has a sweep. `system` is a file system or a kind of
+    cluster (such as ssh). In the second case, the workers of the cluster run the clients."""
     if system in ROLES:
         storage, master = ROLES[system]
         # The declared hardware is slow, because a busy machine cannot emulate fast hardware.
@@ -278,8 +282,8 @@ class Trials:
         left = [path for name in ("data", "tmp") for path in (place / name).iterdir()]
         for name in ("beds", "loads", "parts"):
             left += [path for path in (place / "state" / name).glob("*") if path.is_dir()]
-        # Dask stores a cache in this folder. The cache contains no data of a run, so it is no
-        # leftover.
+        # Dask stores a cache in this folder. The cache contains no data of a run, so it does not
+        # count as left behind.
         left = [path for path in left if path.name != "dask-scratch-space"]
         left += [inside for path in left for inside in path.rglob("*")]
         mounts = Path("/proc/self/mounts").read_text().splitlines()
@@ -327,8 +331,8 @@ def call(*words: str, place: Path, environment: dict[str, str]) -> subprocess.Co
 @contextlib.contextmanager
 def fleet(system: str, place: Path, environment: dict[str, str]) -> Iterator[str]:
     """Yields the lines of a scenario that describe the cluster `system`. If the cluster needs an
-    SSH server, the server runs until the end of the `with` block, and the processes that it starts
-    inherit the trial's mark."""
+    SSH server, this server runs until the end of the `with` block. The processes that the server
+    starts inherit the trial's mark."""
     if system != "ssh":
         yield ""
         return
@@ -348,8 +352,8 @@ def fleet(system: str, place: Path, environment: dict[str, str]) -> Iterator[str
 
 
 def logged(log: Path | None) -> list[Trial]:
-    """Returns the trials in a log, which has a JSON object in each line. A last line without a
-    newline was cut off by the end of the program, and is no trial."""
+    """Returns the trials in a log, which has a JSON object in each line. If the last line has no
+    newline, the program ended while it wrote this line. Such a line is skipped."""
     if log is None or not log.exists():
         return []
     lines = log.read_text().split("\n")[:-1]
@@ -378,10 +382,15 @@ def remaining(
 
 
 def summary(trials: list[Trial]) -> str:
-    """Returns a table with one line for each system. The columns are the numbers of all trials, of
-    trials that killed after a number of results, of trials whose sweep ended before the kill, and
-    of trials with faults, the longest time in seconds that a process outlived the killed process,
-    and the number of removed leftovers."""
+    """Returns a table with one line for each system. It has these columns:
+
+    - the number of all trials
+    - the number of trials that killed after a number of results
+    - the number of trials whose sweep ended before the kill
+    - the number of trials with faults
+    - the longest time in seconds that a process outlived the killed process
+    - the number of removed leftovers
+    """
     rows = [f"{'system':10} trials after_results ended_first failed outlived_s removed"]
     for system in sorted({one.system for one in trials}):
         of_system = [one for one in trials if one.system == system]

@@ -1,5 +1,5 @@
-"""Compares rates that Petri nets predict with those of real runs, at block sizes and numbers of
-clients that are held out from the fit."""
+"""Compares rates that Petri nets predict with the rates of real runs. The compared block sizes and
+numbers of clients are held out from the fit of the nets."""
 
 from __future__ import annotations
 

@@ -47,9 +47,9 @@ def closing(figures: Sequence[Figure]) -> str:
 
 
 def _summary(figures: Sequence[Figure]) -> str:
-    """Returns a table with three numbers for each recording: the figures that meet their bars, the
-    figures that miss their bars, and the figures with too few data points. The sentence of
-    `closing` precedes the table."""
+    """Returns a summary as text: the sentence of `closing`, and a table with one line for each
+    recording. The line has three numbers: of figures that meet their bars, of figures that miss
+    their bars, and of figures with too few data points."""
     lines = [
         f"{closing(figures)}.\n",
         "| recording | met | missed | too few points |",

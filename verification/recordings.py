@@ -24,11 +24,11 @@ SCENARIOS = HERE.parent / "scenarios"
 PROFILES = ".json.xz"
 # Suffix of recordings that consist of intervention records (predicted and real gains of changes).
 INTERVENTIONS = ".jsonl"
-# Prefix of the name of a pool. A pool joins all recordings of a scenario that follow the same plan,
-# which means that they have the same number of configurations.
+# Prefix of the name of a pool. A pool joins all recordings of a scenario that follow the same plan.
+# Recordings follow the same plan if they have the same number of configurations.
 POOL = "all of "
-# Separator in the name of a pair. A pair consists of a recording and the next one that follows the
-# same plan.
+# Separator in the name of a pair. A pair consists of two recordings that follow the same plan, one
+# directly after the other.
 PAIR = " and "
 
 
@@ -48,8 +48,9 @@ def of_scenario(name: str) -> tuple[str, ...]:
 
 
 def scenario_of(recording: str) -> str:
-    """Returns the name of the scenario to which a recording belongs. It is the longest scenario
-    name with which the name of the recording begins. Returns "" if there is none."""
+    """Returns the name of the scenario to which a recording belongs. The name of a recording begins
+    with the name of its scenario. If several scenario names fit, the longest is returned. Returns
+    "" if none fits."""
     names = [path.stem for path in SCENARIOS.glob("*.toml")]
     fitting = [one for one in names if recording == one or recording.startswith(f"{one}-")]
     return max(fitting, key=len, default="")
@@ -68,7 +69,7 @@ class _Origin(Document):
 
 class _About(Document):
     """The entries of a recording's JSON file that describe its rows. `configurations` is None for a
-    blind campaign, whose points are drawn from a seed."""
+    blind campaign, because the points of a campaign are drawn from a seed."""
 
     configurations: int | None = None
     provenance: _Origin
@@ -111,8 +112,8 @@ def configurations(recording: str) -> int:
 
 @cache
 def plans(name: str) -> dict[str, tuple[str, ...]]:
-    """Returns a dictionary from the name of each pool of a scenario to its recordings. All
-    recordings of a pool have the same number of configurations."""
+    """Returns a dictionary from the name of each pool of a scenario to the recordings of the pool.
+    All recordings of a pool have the same number of configurations."""
     found: dict[str, tuple[str, ...]] = {}
     for one in of_scenario(name):
         plan = f"{POOL}{name}, {configurations(one)} configurations"
@@ -121,8 +122,8 @@ def plans(name: str) -> dict[str, tuple[str, ...]]:
 
 
 def runs(name: str, recording: str) -> list[Result]:
-    """Returns the results of a recording or of a pool of recordings. Each result has its
-    configuration (`point`), which states whether it is held out."""
+    """Returns the results of a recording or of a pool of recordings. The configuration of each
+    result (`point`) states whether it is held out."""
     planned = scenario(name)
     points = {point.id: point for point in planned.points()}
     found: list[Result] = []
@@ -147,8 +148,8 @@ def path_of(recording: str) -> Path:
 
 
 def new_files(recording: str) -> tuple[Output, Output]:
-    """Returns the two new files of a recording: the table (CSV) and its description (JSON). Raises
-    InputError if one of the files exists, because a recording is never replaced."""
+    """Returns the two files for a new recording: the table (CSV) and its description (JSON). A
+    recording is never replaced. Raises InputError if one of the files exists."""
     table = Output("RECORDING", path_of(recording))
     description = Output("RECORDING", table.path.with_suffix(".json"))
     return table.check(), description.check()

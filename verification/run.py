@@ -61,8 +61,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if requested.share < 1:
         wrong += [*changed, *moved]
     elif not wrong or (requested.accept and not failed):
-        # A lost figure met its bar in the committed table and does not meet it now. A table with a
-        # lost figure is not saved, because the next run would no longer report the loss.
+        # A table with a lost figure is not saved. Such a figure met its bar in the committed table
+        # and does not meet it now. If the table were saved, the next run would not report the loss.
         save(figures)
         variation.save(variations)
         PAGE.write_text(page(committed(), variation.committed()), encoding="utf-8")
@@ -112,9 +112,9 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def renew(recordings: Sequence[str], workers: int) -> int:
-    """Computes the figures of the named recordings and writes them to the committed table and its
-    page, which keep all other figures. Returns the exit code. It is 1, and the table is unchanged,
-    if a name is not that of a recording or if a figure cannot be computed."""
+    """Computes the figures of the named recordings, and writes them to the committed table and its
+    page. All other figures are kept. Returns the exit code. It is 1 if a name is not the name of a
+    recording or if a figure cannot be computed. The table is then unchanged."""
     wanted = [task for task in tasks() if task[1] in recordings]
     unknown = sorted(set(recordings) - {subject for _, subject in wanted})
     figures, failed = compute(wanted, workers)
@@ -130,16 +130,17 @@ def renew(recordings: Sequence[str], workers: int) -> int:
 def merged(
     before: Sequence[Figure], found: Sequence[Figure], wanted: Sequence[tuple[str, str]]
 ) -> list[Figure]:
-    """Returns `before` after replacing the figures of the tasks `wanted` by `found`, in the order
-    of all tasks. A task is (experiment, recording)."""
+    """Returns the figures of `before` with those of the tasks `wanted` replaced by `found`. The
+    result is in the order of all tasks. A task is (experiment, recording)."""
     kept = [one for one in before if (one.experiment, one.recording) not in wanted]
     order = {task: place for place, task in enumerate(tasks())}
     return sorted([*kept, *found], key=lambda one: order[one.experiment, one.recording])
 
 
 def chosen(share: float, seed: str) -> list[tuple[str, str]]:
-    """Returns tasks (experiment, recording). `share` is the fraction of the recordings of each
-    experiment, of which at least one is returned. `seed` selects the recordings."""
+    """Returns a random choice of tasks (experiment, recording). `share` is the fraction of the
+    recordings of each experiment that is chosen. At least one recording of each experiment is
+    chosen. `seed` determines the choice."""
     kept = {name: sampled(one.subjects(), share, seed) for name, one in EXPERIMENTS.items()}
     return [(name, subject) for name, subject in tasks() if subject in kept[name]]
 
@@ -153,9 +154,9 @@ def varied(share: float, seed: str) -> list[tuple[str, str]]:
 
 
 def vary_again(wanted: Sequence[tuple[str, str]], workers: int) -> int:
-    """Computes the effects of varied constants again for the tasks (constant, experiment) in
-    `wanted`, writes them to the committed table of variations, and removes the rows of constants
-    that no longer exist. Writes the page and returns the exit code."""
+    """Computes the effects of varied constants again for the tasks `wanted`. A task is (constant,
+    experiment). Writes the effects to the committed table of variations, and removes the rows of
+    constants that no longer exist. Writes the page and returns the exit code."""
     found = variation.compute(wanted, workers)
     again = set(wanted)
     kept = [one for one in variation.committed() if (one.constant, one.experiment) not in again]
@@ -174,7 +175,7 @@ def vary_again(wanted: Sequence[tuple[str, str]], workers: int) -> int:
 
 
 def compute(wanted: Sequence[tuple[str, str]], workers: int) -> tuple[list[Figure], list[str]]:
-    """Computes the figures of all tasks in `workers` processes, and prints each one when it is
+    """Computes the figures of all tasks in `workers` processes. Prints each figure as soon as it is
     known. Returns (figures in the order of the tasks, tasks that failed)."""
     figures: list[Figure] = []
     failed = []

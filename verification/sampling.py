@@ -1,5 +1,5 @@
-"""Selects a sample of the cases of every grid. A grid is a test with a large product of cases and
-the pytest mark `grid`. This module is used by the verification and as a plugin of pytest.
+"""Selects a sample of the cases of every grid. A grid is a test with the pytest mark `grid`, which
+has a large product of cases. The verification uses this module, and pytest loads it as a plugin.
 
 A run takes a share of the cases of each grid, but at least one. The cases are selected by a hash of
 the seed and the name of the case. A case that is requested by name is always run.
@@ -26,8 +26,8 @@ def sampled(names: Iterable[str], share: float, seed: str) -> set[str]:
 
 
 def commit() -> str:
-    """Returns the id of the git commit, which is the default seed, or "0" if git gives no id. So
-    each commit runs other cases, and the run of a commit can be repeated."""
+    """Returns the id of the git commit, or "0" if git gives no id. The id is the default seed. Each
+    commit therefore runs other cases, and the run of a commit can be repeated."""
     try:
         answer = subprocess.run(
             ["git", "rev-parse", "--short=12", "HEAD"],
@@ -58,8 +58,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Prints the pytest options that select the same cases again. The options are printed at the
-    end of the run, because quiet runs print no header."""
+    """Prints the pytest options that select the same cases again. They are printed at the end of
+    the run, because quiet runs print no header."""
     requested = config.option
     terminalreporter.write_line(
         f"grids: --grid-share {requested.grid_share:g} --grid-seed {requested.grid_seed}"
@@ -67,8 +67,8 @@ def pytest_terminal_summary(
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselects the cases of each grid that are not in the sample selected by the seed. Deselects
-    nothing if the share is 1 or more, or if a case is requested by name."""
+    """Deselects all cases of each grid that are not in the sample. The seed determines the sample.
+    Deselects nothing if the share is 1 or more, or if a case is requested by name."""
     if config.option.grid_share >= 1 or any("::" in one for one in config.args):
         return
     grids: dict[Hashable, list[str]] = {}

@@ -1,8 +1,9 @@
-"""A FUSE file system that never answers a call. Tests use it to check what dfslab does on such a
-file system. The mount needs root rights.
+"""A FUSE file system that never answers a call. Tests use it to check what dfslab does when a file
+system hangs. The mount needs root rights.
 
-The protocol is that of the kernel's include/uapi/linux/fuse.h: a request begins with (length,
-operation, unique number) and an answer with (length, error, unique number).
+The messages have the format of the Linux header include/uapi/linux/fuse.h. A request begins with
+its length, the number of the operation and a unique number. An answer begins with its length, an
+error number and the unique number of the request.
 """
 
 from __future__ import annotations
@@ -27,12 +28,11 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 @contextmanager
 def silent_mount(place: Path) -> Iterator[Path]:
-    """Mounts a file system at `place` that accepts calls and never answers them, and unmounts it at
-    the end of the `with` block.
+    """Mounts a file system at `place` that accepts calls and never answers them. Unmounts it at the
+    end of the `with` block.
 
-    The kernel does not end a process in such a call even after SIGKILL, because the file system has
-    accepted the call. At the end the mount's connection is aborted, so that every call in progress
-    fails.
+    The kernel does not end a process that waits for such a call, even after SIGKILL. Therefore the
+    mount's connection is aborted at the end. All waiting calls then fail.
     """
     device = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
     options = f"fd={device},rootmode=40000,user_id=0,group_id=0,allow_other"

@@ -146,8 +146,9 @@ class SshHost:
                         self.deaf or os.killpg(child.pid, getattr(signal, f"SIG{reported.signal}"))
 
     def cluster(self, nodes: int = 2, key: Path | None = None) -> dict[str, Any]:
-        """Returns the keys of a scenario for a cluster on this host: one scheduler and `nodes`
-        workers. `key` is the path of the private key with which dfslab logs in."""
+        """Returns the keys with which a scenario declares a cluster on this host. The cluster has
+        one scheduler and `nodes` workers. `key` is the path of the private key with which dfslab
+        logs in."""
         return {
             "hosts": ["127.0.0.1"] * (1 + nodes),
             "connect_options": self.options(key),

@@ -11,8 +11,8 @@ from dfslab.models.compiled.net_job import Watched
 
 def steady_rates_per_s(reports: Sequence[NetReport], watched: Watched) -> list[float]:
     """Returns the operations per second of each replication during the time in which all clients
-    are active. This time begins when every client has completed its first operation, and ends when
-    a client completes its last one."""
+    are active. This time begins when every client has completed its first operation. It ends as
+    soon as one client completes its last operation."""
     return [
         _rate_per_s(
             sorted(
@@ -26,9 +26,9 @@ def steady_rates_per_s(reports: Sequence[NetReport], watched: Watched) -> list[f
 
 
 def _rate_per_s(ends: Sequence[tuple[int, int]]) -> float:
-    """Returns the operations per second in the time in which all clients are active, as defined in
-    `steady_rates_per_s`. `ends` has (end in ns, client) for each completed operation, in the order
-    of time. Raises AssertionError if the clients are never active at the same time."""
+    """Returns the operations per second of one replication, as defined in `steady_rates_per_s`.
+    `ends` has (end in ns, client) for each completed operation, in the order of time. Raises
+    AssertionError if there is no time in which all clients are active."""
     lasts = {client: time_ns for time_ns, client in ends}
     firsts = {client: time_ns for time_ns, client in reversed(ends)}
     start_ns, end_ns = max(firsts.values()), min(lasts.values())

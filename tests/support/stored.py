@@ -1,4 +1,4 @@
-"""Functions that read and change what a run folder stores. Tests use them to damage records, or to
+"""Functions that read and change the files of a run folder. Tests use them to damage records, or to
 store results in an earlier format."""
 
 import json

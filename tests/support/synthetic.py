@@ -21,8 +21,8 @@ SIZES = ["64 KiB", "256 KiB", "1 MiB", "4 MiB", "16 MiB"]
 
 
 def scenario(sizes=SIZES, clients=(1, 2, 4), hold_out=({"workload.file_size": "1 MiB"},), **run):
-    """Returns a scenario of a local directory, which is swept over file sizes and numbers of
-    clients. `run` sets keys of the scenario's `run` table."""
+    """Returns a scenario of a local directory that varies the file size and the number of clients.
+    `run` sets keys of the scenario's `run` table."""
     roles = {"client": 1, "storage": 1}
     return build(
         Scenario,
@@ -86,9 +86,9 @@ def planted_rate(point: Point) -> float:
 
 
 def planted(noise: float = 0.0, seed: int = 5, repetitions: int = 2, **kwargs) -> list[Result]:
-    """Returns measured results of all configurations of a scenario, with the rates of
-    `planted_rate`. Each rate has lognormal noise whose logarithm has the standard deviation
-    `noise`."""
+    """Returns synthetic measured results of all configurations of a scenario. The rate of each
+    result is `planted_rate` times a lognormal noise factor. `noise` is the standard deviation of
+    the factor's natural logarithm."""
     random = np.random.default_rng(seed)
     return [
         measured(point, planted_rate(point) * float(np.exp(noise * random.normal())), repetition)
@@ -99,8 +99,8 @@ def planted(noise: float = 0.0, seed: int = 5, repetitions: int = 2, **kwargs) -
 
 def spans_of(hosts: dict[str, float], seed: int) -> dict[str, Any]:
     """Returns the spans of two hundred reads as OTLP data. The disks of `hosts` serve the reads in
-    rotation. The values of `hosts` are the factors by which the disks are slower than a normal
-    disk."""
+    rotation. `hosts` maps the name of each host to the factor by which its disk is slower than a
+    normal disk."""
     source = random.Random(seed)
     spans: dict[str, list[dict[str, Any]]] = {host: [] for host in hosts}
     for number in range(200):
@@ -131,7 +131,7 @@ def spans_of(hosts: dict[str, float], seed: int) -> dict[str, Any]:
 
 
 def without_times(recorded: bytes) -> bytes:
-    """Returns the binary operations of a recorded run without their start times, which are the last
-    field of each operation. The operations of two runs can then be compared."""
+    """Returns the binary records of the operations of a run without their start times, so that the
+    operations of two runs can be compared. The start time is the last field of each record."""
     rows = RECORDED.iter_unpack(recorded)
     return b"".join(ONE_OPERATION.pack(*operation) for *operation, _ in rows)

@@ -1,5 +1,5 @@
-"""A testbed of two small Python servers, which starts at once. Tests of starting, listing and
-taking down testbeds use this testbed instead of a real file system."""
+"""A testbed of two small Python servers, which starts at once. Tests use it instead of a real file
+system when they start, list and take down testbeds."""
 
 from __future__ import annotations
 
@@ -25,10 +25,9 @@ http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), handler).serve_forever()
 
 
 class Parameters(CheckedModel):
-    """Parameters of the tiny testbed. If `fail` is true, the testbed's start fails. If `elsewhere`
-    is not empty, it is a folder outside the testbed's folder, and the start creates another folder
-    in it.
-    """
+    """Parameters of the tiny testbed. If `fail` is true, the start of the testbed fails. If
+    `elsewhere` is not empty, it is the path of a folder outside the testbed's folder. The start
+    then creates a subfolder in that folder."""
 
     fail: bool = False
     elsewhere: str = ""

@@ -17,8 +17,9 @@ def wait_until(
     """Waits until `happened()` returns a true value, and returns True. Returns False if
     `happened()` is still false after `timeout_s` seconds.
 
-    `happened` is called at least once, and once more when the time is over. The time limit only
-    ends a test that has failed: even a busy machine must not reach it.
+    `happened` is called at least once, and once more after the time limit. The limit only ends
+    tests that fail. It must be so long that a correct test does not exceed it even on a busy
+    machine.
     """
     deadline_s = clock() + timeout_s
     while not happened():

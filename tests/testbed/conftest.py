@@ -1,5 +1,5 @@
-"""Settings of tests on real testbeds. Each module has a separate state folder and must leave
-nothing on the machine, so two modules may run at the same time."""
+"""Settings of tests on real testbeds. Each test module has a separate state folder and must remove
+everything that it creates on the machine. Two modules may therefore run at the same time."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from dfslab.testbeds import registry
 from dfslab.testbeds.holdings import holdings, settled
 from xdist.scheduler import LoadScopeScheduling
 
-# Test modules in which each file system has a separate testbed. Workers of pytest-xdist may
-# therefore test different file systems at the same time.
+# Test modules that start a separate testbed for each file system. Workers of pytest-xdist may
+# therefore test different file systems of one module at the same time.
 BY_SYSTEM = ("test_counted", "test_dask_hosts", "test_layouts", "test_real_systems")
-# A Java option for daemons and clients that run for seconds only. The optimising compiler would
-# cost half of their processor time without a benefit.
+# A Java option that switches off the optimising compiler. Daemons and clients that run for a few
+# seconds would spend half of their processor time on it without a benefit.
 QUICK_JAVA = "-XX:TieredStopAtLevel=1"
-# Modules whose daemons run outside of hosts (network namespaces) and choose ports of one address.
-# Therefore two pytest workers (`pytest tests/testbed -n 2`) must not run these modules at the same
-# time.
+# Modules whose daemons run outside of hosts (network namespaces). The daemons of all these modules
+# choose ports of the same address. Two pytest workers (`pytest tests/testbed -n 2`) must therefore
+# not run these modules at the same time.
 WITHOUT_HOSTS = ("test_hdfs_testbed", "test_hdfs_run", "test_hdfs_trace")
 # The images of the testbeds' disks are stored in MEMORY if at least LEAST_FREE_BYTES of it are
 # free. Other programs may use the machine's disk at the same time, which then does not deliver the

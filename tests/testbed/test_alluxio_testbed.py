@@ -43,8 +43,9 @@ def testbed(own_state):
     after 15 s instead of 5 minutes."""
     system = discover.file_system("alluxio")
     deployment = standard(system, servers=2, clients=1, link_bytes_per_s=LINK_BYTES_PER_S)
-    # A high tolerance lets the testbed start although its links are slower than declared. The
-    # tolerance does not apply to links that are faster than declared: the start would fail.
+    # With a tolerance of 0.9, the testbed starts although its links are slower than declared. The
+    # tolerance does not apply in the other direction: if the links are faster than declared, the
+    # start fails.
     deployment = deployment.model_copy(update={"tolerance": 0.9})
     reported = {"write_type": "CACHE_THROUGH", "worker_timeout": f"{WORKER_TIMEOUT_S} s"}
     with Testbed.up(reported, notify=print, deployment=deployment) as running:
@@ -111,8 +112,8 @@ def test_what_is_written_is_read_back(testbed, written):
 
 
 def test_writing_is_bound_by_the_link(testbed, written):
-    """A write through the client takes at least the time of its bytes on the client's only link. A
-    faster write would be a wrong measurement."""
+    """A write through the client takes at least as long as the client's only link needs for the
+    bytes. A shorter time would show that the measurement is wrong."""
     _, seconds = written
     assert seconds > 0.9 * SIZE_BYTES / LINK_BYTES_PER_S
 
@@ -137,9 +138,9 @@ def test_blocks_are_in_the_memory_of_workers(testbed, written):
 
 
 def test_many_writers_of_short_files_drive_nothing_out(testbed, written):
-    """Twelve clients write short files, and no other file is evicted from the workers' memory of
-    512 MiB. The writes would need 768 MiB if the workers reserved a whole block for each short
-    file."""
+    """Twelve clients write short files, and the workers evict no other file from their memory of
+    512 MiB. If the workers reserved a whole block for each short file, the writes would need 768
+    MiB."""
     files = [f"{testbed.mount_point}/short-{number}" for number in range(12)]
     script = (
         "import sys\n"

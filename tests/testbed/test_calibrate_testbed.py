@@ -45,9 +45,9 @@ repetitions = 1
 
 
 def scenario(limits: str, network: str, testbed: str, head: str = "") -> str:
-    """Returns the text of a GlusterFS scenario with a brick and a client. `limits` is the TOML text
-    of the hardware limits of both nodes. If `limits` is empty, the limits come from the hardware
-    profile that `head`, the first section of the scenario, names."""
+    """Returns the text of a GlusterFS scenario with one brick and one client. `limits` is the TOML
+    text of the hardware limits of both nodes. If `limits` is empty, the limits come from a hardware
+    profile. `head` is the first section of the scenario, which names this profile."""
     nodes = [NODE.format(name=name, role=name) + limits for name in ("brick", "client")]
     return (
         'schema = 1\nname = "calibrated"\n'
@@ -73,9 +73,9 @@ def test_a_testbeds_hosts_are_measured_and_the_profile_predicts(tmp_path, monkey
     assert said.exit_code == 0, said.output
     groups = json.loads(said.stdout)["groups"]
     assert set(groups) == {"brick", "client"}
-    # A rate limit is an upper bound. Still, a measured rate may exceed it, because the begin and
-    # end of a short measurement on a busy machine are uncertain. The measured rate may also be far
-    # below the limit.
+    # A rate limit is an upper bound, so the measured rate may be far below it. The measured rate
+    # may also exceed the limit slightly: on a busy machine, the begin and the end of a short
+    # measurement are uncertain.
     text = scenario("", "", "false", f'[deployment]\nprofile = "{profile.name}"\n')
     named = tmp_path / "named.toml"
     named.write_text(text.replace("testbed = false", f'directory = "{tmp_path}"'))

@@ -50,9 +50,9 @@ def test_a_mounted_file_system_is_measured_from_two_client_hosts(nothing_left):
         mounts = [host.path(testbed.mount_point) for host in testbed.clients]
         assert all(list(mount.glob("dfslab-*")) == [] for mount in mounts)
     assert (created.summary.unobserved, appended.summary.unobserved) == (0, 0)
-    # No appended byte is visible before the append is acknowledged. The number of polls that return
-    # the old state depends on the machine and is not checked: a client uses cached attributes for a
-    # second before it requests them again.
+    # No appended byte is visible before the append is acknowledged. The test does not check how
+    # many polls return the old state, because this number depends on the machine: a client uses
+    # cached attributes for a second before it requests them again.
     assert appended.summary.before == 0
     assert result.complete
     assert result.notes == []

@@ -1,7 +1,6 @@
 """Tests that the server counters of real file systems count every byte and call of a recorded
-command. For GlusterFS and CephFS, they also test that single calls are spans below the calls that
-caused them.
-"""
+command. For GlusterFS and CephFS, the tests also check the spans of single calls: each span is
+below the span of the call that caused it."""
 
 from __future__ import annotations
 
@@ -46,8 +45,8 @@ def test_what_a_command_wrote_was_counted(system, nothing_left, tmp_path):
 
 
 def test_operations_of_cephfs_for_one_write_are_one_tree(nothing_left, tmp_path):
-    """Every synchronous write is a call of one OSD. The calls that copy the data to other OSDs are
-    below this call in the call tree."""
+    """Every synchronous write is a call of one OSD. This OSD copies the data to other OSDs. The
+    calls that do so are below the first call in the call tree."""
     folder = tmp_path / "traced"
     trace_work.record_command("cephfs", {}, COMMAND, folder, lambda text: None)
     rows = calls(folder)

@@ -1,5 +1,6 @@
-"""Tests of sixteen clients that Dask starts in four hosts of real file systems. The rate has to
-rise with the number of hosts, and the loss of agents has to be reported."""
+"""Tests of sixteen clients of real file systems. Dask starts the clients in four hosts. The rate
+has to rise with the number of hosts, and the result has to report load-generator agents that were
+lost."""
 
 from __future__ import annotations
 
@@ -23,9 +24,9 @@ OPERATIONS = 4
 
 SYSTEMS = {
     "glusterfs": ({"copies": 1}, [("server", 3, "brick", "160 Mbit/s")]),
-    # A DataNode reserves a whole block for each block being written, and with blocks of 128 MiB
-    # sixteen clients would fill the disks. With two replicas, a server forwards half of the bytes
-    # that it receives.
+    # A DataNode reserves a whole block for each block that is being written. With blocks of 128
+    # MiB, the reservations of sixteen clients would fill the disks. With two replicas, a server
+    # forwards half of the bytes that it receives.
     "hdfs": (
         {"replication": 2, "block_size": "8 MiB"},
         [("server", 3, "datanode", "160 Mbit/s"), ("master", 1, "namenode", "160 Mbit/s")],
@@ -114,8 +115,8 @@ def test_clients_scale_over_hosts_and_a_killed_agent_loses_its_own(nothing_left,
         for nodes, clients, rate, error_s in rows:
             reported = f"{nodes:5} {clients:7} {rate:6.1f} {rate / rows[0][2]:9.2f}"
             print(f"{reported}  {error_s * 1e3:.2f} ms")
-        # The link of one host carries 5 MB/s, so one host cannot exceed this rate. More hosts have
-        # more links and a higher rate.
+        # With one client host the rate is at most 5 MB/s, because the link of the host carries no
+        # more. More hosts have more links, so the rate rises.
         assert rows[1][2] < 5.2
         assert rows[3][2] > rows[1][2]
         lost_one(session, requested(system, clients=16))
@@ -125,8 +126,8 @@ def test_clients_scale_over_hosts_and_a_killed_agent_loses_its_own(nothing_left,
 
 
 def lost_one(session: access.InstrumentSession, scenario: Scenario) -> None:
-    """Kills one host's load-generator agent during the run. The result then has the clients of the
-    other hosts and reports the loss."""
+    """Kills one host's load-generator agent during the run. Checks that the result has the clients
+    of the other hosts and reports the lost agent."""
     killed: list[int] = []
 
     def kill_one(share: float, phase: str) -> None:

@@ -13,8 +13,8 @@ from dfslab.spec.systems.standard import standard
 from support.command import dfslab
 
 pytestmark = pytest.mark.testbed
-# Rates of the testbed's link and disk in bytes/s. No scenario of the product declares this
-# hardware. Both rates are so low that a busy processor delivers them as well as an idle one.
+# Rates of the testbed's link and disk in bytes per second. No predefined scenario has the same
+# rates. Both rates are so low that a busy processor sustains them as well as an idle one.
 LINK, DISK = 12.5e6, 5e6
 
 
@@ -38,15 +38,17 @@ def test_a_running_testbed_is_a_place_with_its_declared_hardware(testbed):
 
 
 def test_a_disk_that_is_slower_than_declared_is_named(testbed, tmp_path, monkeypatch):
-    # The share of the processor that this process gets is set to 1. Otherwise other work on this
-    # machine would widen the intervals. The limit of the disk does not depend on other work.
+    # The test replaces the function that measures which share of the processor this process gets.
+    # The share is always 1. Otherwise other work on this machine would widen the intervals. The
+    # limit of the disk does not depend on other work.
     monkeypatch.setattr(probes, "processor_share", lambda: 1.0)
     words = ("expect", testbed.name, "--time", "20s", "--server-disk", "20MB/s", "--json")
     done = dfslab(*words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
-    # The read from the page cache is slow if the processor is busy. Then a slow link explains the
-    # measured rates as well as the slow disk does, and the disk may be among the alternatives only.
+    # On a busy processor, the read from the page cache is slow. A slow link then explains the
+    # measured rates as well as the slow disk does. The disk may therefore be one of the
+    # alternatives instead of the fault.
     named = [answer["fault"], *answer["alternatives"]]
     assert any(text.startswith("the server disk delivers about") for text in named), named
     assert any("server disk" in row["gap"] for row in answer["rows"])

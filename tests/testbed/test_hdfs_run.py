@@ -1,6 +1,6 @@
-"""Tests of a complete run on a real HDFS: configurations are measured, traced, and predicted by
-formulas, by simulation and by models that learn from the measurements, and the results are
-compared."""
+"""Tests of a complete run on a real HDFS. The configurations are measured and traced. Their rates
+are predicted by formulas, by simulation, and by models that are fitted to the measurements. The
+predictions are compared with the measured rates."""
 
 from __future__ import annotations
 
@@ -76,11 +76,11 @@ def test_every_method_is_judged_on_held_out_configurations(outcome):
 
 
 def test_descriptions_order_configurations_as_the_file_system_does(outcome):
-    """By prediction and by measurement, configurations with small files are faster than
-    configurations with large files.
+    """Configurations with small files are faster than configurations with large files, both as
+    predicted and as measured.
 
-    `make bench-description` compares the values of the rates, which depend on the load of the
-    machine.
+    The test does not compare the values of predicted and measured rates, because the measured rates
+    depend on the load of the machine. `make bench-description` compares them.
     """
     _, document = outcome
     for operation in ("write", "read"):

@@ -172,9 +172,10 @@ def test_bytes_come_back_and_lie_in_replicated_blocks(testbed, stored, tmp_path)
 @pytest.mark.parametrize("order", ["sequential", "random"])
 def test_what_was_closed_before_it_was_reported_is_read_whole(testbed, order):
     """Readers get all bytes of a closed file, even if a DataNode has not yet reported the file's
-    last block.
+    last block to the NameNode.
 
-    Until the report, the NameNode gives readers a length without this block.
+    Until this report, the file length that the NameNode returns to readers does not include the
+    last block.
     """
     phases = [
         {"name": name, "mix": [{"operation": name}], "operations_per_client": 4, **how}
@@ -338,8 +339,9 @@ def test_a_scenario_s_parameters_are_understood():
         reported, Path("/bed"), DaemonLocation("namenode", None, "there", NAMENODE_PORTS)
     )
     declared = discover.file_system("hdfs").parameters.of_origin("filesystem").values()
-    # These parameters configure clients and are no Hadoop properties. They are whether a closed
-    # block is forced to disk, and the number of blocks that a client reads in parallel.
+    # Two parameters configure clients and are no Hadoop properties. `block_sync` is whether a
+    # closed block is forced to disk. `read_streams` is the number of blocks that a client reads in
+    # parallel.
     of_clients = {"block_sync", "read_streams"}
     reported = [parameter for parameter in declared if parameter.key not in of_clients]
     assert {parameter.source for parameter in reported} <= set(properties)

@@ -1,5 +1,5 @@
-"""Tests of a traced HDFS. Every call is counted, and every call has the client's operation that
-caused it as calling context."""
+"""Tests of a traced HDFS. Every call is counted. The calling context of every call is the client's
+operation that caused the call."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ class Calls(Bean, extra="allow"):
 
 
 def served(testbed: Testbed) -> dict[str, int]:
-    """Returns the number of calls of each method that the NameNode has served, from its own
-    metrics. The metrics lag by up to 10 s, so the function waits until the numbers no longer
-    change."""
+    """Returns the number of calls of each method that the NameNode has served. The numbers come
+    from the NameNode's metrics, which lag by up to 10 s. The function therefore waits until the
+    numbers no longer change."""
     port = testbed.uri.rpartition(":")[2]
     Calls.NAME = f"Hadoop:service=NameNode,name=RpcDetailedActivityForPort{port}"
     before: dict[str, int] = {}
@@ -320,8 +320,8 @@ def test_a_command_recorded_on_small_files_waits_for_the_client_s_back_off(tmp_p
     assert modelled["close/backoff"]["traced_s"] > 0.1
     assert modelled["create"]["count"] == SMALL_FILES
     of_client = [row for row in report["waits"] if row["path"].startswith("client:put/")]
-    # The client's back-off need not be the longest wait. On a busy machine the call to the NameNode
-    # may take longer.
+    # The client's back-off is among the three longest waits. It need not be the longest, because on
+    # a busy machine the call to the NameNode may take longer.
     longest = {row["path"] for row in of_client[:3]}
     assert "client:put/close/complete_file/complete_back_off" in longest, longest
     assert of_client[0]["self_s"] > sum(
@@ -332,9 +332,9 @@ def test_a_command_recorded_on_small_files_waits_for_the_client_s_back_off(tmp_p
 
 
 def test_a_program_s_requests_are_all_counted_and_nothing_before_them(tmp_path, monkeypatch):
-    """All requests in the program's timed part are counted, and requests before the timed part are
-    not. The program is that of scenarios/liu-request-frequency.toml, with few and short sessions.
-    """
+    """All requests in the timed part of the program are counted. Requests before the timed part are
+    not counted. The test runs the program of scenarios/liu-request-frequency.toml with few and
+    short sessions."""
     monkeypatch.setenv("DFSLAB_STATE", str(tmp_path / "state"))
     words = {"file_size": "1 MiB", "rate_factor": 0.1, "length_s": 1, "warm_up_sessions": 3}
     chosen = read(ROOT / "scenarios" / "liu-request-frequency.toml").with_overrides(
@@ -360,9 +360,9 @@ def test_a_program_s_requests_are_all_counted_and_nothing_before_them(tmp_path, 
     assert requested.count == by_name["FSNamesystem#getBlockLocations"].count >= 10
     assert by_name["BlockSender#sendBlock"].count >= requested.count
     assert by_name["DFSOutputStream#close"].count == 0
-    # The sum of the two totals may exceed the program's total time in calls by a rounding error.
-    # All are sums of the same nanoseconds, but they are converted to seconds and added in different
-    # orders.
+    # Because of rounding, the sum of the two totals may slightly exceed the program's total time in
+    # calls. All three numbers are sums of the same nanoseconds, but they are converted to seconds
+    # and added in different orders.
     assert 0 < requested.total_s + made.total_s <= program.calls_s * (1 + 1e-9)
     assert program.steps[0].saving > 0
     whole = drawn.timelines(drawn.exemplar_files(bottlenecks.profiles([result], tmp_path)))

@@ -25,8 +25,8 @@ pytestmark = pytest.mark.testbed
 MIB = 2**20
 LINK_BYTES_PER_S = 100e6 / 8
 # Accepted relative deviation of measured hardware from declared hardware. It is large enough for a
-# machine with two processors that other programs use, too. `make testbeds` shows the deviation on
-# an idle machine.
+# machine with two processors on which other programs run. `make testbeds` shows the deviation on an
+# idle machine.
 TOLERANCE = 0.2
 STARTER = """
 import sys, time
@@ -151,8 +151,8 @@ def test_written_back_data_is_limited_too(testbed):
     began = time.monotonic()
     host.run("dd", "if=/dev/zero", f"of={host.disk}/late", "bs=1M", "count=20")
     host.run("sync", "-f", str(host.disk))
-    # The time has only a lower bound. It is measured from the first written byte, and the kernel
-    # may write back some pages before all pages are dirty.
+    # The test checks only a lower bound of the time. The time is measured from the first written
+    # byte. The kernel may write back some pages before all pages are dirty.
     assert time.monotonic() - began > 20 / 10 * 0.6
     host.run("rm", f"{host.disk}/late")
 

@@ -82,8 +82,8 @@ def killed(child: subprocess.Popen, after_s: float) -> bool:
 
 
 def killed_start(folder: Path, rng: random.Random) -> bool:
-    """Starts a testbed and kills dfslab at a random moment of the start. Returns whether dfslab was
-    still running when it was killed."""
+    """Starts a testbed and kills dfslab at a random moment of the start. Returns False if dfslab
+    had already ended."""
     before = len(state.folders())
     child = started(UP, folder)
     once(lambda: len(state.folders()) > before, child)
@@ -91,8 +91,8 @@ def killed_start(folder: Path, rng: random.Random) -> bool:
 
 
 def killed_run(folder: Path, rng: random.Random) -> bool:
-    """Runs a scenario on a new testbed and kills dfslab during the workload. Returns whether dfslab
-    was still running when it was killed."""
+    """Runs a scenario on a new testbed and kills dfslab during the workload. Returns False if
+    dfslab had already ended."""
     before = phases().count("up")
     child = started(["run", "killed.toml"], folder)
     once(lambda: phases().count("up") > before, child)
@@ -100,8 +100,8 @@ def killed_run(folder: Path, rng: random.Random) -> bool:
 
 
 def killed_end(folder: Path, rng: random.Random) -> bool:
-    """Takes a testbed down and kills dfslab after it has begun to end the daemons. Returns whether
-    dfslab was still running when it was killed."""
+    """Takes a testbed down and kills dfslab after it has begun to end the daemons. Returns False if
+    dfslab had already ended."""
     child = started(UP, folder)
     assert child.wait(240) == 0
     name = max(
@@ -113,8 +113,8 @@ def killed_end(folder: Path, rng: random.Random) -> bool:
 
 
 def test_ten_kills_leave_what_testbed_down_cleans(nothing_left, tmp_path):
-    """After ten kills of dfslab while it starts, uses or takes down testbeds, `testbed down --all`
-    cleans the machine.
+    """dfslab is killed ten times while it starts, uses or takes down a testbed. Afterwards,
+    `testbed down --all` removes everything that dfslab left on the machine.
 
     The JSON files that killed runs have stored are complete.
     """

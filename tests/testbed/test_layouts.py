@@ -1,5 +1,5 @@
-"""Tests that each layout of the real file systems is started as declared, can be written and then
-read with cold caches, and is removed."""
+"""Tests of each layout of the real file systems. A layout is started as declared, can be written
+and then read with cold caches, and is removed."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def test_a_layout_is_as_declared_verified_and_leaves_nothing(nothing_left, case)
     assert observed.verified_bytes > 0
     kinds = {check.quantity for check in observed.hardware}
     assert kinds >= {"link rate", "round trip"}
-    # The start of the testbed has compared measured with declared hardware. The test only checks
-    # that the link rate was one of the compared quantities.
+    # The start of the testbed has compared the measured hardware with the declared hardware. The
+    # test only checks that the link rate was compared.
     links = {check.declared for check in observed.hardware if check.quantity == "link rate"}
     assert links == {LINK_BYTES_PER_S}
     assert all(observed.versions.values())

@@ -28,8 +28,8 @@ def testbed(nothing_left):
 
 def plan(testbed, kinds, changes=None, target=None, **top) -> str:
     """Returns the JSON text of a load plan for three clients. The clients run operations of the
-    types `kinds` in a new directory of the export. `changes` replace fields of the operation
-    stream, `top` fields of the plan."""
+    types `kinds` in a new directory of the export. `changes` replaces fields of the operation
+    stream. `top` replaces fields of the plan."""
     stream = {
         "seed": 7,
         "clients": 3,
@@ -72,8 +72,8 @@ def test_every_operation_is_verified_over_the_link_and_leaves_nothing(testbed):
     assert report["verified_bytes"] == report["operations"]["read"]["bytes"] > 0
     assert report["steps"]["write/fsync"]["count"] == report["operations"]["write"]["count"]
     written = report["operations"]["write"]["bytes"] + report["operations"]["append"]["bytes"]
-    # The client sends the data that it writes in the run, and the files that it prepares before the
-    # run. Headers and requests without data add few bytes.
+    # The client sends the data that it writes during the run and the files that it prepares before
+    # the run. Message headers and requests without data add few bytes.
     prepared = 3 * 6 * SIZE_BYTES
     sent = sent_bytes(testbed.clients[0]) - before
     assert written + prepared <= sent < 1.2 * (written + prepared) + 2**20
@@ -122,10 +122,9 @@ def test_a_spoiled_byte_on_the_servers_disk_is_found(testbed):
 
 
 def test_a_long_directory_is_listed_whole(testbed):
-    """A directory whose entries do not fit into one answer of the server is listed completely.
-
-    A client that requested the next page of entries wrongly would get an error from the server.
-    """
+    """A directory whose entries do not fit into one answer of the server is listed completely. The
+    client therefore has to request the next page of entries. If it did so incorrectly, the server
+    would return an error."""
     report = load(
         testbed,
         ["list"],
@@ -169,8 +168,9 @@ def test_what_is_there_already_is_never_touched(testbed):
 
 
 def test_a_run_directory_that_parts_share_is_joined_and_left_to_the_others(testbed):
-    # The directory has a name that no directory had before. For an old name, the server could
-    # return cached entries, because it does not notice that this process removes directories.
+    # The directory has a name that was not used before. The server does not notice that this
+    # process removes directories, so it could return cached entries of an earlier directory with
+    # the same name.
     mine = served(testbed) / "shared"
     mine.mkdir()
     (mine / "theirs").write_text("theirs")

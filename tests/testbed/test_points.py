@@ -32,9 +32,9 @@ def cuts(text: str) -> list[tuple[str, str]]:
 
 
 def declared(said: str, owner: str) -> set[str]:
-    """Returns a set with two texts for each method of the class `owner`: "name" and "name(types)".
-    Types are shortened to their simple names, and a constructor is called <init>. `said` is the
-    output of javap for this class."""
+    """Returns the methods of the class `owner` as a set of texts. Each method gives two texts:
+    "name" and "name(types)". Types are shortened to their simple names, and a constructor is called
+    <init>. `said` is the output of javap for this class."""
     found = set()
     while "<" in said:
         said = re.sub(r"<[^<>]*>", "", said)
@@ -50,8 +50,9 @@ def declared(said: str, owner: str) -> set[str]:
 
 
 def missing(jars: Path, text: str) -> list[str]:
-    """Returns "CLASS METHOD" for each line of the instrumentation-points file `text` whose class or
-    method no jar in the folder `jars` contains."""
+    """Returns the instrumentation points that name an unknown class or method, as texts "CLASS
+    METHOD". `text` is the content of an instrumentation-points file, and `jars` is the folder of
+    the jar files that should contain the classes."""
     wanted = cuts(text)
     owners = sorted({owner for owner, _ in wanted})
     class_path = ":".join(str(jar) for jar in jars.glob("*.jar"))

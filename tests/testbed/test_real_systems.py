@@ -1,5 +1,6 @@
-"""Tests of real file systems on emulated hosts. The file systems lose no data, take the round trips
-that their operation trees state, and survive crashes."""
+"""Tests of real file systems on emulated hosts. The tests check that the file systems lose no data
+and survive crashes. They also check that each operation takes as many network round trips as its
+operation tree states."""
 
 from __future__ import annotations
 
@@ -46,12 +47,10 @@ NODE = {
 
 @dataclass(frozen=True)
 class Case:
-    """A file system's layout, the traffic that the file system should cause, and the server
-    (`victim`) that is crashed or paused in some tests.
-
-    `copies_sent` is the number of copies that a client sends of each written byte.
-    `create_round_trips` is the smallest and the largest number of round trips of a create.
-    """
+    """A file system's layout and the values that the tests expect of it. `victim` is the server
+    that some tests crash or pause. `copies_sent` is the number of copies that a client sends of
+    each written byte. `create_round_trips` is the smallest and the largest number of round trips of
+    a create."""
 
     name: str
     layout: dict[str, Any]
@@ -68,10 +67,12 @@ CASES = [
     Case("moosefs", {"goal": 2}, "chunkserver-2", 1, (1.8, 3.3)),
     Case("cephfs", {"copies": 2}, "osd-2", 1, (0.9, 2.6)),
     Case("juicefs", {}, "", 1, (6.5, 8.5)),
-    # When a DataNode crashes, HDFS' native client continues to read from the other DataNodes, but
-    # writes to the crashed DataNode fail. The blocks are small, because the NameNode reserves a
-    # whole block on a DataNode for each block that is being written. With blocks of 128 MiB, the
-    # writes that a fault stalls would reserve all of the 4 GiB of the disks.
+    # When a DataNode crashes, the native client of HDFS continues to read from the other DataNodes.
+    # Its writes to the crashed DataNode fail.
+    #
+    # The blocks are small, because the NameNode reserves a whole block on a DataNode for each block
+    # that is being written. During a fault, many writes are stalled. With blocks of 128 MiB, these
+    # writes would reserve all of the 4 GiB of the disks.
     Case(
         "hdfs",
         {"replication": 2, "block_size": "16 MiB"},
@@ -248,10 +249,9 @@ def test_the_client_sends_as_many_copies_as_the_tree_says(case):
 
 
 def test_creating_takes_the_round_trips_that_the_tree_says(case):
-    """A create takes at least the number of round trips that the test case states for the file
-    system. The predicted number is in the stated range. The measured time has no upper limit,
-    because a busy machine can only add time.
-    """
+    """A create takes at least the smallest number of round trips that the test case states for the
+    file system. The predicted number is within the stated range. The measured time has no upper
+    limit, because a busy machine can only add time."""
     known, session = case
     workload = {"name": "metadata", "operation": "create", "operations_per_client": 30}
     result = measured(session, known, **workload)
@@ -273,8 +273,8 @@ def test_a_brick_serves_as_many_calls_as_the_tree_has(case):
     bricks = measured(session, known, name="metadata", operation="create", operations_per_client=30)
     for brick in bricks.load.observed.values():
         calls = {name: one.calls for name, one in brick.operations.items()}
-        # Locks and lookups have lower bounds only, because the run also creates and removes its
-        # directory, and removes the files in it.
+        # Only a lower bound of the number of locks and lookups is checked. The run also creates and
+        # removes its directory and removes the files in it, which takes further locks and lookups.
         assert calls["CREATE"] == calls["FLUSH"] == 30
         assert calls["ENTRYLK"] >= 2 * 30
         assert calls.get("XATTROP", 0) < 30
@@ -282,9 +282,10 @@ def test_a_brick_serves_as_many_calls_as_the_tree_has(case):
 
 
 def test_the_bricks_calls_of_an_operation_are_counted_phase_by_phase(case):
-    """The result counts the bricks' calls separately for each operation and phase.
+    """The result counts the calls of the bricks separately for each operation and phase.
 
-    With three copies, each call is made at all three bricks. Only a read is made at one brick.
+    With three copies, each write or metadata call is made at all three bricks. A read is made at
+    one brick only.
     """
     known, session = case
     if known.name != "glusterfs":
@@ -314,7 +315,7 @@ def test_the_bricks_calls_of_an_operation_are_counted_phase_by_phase(case):
 
 def test_a_crashed_data_server_is_survived_and_comes_back(case):
     """A crash of a data server loses no acknowledged data. The server is killed after a tenth of
-    the run, and all data can be read while it is down."""
+    the run. All data can be read while the server is down."""
     known, session = case
     testbed = session.running_testbed
     if not known.victim:
@@ -360,16 +361,17 @@ def test_what_a_crash_takes_is_missed_until_it_is_back(case):
 
 
 AWAY_S = 1.5
-# Temporary faults as (fault, action that ends the fault, second of the run at which the fault
-# begins). The first fault comes late, because a workload on a busy machine needs seconds to reach
-# its normal rate.
+# Temporary faults, each as (name of the fault, action that ends it, second of the run at which it
+# begins). The first fault begins only after 6 s, because a workload on a busy machine needs seconds
+# to reach its normal rate.
 PASSING = [("pause", "resume", 6.0), ("cut", "heal", 10.5), ("slow", "heal", 15.0)]
 
 
 def test_what_passes_stalls_a_load_until_it_is_over(case):
     """A pause, a cut link and a slow link stall the workload only while they last.
 
-    Requests arrive on schedule, so response times include the wait during a stall.
+    Requests arrive on a schedule. Response times count from the scheduled time, so they include the
+    wait during a stall.
     """
     known, session = case
     testbed = session.running_testbed
@@ -432,9 +434,12 @@ def test_what_passes_stalls_a_load_until_it_is_over(case):
 
 
 def test_object_stores_forget_what_they_read(case):
-    """A second read of an object is served from the object store's memory. After the object store's
-    caches are emptied, the read comes from the disks. The caches are emptied through a second
-    testbed object that is attached to the running testbed, as in another process."""
+    """A second read of an object is served from the object store's memory. After the caches of the
+    object store are emptied, a read comes from the disks.
+
+    The caches are emptied through a second testbed object that is attached to the running testbed,
+    as another process would do it.
+    """
     known, session = case
     testbed = session.running_testbed
     if known.name != "cephfs":
@@ -457,8 +462,8 @@ def test_object_stores_forget_what_they_read(case):
     finally:
         requested("rm", "remembered")
     whole = Path("/bin/bash").stat().st_size
-    # Meanwhile, another testbed may empty the machine's caches. The object store then reads parts
-    # of its database again, so the number of bytes in `again` need not be 0.
+    # Another testbed may empty the machine's caches between the two reads. The object store then
+    # reads parts of its database again. Therefore the number of bytes in `again` need not be 0.
     assert again < whole / 2
     assert emptied >= whole
 

@@ -11,8 +11,8 @@ from support.silent_mount import silent_mount
 
 pytestmark = pytest.mark.testbed
 
-# Time limit in seconds that ends only a test that hangs. The time limits in dfslab sum to a quarter
-# of this limit.
+# Time limit in seconds. It only ends tests that hang, because all time limits of dfslab add up to a
+# quarter of it.
 HANGS_S = 300
 SCENARIO = """
 schema = 1
@@ -34,8 +34,8 @@ def test_a_mount_that_never_answers_is_given_up_and_its_process_named(tmp_path):
     (tmp_path / "silent.toml").write_text(SCENARIO)
     (tmp_path / "mount").mkdir()
     with silent_mount(tmp_path / "mount"):
-        # The test reads the command's output until the pipe is closed. A process that the command
-        # leaves behind must not keep the pipe open.
+        # The test reads the output of the command until the pipe is closed. A process that the
+        # command left behind would keep the pipe open, and the test would fail.
         done = subprocess.run(
             [DFSLAB, "measure", "silent.toml"],
             cwd=tmp_path,

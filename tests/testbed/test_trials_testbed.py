@@ -1,5 +1,5 @@
-"""Tests that changes are carried out on real testbeds: the effect of advice is verified on NFS, and
-settings of GlusterFS are tuned."""
+"""Tests that changes of a scenario are carried out on real testbeds. On NFS, the predicted effect
+of an advised change is verified by measurement. On GlusterFS, settings are tuned."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tests of the JVM tracing agent in a program whose calls are known. The counts are exact, and the
-agent does no harm to the program."""
+"""Tests of the JVM tracing agent in a program whose calls are known. The agent counts every call
+exactly and does not disturb the program."""
 
 from __future__ import annotations
 
@@ -55,8 +55,9 @@ def planted(jar, classes, tmp_path):
     """Returns a function that runs the Java program `Planted`, whose calls are known, under the
     tracing agent. The function returns (finished process, profile or None).
 
-    `java` gives options of the JVM, by default QUICK. Tests with very many calls pass no options,
-    because the optimising compiler then saves more time than it takes.
+    The argument `java` has the options of the JVM. Its default is QUICK, which switches off the
+    optimising compiler. Tests with very many calls pass no options, because this compiler then
+    saves more time than it takes.
     """
 
     def run(*words: str, points: str = POINTS, option: str = "", java: tuple[str, ...] = QUICK):
@@ -225,17 +226,18 @@ def test_a_snapshot_never_waits_for_the_host_with_a_tree_in_its_hands(planted, j
     option = java_option(
         jar, tmp_path / "points.txt", tmp_path / "profiles", "planted", interval_s=0.1
     )
-    # The program's thread holds the lock that the argument's `toString` needs, and every 512 calls
-    # it takes the agent's lock on its call tree. A snapshot must not hold one of these two locks
-    # while it waits for the other, because a deadlock could result.
+    # Two locks could cause a deadlock. The program's thread holds a lock that the argument's
+    # `toString` also needs. Every 512 calls, the thread also takes the agent's lock on its call
+    # tree. A snapshot must therefore not hold one of these locks while it waits for the other.
     _, profile = planted("locked", "100000", points=points, option=option, java=())
     assert places(profile)["planted:with"]["count"] == 100_000
 
 
 @pytest.mark.parametrize("carrier", ["Planted$Job", "Planted$J?b"])
 def test_an_operation_goes_on_in_another_thread(planted, carrier):
-    # A class that an instrumentation point names gets a field for the calling context. For a class
-    # that only matches a pattern, a table stores the context.
+    # The agent stores the calling context in two ways. A class that an instrumentation point names
+    # gets an additional field for the context. For a class that only matches a pattern, a table
+    # stores the context.
     over = f"capture {carrier} <init>\nresume {carrier} run\n"
     over += "point Planted submit submit service\n"
     _, profile = planted("handover", points=POINTS + over)
@@ -285,8 +287,8 @@ def test_hand_overs_without_room_are_counted(planted):
 
 def test_a_traced_call_allocates_nothing(planted):
     done, profile = planted("allocated", java=())
-    # Only data that the profile keeps may allocate memory: a histogram bucket for a duration that
-    # is new, and the slowest calls so far.
+    # The agent may allocate memory only for data that the profile keeps. These data are histogram
+    # buckets for durations that did not occur before, and the slowest calls so far.
     assert int(done.stdout.split()[0]) < 400_000, "bytes in a million calls"
     assert places(profile)["planted:middle/leaf"]["count"] == 20 * 100_000 + 1_000_000
 

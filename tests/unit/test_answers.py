@@ -21,8 +21,8 @@ from dfslab.studies.contract import Findings, FinishedRun
 @dataclass(frozen=True)
 class Law:
     """The formula by which the tests compute rates from the number of clients n: rate = `first` ×
-    n^`exponent`. `spread` has three factors, one for the rate of each repetition.
-    """
+    n^`exponent`. `spread` has one factor for each of three repetitions, by which the rate is
+    multiplied."""
 
     first: float = 100.0
     exponent: float = 1.0

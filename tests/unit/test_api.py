@@ -98,8 +98,8 @@ def test_wrong_input_is_one_line():
 
 
 def test_the_package_is_imported_before_it_is_installed(monkeypatch):
-    """The set-up imports the package from its sources before the package is installed, when it has
-    no metadata yet. The import then succeeds, and only reading `__version__` fails."""
+    """The set-up imports the package from its sources before the package is installed. At this time
+    the package has no metadata. The import succeeds, and only reading `__version__` fails."""
 
     def absent(name):
         raise metadata.PackageNotFoundError(name)
@@ -134,9 +134,9 @@ def test_a_design_without_factors_is_refused(tmp_path):
 
 
 def test_a_design_of_one_testbed_takes_as_many_runs_as_it_says():
-    """If no factor is a key of the deployment, the design needs a single testbed. A D-optimal
-    design then selects the requested number of most informative runs (`per_testbed`, here 4)
-    instead of all combinations (6)."""
+    """If no factor is a key of the deployment, the design needs a single testbed. All combinations
+    of factor levels would be 6 runs. A D-optimal design instead selects the requested number of
+    most informative runs (`per_testbed`, here 4)."""
     levels = [1, 2, 4, 8, 16, 32]
     factor = {"name": "clients", "keys": ["workload.clients"], "levels": levels}
     design = {"kind": "d-optimal", "per_testbed": 4, "factor": [factor]}

@@ -240,9 +240,13 @@ shares = st.floats(0, 1)
 def test_savings_of_random_applications_are_finite_and_have_intervals(
     processes, files, shared, calls, mean_bytes, times_s, metadata, adjacent, stripes, slow
 ):
-    """Properties of the advice for random counters. T is the I/O time of the slowest process. Every
-    saving is at least WORTH × T and at most T. Every interval is finite, is wider than zero and
-    ends at or below T. The changes are sorted by saving, the largest first."""
+    """Checks properties of the advice for random counters. T is the I/O time of the slowest
+    process.
+
+    - Every saving is at least WORTH × T and at most T.
+    - Every interval is finite, is wider than zero and ends at or below T.
+    - The changes are sorted by saving, the largest first.
+    """
     opens, stats, seeks, syncs, switches, unaligned = metadata
     reads, writes = (
         DirectionCounters(n, n * size, time, int(n * adjacent), int(n * adjacent), n * size)

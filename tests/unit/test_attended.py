@@ -1,5 +1,5 @@
-"""Tests that commands which run clients are executed in a child process. The parent process then
-ends with the exit code or the signal of the child."""
+"""Tests that a command which runs clients is executed in a child process. The parent process ends
+with the exit code of the child, or with the signal that ended the child."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ attended.run(work)
 
 
 def started(work: str) -> tuple[subprocess.Popen[str], int]:
-    """Starts a program that runs the Python code `work` in a child process while its parent waits.
+    """Starts a parent process that runs the Python code `work` in a child process and waits for it.
     Returns (parent process, PID of the child)."""
     program = PROGRAM.format(work=work)
     process = subprocess.Popen(
@@ -56,8 +56,8 @@ def test_the_exit_code_is_that_of_the_child(work, code):
 
 def test_output_written_before_the_end_is_complete():
     process, _ = started("print('x' * 100_000)")
-    # The rest is read through the same buffered stream as the first line, because its buffer may
-    # already hold more than this line.
+    # The rest of the output is read through the same buffered stream as the first line. The buffer
+    # of this stream may already contain more than the first line.
     written = process.stdout.read()
     process.communicate(timeout=HANGS_S)
     assert len(written.strip()) == 100_000
@@ -72,8 +72,9 @@ def test_a_killed_parent_takes_its_child_along():
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_reaches_the_child_once(number):
-    """The signal arrives twice within a moment, as from the command `timeout`. If the child got it
-    twice, the second signal would interrupt the clean-up."""
+    """The parent process receives the signal twice within a moment, as the command `timeout`
+    sends it. The child receives it only once. A second signal would interrupt the clean-up of
+    the child."""
     work = f"""
     got = []
     signal.signal({int(number)}, lambda *_: (got.append(1), print("signal", flush=True)))

@@ -1,5 +1,6 @@
-"""Tests of the bars of benchmarks. A bar is a limit that a measured value has to meet, either as an
-absolute value or relative to a peer program. A missed bar is reported."""
+"""Tests of the bars of benchmarks. A bar is a limit that a measured value has to meet. The limit is
+an absolute value or is relative to the value of another program. A benchmark reports each bar that
+is not met."""
 
 from __future__ import annotations
 
@@ -65,8 +66,9 @@ def test_a_slower_machine_misses_bars_in_ns_and_keeps_those_relative_to_fio(slow
     """Bars are limits of a benchmark's results. A slower machine misses bars in ns, but meets bars
     that are relative to fio on the same machine.
 
-    The test's figures on the fast machine: an operation that does nothing takes 40 ns (92 ns in
-    fio), and a pread takes 50 ns more than its system call alone (263 ns more in fio).
+    The benchmark measures two quantities. The time of an operation that does nothing is 40 ns on
+    the fast machine (92 ns in fio). The time that a pread takes in addition to its system call is
+    50 ns (263 ns in fio).
     """
     load = bench("load")
     figures = {

@@ -19,8 +19,8 @@ from support.clock import ManualClock
 
 def test_the_interval_is_students():
     found = quantity("x", "s", [1.0, 2.0, 3.0])
-    # The three values have a standard deviation of 1. 2.91999 is the 95 % quantile of Student's t
-    # with 2 degrees of freedom.
+    # The sample of three values has a standard deviation of 1. 2.91999 is the 95 % quantile of
+    # Student's t distribution with 2 degrees of freedom.
     assert found.high - found.mean == pytest.approx(2.91999 / math.sqrt(3), rel=1e-4)
     assert (found.mean, found.low) == (2.0, pytest.approx(2 - 2.91999 / math.sqrt(3), rel=1e-4))
 
@@ -31,8 +31,8 @@ def test_memory_and_calls_are_measured_not_guessed():
 
 
 class Ticking(ManualClock):
-    """A clock with which each measurement takes the next of the listed durations, in seconds. For
-    each measurement the code reads the clock twice: at the start and at the end."""
+    """A clock that gives measurements the listed durations, in seconds and in the listed order. The
+    measuring code reads the clock twice for each measurement: at the start and at the end."""
 
     def __init__(self, *durations_s: float) -> None:
         super().__init__()
@@ -47,8 +47,9 @@ def test_figures_are_what_the_clock_says(tmp_path):
     assert probe.memory_copy(8 << 20, Ticking(0.5)) == pytest.approx(2 * (8 << 20))
     calls = probe.CALLS
     assert probe.system_call(Ticking(3e-6 * calls, 1e-6 * calls)) == pytest.approx(2e-6)
-    # The empty loop took 3 us for each call, longer than the loop with the call (1 us), as if it
-    # had been disturbed. The difference is negative, so the result is the lower limit of 1 ns.
+    # The probe subtracts the time of an empty loop from the time of a loop with the call. Here the
+    # empty loop took longer (3 us for each call) than the loop with the call (1 us), as if it had
+    # been disturbed. The difference is negative, so the result is the lower limit of 1 ns.
     assert probe.system_call(Ticking(1e-6 * calls, 3e-6 * calls)) == 1e-9
     # Reading 16 MiB in calls of 64 KiB takes 256 calls of 1 ms each. These 0.256 s are subtracted
     # from the measured 1.256 s.

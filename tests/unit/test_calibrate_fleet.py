@@ -1,5 +1,6 @@
-"""Tests of the calibration of a cluster's hosts: every host is measured, and the network between
-two hosts. Real Dask workers listen at two loopback addresses, which stand for two hosts."""
+"""Tests of the calibration of the hosts of a cluster. Every host is measured, and so is the network
+between two hosts. Two real Dask workers listen at different loopback addresses and stand for two
+hosts."""
 
 from __future__ import annotations
 

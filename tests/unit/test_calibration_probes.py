@@ -1,5 +1,6 @@
-"""Tests of the probes of a calibration on hardware with planted properties: a disk with a burst,
-clocks with planted readings, a stream that fills the path."""
+"""Tests of the probes of a calibration. The probes measure simulated hardware with known
+properties: a disk that accepts a burst, clocks with given readings, and a stream that uses the
+whole bandwidth of a network path."""
 
 from __future__ import annotations
 
@@ -103,9 +104,9 @@ def test_a_stream_runs_while_round_trips_are_measured(monkeypatch):
 
 @pytest.mark.parametrize("function", ["stream", "loaded_round_trip"])
 def test_a_stream_that_fails_is_no_measurement(function, monkeypatch):
-    """If the stream of data fails, the measurement raises an error. Without the error, a round trip
-    without load would count as a round trip under load, and the time after the end of the stream
-    would lower the measured rate."""
+    """If the stream of data fails, the measurement raises an error. Otherwise two results would be
+    wrong. A round trip without load would count as a round trip under load. The time after the end
+    of the stream would lower the measured rate."""
 
     monkeypatch.setattr(hardware, "send_zeros", lambda connection: None)
     here = calibrate.ThisMachine()

@@ -1,5 +1,5 @@
 """Tests of `dfslab check`: the evidence that it reads from each type of file, its exit codes, its
-findings about the machine, and noise floors."""
+findings about the machine, and the noise floors that it computes."""
 
 from __future__ import annotations
 
@@ -116,8 +116,8 @@ def test_every_run_judges_itself():
 
 
 class SteppedClock:
-    """A clock whose date jumps. At each reading of the date, one second passes, but the date moves
-    forward by six seconds."""
+    """A clock whose date jumps forward. Between two readings of the date, one second passes, but
+    the date advances by six seconds."""
 
     def __init__(self) -> None:
         self.readings = 0
@@ -164,8 +164,9 @@ def planted_process(proc: Path, pid: int, parent: int, ticks: int) -> None:
 
 
 def test_other_programs_are_those_that_neither_load_nor_servers_started(tmp_path):
-    # Of 100 ticks of all processors, a child of the testbed's server takes 20, a kernel thread
-    # takes 10, and another process takes 30. Only the 30 ticks are those of other programs.
+    # All processors together have 100 ticks. A child of the testbed's server takes 20 of them, a
+    # kernel thread takes 10, and another process takes 30. Only the 30 ticks count as time of other
+    # programs.
     proc, stat = tmp_path / "proc", tmp_path / "stat"
     parents = {2: 0, 3: 2, 50: 1, 51: 50, 90: 1}
     for pid, parent in parents.items():
@@ -229,14 +230,14 @@ def test_kendall_is_exact():
     assert kendall([1, 2, 3, 4, 5])[1] == pytest.approx(2 / 120)
     assert kendall([5, 4, 3, 2, 1])[0] == -1
     assert kendall([1, 1, 1, 1]) == (0.0, 1.0)
-    # Kendall's test is two-sided. The tested order has the coefficient 1/3, and all 6 orders of
-    # three values have a coefficient whose absolute value is at least 1/3. So the probability is 1.
+    # Kendall's test is two-sided. The tested order has the coefficient 1/3. Each of the 6 orders of
+    # three values has a coefficient of at least 1/3 in absolute value. So the probability is 1.
     assert kendall([1, 3, 2])[1] == 1.0
 
 
 def test_the_noise_floor_is_that_of_planted_noise():
-    """The noise floor is the difference that nine of ten pairs of equal runs do not exceed. It is
-    computed from planted noise."""
+    """The noise floor of planted noise has the value that follows from the noise. The noise floor
+    is the relative difference that nine of ten pairs of equal runs do not exceed."""
     draws = random.Random(7)
     results = []
     for number in range(40):
@@ -253,8 +254,9 @@ def test_the_noise_floor_is_that_of_planted_noise():
             )
         )
     [found] = noise.of_repetitions(results)
-    # The planted value is exp(1.645 × sqrt(2) × 0.05) - 1 = 0.123. Estimates from 40 runs have a
-    # relative error of about 15 %.
+    # The expected noise floor is exp(1.645 × sqrt(2) × 0.05) - 1 = 0.123, where 0.05 is the
+    # standard deviation of the planted noise. Estimates from 40 runs have a relative error of about
+    # 15 %.
     assert found.spread == pytest.approx(0.123, rel=0.35)
     [paired] = noise.of_pairs(results)
     assert paired.runs == 20

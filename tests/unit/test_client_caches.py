@@ -21,10 +21,10 @@ from support.clock import ManualClock
 
 
 class Client:
-    """A fake client process (ceph-fuse) with `names` names in its cache, of which the kernel uses
-    `used`. One second after the size of the cache was set to 0, the process drops the names that
-    the kernel does not use; two seconds after, it releases the inodes of these names. If `busy` is
-    true, an application opens further files all the time."""
+    """A fake client process (ceph-fuse) with `names` names in its cache. The kernel uses `used` of
+    these names. When the size of the cache is set to 0, the process drops the other names after one
+    second. After two seconds, it releases the inodes of the dropped names. If `busy` is true, an
+    application opens further files all the time."""
 
     def __init__(self, clock: ManualClock, names: int, used: int, busy: bool = False) -> None:
         self._clock, self._names, self._used, self._busy = clock, names, used, busy
@@ -90,9 +90,9 @@ def process():
 
 
 def test_the_record_of_a_testbed_identifies_the_daemons_of_another_process(tmp_path, process):
-    """A testbed that another process started has no daemon objects in this process. Its daemons are
-    found in the testbed's record. The record is read at each call, because a daemon may have been
-    restarted."""
+    """The daemons of a testbed that another process started are found in the testbed's record,
+    because this process has no daemon objects for them. The record is read at each call, because a
+    daemon may have been restarted."""
     folder = TestbedFolder(tmp_path, "id")
     record = TestbedRecord(
         name="x", id="id", system="cephfs", parameters={}, owner=None, created="", ports=[]

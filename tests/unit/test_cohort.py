@@ -1,5 +1,6 @@
-"""Tests of the comparison of cohorts, which are groups of calls. A planted change of one step is
-found. If all of many steps are equal in the cohorts, no step is reported as changed."""
+"""Tests of the comparison of cohorts, which are groups of calls. If one step is slower in a
+cohort, the comparison reports this step. If all of many steps are equal in the cohorts, it
+reports no step."""
 
 from __future__ import annotations
 
@@ -64,8 +65,8 @@ def test_a_slower_step_is_found_among_them():
 
 
 def test_a_change_is_found_where_no_single_context_has_enough_calls():
-    """A slower disk is found although each of its calling contexts has only two calls. The
-    comparison also merges the calls of one step in all contexts."""
+    """A slow disk is found although the step has only two calls in each calling context. The
+    comparison also merges the calls of a step over all contexts, and these calls are enough."""
 
     def tree(took_s: list[float]) -> TreeNode:
         whole_s = sum(took_s)
@@ -99,8 +100,8 @@ def test_holm_by_hand():
 
 
 def document(slow: int) -> dict[str, Any]:
-    """Returns an OTLP document of forty equal traces, except that the step "disk" takes ten times
-    as long in the last `slow` traces."""
+    """Returns an OTLP document of forty traces. The traces are equal, except that the step "disk"
+    takes ten times as long in the last `slow` traces."""
     spans: list[dict[str, Any]] = []
     for number in range(40):
         disk_ns = 1_000_000 + 1000 * number * (10 if number >= 40 - slow else 1)
@@ -185,8 +186,8 @@ def test_the_host_whose_spans_differ_is_named(tmp_path):
     assert slow["read/disk"].change == pytest.approx(3, rel=0.25)
     assert slow["read/disk"].count == 50
     assert slow["read/disk"].count_before == 150
-    # Each host is compared with all other hosts together. For a host of normal speed, the other
-    # hosts include the slow host, so the host of normal speed is reported as faster.
+    # Each host is compared with all other hosts. The slow host is one of the other hosts when a
+    # host of normal speed is compared. Hosts of normal speed are therefore reported as faster.
     assert all(row.change < 0 for row in found.rows if row.cohort != "node-3")
     assert not [row for row in found.rows if str(row.path) == "read/copy"]
     assert found.tests == 4 * 3

@@ -47,12 +47,13 @@ class Testbed:
 
     def empty_caches(self) -> None:
         """Records how many times the disks' counters had been read before this call. In each phase,
-        dfslab empties the page caches, then calls this function, and then reads the counters."""
+        dfslab first empties the page caches of the clients, then calls this function, and then
+        reads the counters."""
         self.emptied += [self.requested]
 
     def disks_read_bytes(self) -> int:
-        """Returns the bytes that the disks have read: 10^9 before the run, and from the second call
-        on also the bytes that the clients read."""
+        """Returns the bytes that the disks have read since the testbed started. The first call
+        returns 10^9. Later calls add the bytes that the clients read."""
         self.requested += 1
         return 10**9 + (self._given_bytes if self.requested > 1 else 0)
 
@@ -93,16 +94,17 @@ def test_a_cold_run_reports_the_bytes_that_disks_read(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("workload", "cache"), [("mixture", "cold"), ("sequential_read", "warm")])
 def test_what_may_be_in_memory_is_not_refused(workload, cache, tmp_path, monkeypatch):
-    """A run need not read from disks if it reads data that it wrote itself, or if its caches are
-    declared as warm."""
+    """A run is not refused although it reads nothing from disks, in two cases: it reads data that
+    it wrote itself, or its caches are declared as warm."""
     testbed = Testbed(0)
     assert measured(testbed, point(workload, cache), tmp_path, monkeypatch).complete
     assert bool(testbed.requested) == (cache == "cold")
 
 
 class TestbedOfPhases(Testbed):
-    """A fake testbed whose disks read given numbers of bytes. The first number is read during the
-    first phase, the second between the first and the second phase, and so on."""
+    """A fake testbed whose disks read given numbers of bytes. The first number is the bytes that
+    are read during the first phase. The second is the bytes that are read between the first and the
+    second phase, and so on."""
 
     def __init__(self, *given_bytes: int) -> None:
         super().__init__(0)
@@ -174,7 +176,8 @@ def with_pattern(**parameters: Any) -> Point:
             64 << 10,
         ),
         # The transfer sizes are given by a distribution. Such sizes count as random, even if all
-        # values of the distribution are equal, so no lower bound is known.
+        # values of the distribution are equal. Therefore dfslab knows no lower bound of the bytes
+        # that the disks have to read.
         (
             {
                 "access": {"order": "same", "transfer_size": {"fixed": 4096}},
@@ -239,8 +242,9 @@ def test_a_testbed_without_disks_empties_its_caches_and_reports_nothing(tmp_path
 
 
 def test_reads_that_overlap_count_once(tmp_path, monkeypatch):
-    """Bytes that several reads share are expected from the disks only once. In this test, 240 reads
-    of 64 KiB, each starting 4 KiB after the one before, cover a file of 1 MiB."""
+    """If several reads cover the same bytes, the disks are expected to read these bytes only once.
+    In this test, 240 reads of 64 KiB cover a file of 1 MiB. Each read starts 4 KiB after the
+    previous one."""
     lines = [
         f'7 {1 + n * 1e-3:.6f} pread64(3, ""..., 65536, {n * 4096}) = 65536 <0.0001>'
         for n in range(240)

@@ -81,7 +81,7 @@ def test_a_program_works_in_the_given_directory(tmp_path):
 
 def test_a_measured_program_is_weighed_and_has_a_page(tmp_path):
     """An external program has no operation stream. Studies that need an operation stream skip the
-    program's run, and the page shows the run without these studies."""
+    run of such a program. The page of the run is still written, without these studies."""
     laboratory = Laboratory()
     plan = laboratory.plan(build(Scenario, table("true")))
     done = laboratory.run(plan, tmp_path, fresh=True, always_page=True)

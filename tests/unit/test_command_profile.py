@@ -69,8 +69,8 @@ def test_what_a_testbed_did_before_the_command_is_left_out(tmp_path):
 
 
 def test_steps_above_a_call_are_kept(tmp_path):
-    """A step that began before the command and made a call during the command is in the profile as
-    the parent of this call, with a count of 0."""
+    """The profile contains a step that began before the command and made a call during the command.
+    The step is the parent of this call and has a count of 0."""
     before = {f"a{SUFFIX}": profile("a", [row(-1, "loop", 1), row(0, "old", 1)])}
     rows = [row(-1, "loop", 1), row(0, "old", 1), row(0, "new", 1)]
     after = {f"a{SUFFIX}": profile("a", rows)}

@@ -1,5 +1,5 @@
-"""Tests of the comparison of two runs. On recorded noise few differences are reported, planted
-changes are found, and the rules of the comparison are applied."""
+"""Tests of the comparison of two runs. If the runs differ only by recorded noise, few differences
+are reported. Planted changes are found. The rules of the comparison are applied."""
 
 from __future__ import annotations
 
@@ -24,9 +24,11 @@ POINTS = synthetic.scenario(sizes=("1 MiB",), clients=(1,), hold_out=()).points(
 
 
 def recorded_noise() -> tuple[np.ndarray, np.ndarray]:
-    """Returns two arrays from recordings of real runs. The first has the standard deviation of
-    ln(rate) for each configuration with enough repetitions. The second has, for each repetition,
-    the deviation of ln(rate) from the configuration's mean, divided by this standard deviation.
+    """Returns two arrays from recordings of real runs.
+
+    - The standard deviation of ln(rate) of each configuration with enough repetitions.
+    - A standardised residual for each repetition: the difference between its ln(rate) and the mean
+      of its configuration, divided by the standard deviation of the configuration.
     """
     spreads, residuals = [], []
     for name in ("wu-read", "wu-write"):
@@ -44,8 +46,9 @@ def recorded_noise() -> tuple[np.ndarray, np.ndarray]:
 
 
 def runs_of(random, spreads, residuals, change=0.0):
-    """Returns the results of one run with the rates 100 × exp(`change` + noise). The noise of a
-    rate is the configuration's entry of `spreads` times a random choice from `residuals`."""
+    """Returns the results of one run of the configurations POINTS. Each rate is 100 × exp(`change`
+    + noise). The noise is the configuration's entry of `spreads` times a random element of
+    `residuals`."""
     results = []
     for place, point in enumerate(POINTS):
         for repetition in range(REPETITIONS):

@@ -1,5 +1,5 @@
-"""Tests that `dfslab compat` accepts the arguments of other benchmarking tools, and that results
-are written in the formats of other programs."""
+"""Tests of `dfslab compat` and of the export of results. The command accepts the arguments of other
+benchmarking tools. Results are written in the formats of other programs."""
 
 from __future__ import annotations
 
@@ -372,11 +372,11 @@ def test_fio_json_counts_every_way_to_read_and_to_write():
 
 
 def test_times_since_operations_were_due_leave_too():
-    """Response times, which count from the scheduled start of an operation, are exported in
-    addition to latencies, which count from the actual start.
+    """Response times are exported in addition to latencies. A response time counts from the
+    scheduled start of an operation, and a latency counts from the actual start.
 
-    An open workload whose rate cannot be sustained falls behind its schedule. Only response times
-    show this delay.
+    An open workload with too high a rate falls behind its schedule. Only response times show this
+    delay.
     """
     changes = {
         "workload.arrival": "even",
@@ -424,8 +424,8 @@ def test_a_form_goes_to_a_new_file_only(recorded_run, tmp_path):
 
 
 def test_mdtest_runs_and_prints_its_summary(tmp_path):
-    """The summary in the form of mdtest has a rate for each phase, which is computed over the time
-    of this phase only."""
+    """The printed summary has the form of mdtest's summary and contains one rate for each phase.
+    The rate is computed over the time of this phase only."""
     chosen, summary = compat.read(
         "mdtest", ["-np", "2", "-n", "30", "-F", "-u", "-i", "2", "-d", str(tmp_path)]
     )

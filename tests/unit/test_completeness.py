@@ -1,6 +1,5 @@
-"""Tests of runs of which a part failed. The output of such a run begins with the statement that the
-run is incomplete, and the exit code is 1. Every export of the run's results states that they are
-incomplete."""
+"""Tests of runs of which a part failed. The output of such a run first states that the run is
+incomplete. The exit code is 1. Every export of the results also states that they are incomplete."""
 
 import csv
 import io

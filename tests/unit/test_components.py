@@ -1,6 +1,6 @@
-"""Tests of the method `components`, which predicts by simulating a Petri net of a file system's
-components. Such a net exists only for PVFS. Other methods predict from the description of PVFS'
-operations instead. The module also tests the scenario that repeats the experiment of the PVFS
+"""Tests of the prediction method `components`. It simulates a Petri net of a file system's
+components, and such a net exists only for PVFS. Other prediction methods use the description of
+PVFS' operations instead. Further tests check the scenario that repeats the experiment of the PVFS
 paper."""
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ STRIPING = Striping(servers=4, stripe_bytes=64 * KIB)
 
 
 def small(*keys: str):
-    """Returns the configurations of the scenario that reproduces the figures of Nguyen and Apon
-    2012. The files have only 8 MiB, to save time. `keys` are further changes of the scenario, each
+    """Returns configurations of the scenario that reproduces the figures of Nguyen and Apon 2012.
+    The file size is reduced to 8 MiB to save time. `keys` has further changes of the scenario, each
     in the form "key=value"."""
     return read_scenario(FIGURES, ["workload.file_size=8 MiB", *keys]).points()
 
@@ -113,7 +113,7 @@ def traced(reported, clients: int = 1, cached: bool = False, grain: str = "packe
 
 def hybrid(clients: int, share: float, count: int = 60, size: int = 64 * KIB, seed: int = 3):
     """Returns the calls of a trace of Nguyen and Apon's hybrid workload. Nine of ten calls read and
-    one writes. A call is at a random offset with probability `share`; otherwise the calls are
+    one writes. Each call is at a random offset with the probability `share`. All other calls are
     sequential."""
     chance, reported = random.Random(seed), []
     for client in range(clients):
@@ -129,7 +129,7 @@ def hybrid(clients: int, share: float, count: int = 60, size: int = 64 * KIB, se
 
 def test_a_traces_own_times_hold_calls_back():
     """A call of a trace does not start before its scheduled time. If the scheduled times are far
-    apart, reads start on schedule; if they are close together, reads queue."""
+    apart, each read starts at its scheduled time. If they are close together, reads queue."""
     reported = [ExecutedOperation(0, "open", 0, 0, 0, 0)]
     reported += [ExecutedOperation(0, "pread", 0, 0, at * 65536, 65536) for at in range(10)]
     setup = traced([])
@@ -156,8 +156,8 @@ def test_stripes_of_any_range_lie_on_their_servers():
 
 
 def test_a_file_read_as_a_trace_takes_as_long_as_a_whole_file():
-    """Reading a file by the calls of a trace takes the time of reading the whole file in one
-    operation, plus the time of one open."""
+    """Two ways to read a file are compared: by the calls of a trace, and in one operation for the
+    whole file. The calls of the trace take longer by the time of one open."""
     blocks, size = 16, 256 * KIB
     reported = [
         (0, "open", 0, 0),
@@ -167,9 +167,9 @@ def test_a_file_read_as_a_trace_takes_as_long_as_a_whole_file():
     for cached in (True, False):
         whole = Setup("read", 1, file_size=blocks * size, block_size=size, cached=cached)
         apart_s = simulate(traced(reported, cached=cached)).time_s - simulate(whole).time_s
-        # In the replay, the file is opened after the manager has admitted the client, and the close
-        # of the file is included. So the replay takes longer by one open: two client calls, one
-        # call of the manager and two network latencies.
+        # In the replay, the manager first admits the client, and then the file is opened. The
+        # replay therefore takes longer than the whole-file operation by one open: two client
+        # calls, one call of the manager and two network latencies.
         h = PaperHardware()
         opened_s = 2 * h.client_call_s + h.manager_call_s + 2 * h.network_latency_s
         assert apart_s == pytest.approx(opened_s, rel=0.02, abs=2e-6 if cached else 3e-3)
@@ -274,9 +274,9 @@ def test_a_requested_precision_ends_the_simulation_and_is_in_the_interval():
 
 
 def test_placements_are_added_until_the_rate_is_precise():
-    """Each block of a stripe is on one server, so the randomly chosen first servers of the files
-    affect the rate. The interval of the rate is therefore computed from several placements of the
-    files."""
+    """The interval of a predicted rate is computed from several random placements of the files. The
+    first server of each file is chosen at random, and each block of a stripe is on one server.
+    Therefore the placement affects the rate."""
     changed = {
         "workload.name": "sequential_read",
         "workload.file_size": "256 KiB",
@@ -304,8 +304,9 @@ def test_placements_are_added_until_the_rate_is_precise():
 
 
 def test_each_phase_of_a_workload_has_its_own_rate():
-    """Each phase of a workload has the rate of a workload that consists only of this phase, and the
-    times of the phases add up."""
+    """A workload of several phases is compared with workloads that consist of only one of these
+    phases. Each phase has the same rate as its single-phase workload. The times of the phases add
+    up."""
     method = discover.method("components")
     scenario = small()[0].scenario
     keys = {"workload.clients": 4, "workload.transfer_size": "1 MiB", "run.network_level": "chunk"}
@@ -319,8 +320,8 @@ def test_each_phase_of_a_workload_has_its_own_rate():
     assert (write.name, read.name, end.name) == ("write", "read", "end")
     assert write.rate_per_s == pytest.approx(of("sequential_write").value())
     assert read.rate_per_s == pytest.approx(of("sequential_read").value())
-    # In the last phase, each of four clients lists a directory at the metadata manager, which takes
-    # 0.2 ms for each listing.
+    # In the last phase, four clients list directories at the metadata manager. The manager serves
+    # one listing at a time and takes 0.2 ms for each, so the rate is 5000 per second.
     assert end.rate_per_s == pytest.approx(5000, rel=0.05)
     times_s = [1 / one.rate_per_s for one in both.phases]
     assert both.value() == pytest.approx(3 / sum(times_s))
@@ -339,8 +340,9 @@ def test_files_in_random_order_are_refused_unless_the_caches_hold_them():
 
 
 def test_a_size_that_follows_the_clients_is_no_axis():
-    """The horizontal axis is the transfer size, which has three values in each panel. The file size
-    is no axis, because it is halved whenever the number of clients is doubled."""
+    """The horizontal axis of the figure is the transfer size, which has three values in each panel.
+    The file size is no axis although it varies: it is halved whenever the number of clients is
+    doubled."""
     described = [
         {"clients": clients, "file_size": 8.0 / clients, "transfer_size": size}
         for clients in (1, 2)

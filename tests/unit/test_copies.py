@@ -1,5 +1,6 @@
-"""Tests of a trace that several clients replay at once: each copy has private files, or all copies
-use the same files. Real runs and models take the same operations."""
+"""Tests of a trace that several clients replay at the same time. Each client replays a copy of the
+trace. Either each copy has private files, or all copies use the same files. Real runs and models
+execute the same operations."""
 
 from __future__ import annotations
 
@@ -79,9 +80,9 @@ def test_private_copies_have_separate_files(tmp_path):
 
 
 def test_shared_copies_read_one_file_and_make_their_own(tmp_path):
-    """All shared copies of a trace with two clients read the files of the first copy. Files that
-    the trace creates exist once for each copy, because a file can be created only once.
-    """
+    """Several copies of a trace with two clients share the files. All copies read the files of the
+    first copy. Files that the trace creates exist once for each copy, because a file can be created
+    only once."""
     given = stream_spec(scenario(trace(tmp_path / "t", 2), clients=6, copies="shared")).given
     assert owners(given, "pread") == {(client, client % 2) for client in range(6)}
     assert owners(given, "create") == owners(given, "pwrite") == {(c, c) for c in range(6)}
@@ -89,8 +90,8 @@ def test_shared_copies_read_one_file_and_make_their_own(tmp_path):
 
 @pytest.mark.parametrize(("kind", "files"), [("private", 6), ("shared", 4)])
 def test_a_real_replay_executes_every_copy(tmp_path, kind, files):
-    """Three clients replay the trace on real files. Every operation of every copy succeeds, and the
-    run directory has as many files as the copies use."""
+    """Three clients replay the trace on real files. Every operation of every copy succeeds.
+    Afterwards the run directory has as many files as the copies use."""
     spec = stream_spec(scenario(trace(tmp_path / "t"), clients=3, copies=kind))
     target = PosixTarget(root=str(tmp_path))
     plan = LoadPlan(stream=spec, target=target, run_directory="run", record=True, keep=True)
@@ -118,8 +119,8 @@ def test_models_predict_the_copies(tmp_path, method, cache):
 
 
 def test_shared_copies_read_from_memory_what_one_of_them_has_read(tmp_path):
-    """With cold caches, the net of PVFS reads data from disk once if all copies share the data, so
-    shared copies are faster than private ones."""
+    """Copies of a trace that share their files are predicted to be faster than copies with private
+    files. With cold caches, the net of PVFS reads shared data from disk only once."""
     path = trace(tmp_path / "t")
     private, shared = (
         discover.method("components")

@@ -17,8 +17,8 @@ from support.recorded import RECORDED
 
 
 def places(path):
-    """Reads the file of server counters at `path` as a call tree. Returns a dictionary whose keys
-    are the paths of the tree's nodes and whose values are the nodes."""
+    """Reads the file of server counters at `path` as a call tree. Returns a dictionary from the
+    path of each node of the tree to the node."""
     top = callprofile.merge(counter_profiles.read(path))
     return {str(path): node for path, node in callprofile.walk(top)}
 

@@ -1,5 +1,5 @@
-"""Tests that counters are read as operators publish them: as text, as JSON and as files under
-/proc, in the formats of several releases.
+"""Tests that counters are read in the formats in which operators publish them: as text, as JSON and
+as files under /proc. The tests cover several releases of these formats.
 
 The expected figures were computed by hand from each text.
 """
@@ -98,8 +98,8 @@ JMX = """{"beans": [
 
 @pytest.fixture
 def rows(tmp_path):
-    """Returns a function that reads a text as server counters. The function returns a dictionary
-    from the path of each node of the resulting call tree to the node."""
+    """Returns a function that reads a text of server counters as a call tree. That function returns
+    a dictionary from the path of each node of the tree to the node."""
 
     def found(text: str, system: str, packed: bool = False):
         path = tmp_path / "posted"

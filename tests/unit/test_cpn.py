@@ -24,8 +24,8 @@ def test_a_net_of_two_pages_runs_as_drawn():
     document = cpn.read(GOOD)
     (report,) = engine.run(document, {"got": CountMonitor(transition="receiver.receive")})
     assert report.counts["got"].count == 2
-    # Each of the two packets takes 5 s in a transition and 3 s on an arc. The second packet follows
-    # the answer to the first.
+    # Each of the two packets takes 5 s in a transition and 3 s on an arc. The second packet is sent
+    # only after the answer to the first, so the net ends after 2 × 8 s.
     assert (report.reason, report.end_time_ns) == ("dead", 16_000_000_000)
     names = [one.name for one in document.transitions]
     assert names == ["transmit", "receiver.receive", "acknowledge"]
@@ -201,8 +201,8 @@ def test_malformed_files_name_the_inscription(old, new, words):
 
 @pytest.mark.parametrize("seed", range(200))
 def test_damaged_files_never_do_more_than_give_one_line(seed):
-    """A file with deleted, doubled and swapped bytes is read or refused with a one-line error
-    message, and never crashes the reader."""
+    """A damaged file is either read or refused with a one-line error message. It never crashes the
+    reader. The test deletes, doubles and swaps bytes of a file."""
     chance = random.Random(seed)
     text = GOOD
     # Most damage inserts text into inscriptions, so that the XML stays valid.
@@ -274,8 +274,8 @@ def test_a_queue_as_a_list_is_taken_apart_as_drawn():
     game = engine.Game(cpn.read(QUEUE))
     while game.enabled():
         game.step()
-    # The net moves each of the numbers 1, 2, 3 from the front of the list to its end and inverts
-    # its sign, until the first number of the list is not positive.
+    # The net repeatedly moves the first number of a list to the end of the list and inverts its
+    # sign. It stops when the first number is not positive. The list begins as 1, 2, 3.
     assert game.state.marking == {"queue": [[[-1, -2, -3]]], "done": [[3], [4], [5]]}
 
 

@@ -1,6 +1,6 @@
 """Tests of the monitors in `.cpn` files. A supported monitor measures what it would measure in CPN
-Tools. An unsupported monitor is refused with the advice what to use instead, and the net is
-simulated without it."""
+Tools. An unsupported monitor is refused with a message that names a replacement. The net is then
+simulated without this monitor."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def test_a_monitor_that_is_refused_does_not_stop_the_net(row):
 
 
 def test_of_a_declared_monitor_the_count_is_read_and_the_last_value_is_refused_by_name():
-    """A monitor that reads `count` is accepted. The same monitor with `last` in place of `count` is
-    refused, so the function `last` is the reason of the refusal."""
+    """A monitor that reads `count` is accepted. The same monitor is refused if it reads `last`
+    instead. The message names the function `last` as the reason."""
     (row,) = (one for one in REFUSED if "marking_and_more.last()" in one.monitor)
     starts = monitor("starts", OCCURRENCES, (START,))
     refused = cpn.read_file(queue_file(row.monitor, starts)).monitors.refused
@@ -127,15 +127,16 @@ def test_a_warm_up_leaves_the_beginning_out():
     shown = collector("n", (START,), at_start("pred", "true", "false"), at_start("obs", "n", "~1"))
     read = cpn.read_file(queue_file(shown, monitor("busy", MARKING, (BUSY,))))
     found = simulate(read.net, read.monitors, end_time_s=100.0, warm_up_s=50.0)
-    # After 50 s, jobs start at 51, 54, …, 99 s. Each start occupies the server for 2 s, the last
-    # one for 1 s before the end, so the server is busy for 16 × 2 + 1 s of 50 s.
+    # The monitors measure from 50 s to 100 s. In this time, jobs start at 51, 54, …, 99 s. Each of
+    # the first 16 jobs occupies the server for 2 s. The last job occupies it for 1 s before the
+    # end. The server is therefore busy for 16 × 2 + 1 s of 50 s.
     assert found.monitors["n"].mean.mean == fmean(range(51, 100, 3))
     assert found.monitors["busy"].mean.mean == pytest.approx(33 / 50)
 
 
 def test_draws_of_a_code_segment_are_observed_as_they_were_drawn():
-    """The observer of the monitor reads an output of a code segment, which is a random number from
-    1 to 6. The monitor observes every second firing."""
+    """The monitor observes every second firing of a transition. It observes an output of the
+    transition's code segment. This output is a random number from 1 to 6."""
     text = file_of(
         [color("INT", "<int/>"), var("n", "INT"), var("m", "INT")],
         {"waiting": ("INT", "1`0"), "drawn": ("INT", "")},
@@ -164,8 +165,8 @@ def test_draws_of_a_code_segment_are_observed_as_they_were_drawn():
 
 
 def two_instances() -> str:
-    """Returns the text of a file in which one page has two instances, the second ten times as slow
-    as the first. Each monitor observes one instance."""
+    """Returns the text of a file in which one page has two instances. The second instance is ten
+    times as slow as the first. Each instance is observed by a separate monitor."""
     shared = (
         "<place id='q'><text>in</text><type><text>INT</text></type></place>"
         "<trans id='s'><text>serve it</text></trans>"
@@ -220,8 +221,8 @@ JUNK = ("(", ")", "~", ",", "1", " n", "let", "=", "| pred _ = 1", "{", "}", "_"
 
 @pytest.mark.parametrize("seed", range(100))
 def test_damaged_monitors_never_do_more_than_give_one_line(seed: int):
-    """A file with random text in the functions and references of monitors is read. Monitors that
-    cannot be understood are refused with a one-line message."""
+    """A file is read although its monitors have random text in their functions and references. Each
+    monitor that cannot be understood is refused with a one-line message."""
     chance = random.Random(seed)
     text = queue_file(chance.choice(ROWS).monitor, chance.choice(ROWS).monitor)
     for _ in range(chance.randint(1, 3)):

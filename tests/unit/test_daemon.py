@@ -1,5 +1,5 @@
-"""Tests that a background process (a daemon) is started, awaited, stopped and paused, and that
-another process is never taken for the daemon."""
+"""Tests of background processes (daemons). A daemon is started, awaited, stopped and paused. The
+tests also check that dfslab never mistakes another process for the daemon."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ def ticker(tmp_path):
 
 
 def test_a_command_whose_owner_ended_before_it_started_does_not_run(tmp_path):
-    """A command that is bound to its owner must be a child of the owner. If its parent is another
-    process, the owner has already ended, and the kernel would never signal the owner's end. The
-    command then does not start."""
+    """A command that is bound to an owner process does not start if its parent is another process.
+    In this case the owner has already ended, and the kernel would never signal its end to the
+    command."""
     touched = tmp_path / "touched"
     command = tied_to_owner(["touch", str(touched)])
     assert subprocess.run(command, check=False).returncode == 0

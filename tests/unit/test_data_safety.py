@@ -162,8 +162,8 @@ def test_a_full_or_read_only_file_system_is_reported_and_left_unchanged(tmp_path
     """A run on a full or read-only file system reports the error and leaves the file system
     unchanged.
 
-    The file system is mounted in a separate mount namespace, so the mount ends with the test's
-    processes.
+    The file system is mounted in a separate mount namespace. The kernel therefore unmounts it when
+    the test's processes have ended.
     """
     stream = {
         "seed": 1,
@@ -202,8 +202,8 @@ def test_a_full_or_read_only_file_system_is_reported_and_left_unchanged(tmp_path
 
 
 # Shell commands that mount a file system with a quota in a separate mount namespace. The file
-# system is JuiceFS, because kernels may lack quotas. Its process is ended before the namespace
-# ends.
+# system is JuiceFS, because some kernels do not support quotas. The JuiceFS process is ended before
+# the namespace ends.
 WITH_QUOTA = """
 set -e
 juicefs=$1 place=$2; shift 2

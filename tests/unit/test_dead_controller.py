@@ -9,8 +9,9 @@ from dfslab.fleet.client_hosts import Nodes
 from dfslab.testbeds.hosts.process import LiveProcess
 from support.running_agent import running_agent
 
-# Time limit in seconds for the end of the run after its controller has ended. The limit is exceeded
-# only if the run does not notice the end of its controller, because the workload would take days.
+# Time limit in seconds within which the run has to end after its controller has ended. The workload
+# would take days, so the run exceeds the limit only if it does not notice the end of its
+# controller.
 HANGS_S = 300
 
 

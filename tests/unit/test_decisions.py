@@ -1,6 +1,12 @@
 """Tests of the predicted gains of changes to a file system, and of the advice which change to make.
-The tests cover the intervals of the gains, the cases in which no gain is stated, the prices of
-changes, rows of an answer that are merged, and the two commands that print the answers."""
+
+They cover these parts:
+
+- the intervals of the gains, and the cases in which no gain is stated
+- the prices of changes
+- rows of an answer that are merged
+- the two commands that print the answers
+"""
 
 from __future__ import annotations
 
@@ -81,8 +87,8 @@ def test_what_limits_gains_and_another_server_does_not(gigabit):
 
 
 def test_no_interval_has_a_width_of_zero_over_random_scenarios():
-    """In random configurations of six scenarios, the interval of the gain of every legal change
-    contains the gain and is wider than zero."""
+    """The interval of a predicted gain contains the gain and is wider than zero. The test checks
+    every legal change of random configurations of six scenarios."""
     random = np.random.default_rng(20261126)
     names = ["glusterfs", "hdfs-hosts", "nfs", "moosefs", "juicefs", "pvfs"]
     for name in names:
@@ -188,8 +194,8 @@ def test_advice_is_withheld_if_the_measured_scaling_contradicts_the_model():
     assert found.settling
     assert "dfslab measure" in found.settling[0]
     assert "withheld" in found.sentences()[0]
-    # The run measured a real directory, and both gains are withheld. No measurement is proposed for
-    # more cores, because it would require new hardware. A measurement with more clients is
+    # The run measured a real directory, and neither gain is stated. For more cores, no measurement
+    # is proposed, because it would require new hardware. For more clients, a measurement is
     # proposed.
     assert whatif(evidence, ["cores x2"]).settling == []
     (settling,) = whatif(evidence, ["clients x2"]).settling
@@ -347,9 +353,9 @@ def test_wrong_input_is_one_line(gigabit, words, error):
 
 
 def test_no_two_rows_of_an_answer_have_one_name():
-    """No two rows of an answer have the same name, which consists of operations, change and
-    configurations. Each row names the values of its configurations, even if one configuration lacks
-    a key that the others have."""
+    """No two rows of an answer have the same name. A name consists of the operations, the change
+    and the configurations. The part for the configurations has the values of all keys in which the
+    rows differ, even if one configuration lacks such a key."""
     found = whatif(evidence_of(ready.files()["glusterfs"]), ["clients 8"])
     names = [(*one.operations, one.change, one.where) for one in found.rows]
     assert len(names) >= 4

@@ -50,9 +50,9 @@ BLOCK = factor("block", ("2 KiB", "64 KiB", "1 MiB"), "workload.transfer_size")
 
 
 def test_sixteen_of_the_papers_125_layouts_are_legal():
-    """Kumar's experiment has 125 layouts (1 to 5 stripes, 1 to 5 replicas, 1 to 5 servers with one
-    brick each). A layout is legal if stripes × replicas divides the number of servers, which holds
-    for 16."""
+    """Kumar's experiment has 125 layouts: 1 to 5 stripes, 1 to 5 replicas, and 1 to 5 servers with
+    one brick each. A layout is legal if the number of servers is a multiple of stripes × replicas.
+    This holds for 16 layouts."""
     names = ("stripe", "replica", "servers")
     free = [factor(name, range(1, 6)) for name in names]
     found = Legal(designed(*free, constraints=["servers % (stripe * replica) == 0"]))
@@ -135,8 +135,8 @@ def test_every_design_is_legal_and_repeats_itself(kind):
 
 
 def test_two_levels_give_the_orthogonal_design():
-    """A D-optimal design of 8 runs for 7 two-level factors is a Hadamard matrix, so the determinant
-    of X'X is 8^8 for the coded matrix X."""
+    """A D-optimal design of 8 runs for 7 two-level factors is a Hadamard matrix. Therefore the
+    coded matrix X of the design satisfies det(X'X) = 8^8."""
     found = Legal(designed(*(factor(f"x{i}", (0, 1)) for i in range(7))))
     coding = design_plan.Coding(found.factors)
     rows = design_plan.d_optimal(coding, found.rows(), 8)
@@ -209,8 +209,8 @@ def test_the_shipped_scenario_plans_within_its_budget():
     plan = design_plan.plan(scenario)
     assert 900 < plan.bill.total_s <= 1200
     assert len(plan.legal.factors) >= 8
-    # The rows of the plan separate the effects of all factors: the columns of the coded matrix are
-    # not collinear.
+    # The effects of all factors can be estimated separately from the rows of the plan, because the
+    # columns of the coded matrix are linearly independent.
     coding = design_plan.Coding(plan.legal.factors)
     matrix = coding.matrix(plan.rows)
     assert np.linalg.matrix_rank(matrix) == matrix.shape[1]

@@ -36,8 +36,9 @@ GRAPH = ["data-client-0", "data-client-1", "data-client-2", "data-client-3", "da
 
 
 class Commands:
-    """Answers commands with recorded outputs. A keyword is a text that the command line contains,
-    and its value is the output of this command. The output of any other command is empty."""
+    """A stand-in for a shell that answers commands with recorded outputs. Each keyword argument is
+    a pair of texts. If a command line contains the first text, its output is the second. The output
+    of any other command is empty."""
 
     def __init__(self, **outputs: str) -> None:
         self.outputs, self.asked = outputs, []
@@ -83,13 +84,13 @@ def test_dispersed_and_plain_gluster_volumes():
 def test_the_graph_of_a_gluster_client_reports_what_its_servers_do_not():
     replicated = of_client_graph([*GRAPH, "data-replicate-0", "data-replicate-1"], "node")
     assert (replicated.instances, replicated.settings) == ({"brick": 4}, {"copies": 2})
-    # The graph of a dispersed set does not state how many bricks hold redundant data, so no setting
-    # is found.
+    # The client graph of a dispersed set does not state how many bricks hold redundant data.
+    # Therefore no setting is found.
     assert of_client_graph([*GRAPH, "data-disperse-0"], "node").settings == {}
     commands = Commands(**{".meta/graphs": "\n".join(GRAPH)})
     assert GLUSTERFS.discover(mount("node:/data"), commands).instances == {"brick": 4}
-    # dfslab requests the volume's description from the volume's server first. It reads the client's
-    # graph only because the server did not answer.
+    # dfslab first requests the description of the volume from the volume's server. The server did
+    # not answer here, so dfslab read the client's graph instead.
     assert "--remote-host=node" in commands.asked[0]
 
 

@@ -15,8 +15,8 @@ from dfslab.instruments import recognising
 from dfslab.spec.model import InputError
 from dfslab.spec.systems.mounts import StorageLayout
 
-# The keys are file systems. Each value is the recorded line of /proc/self/mountinfo for a mount of
-# this file system, in which %s stands for the mount point.
+# Recorded lines of /proc/self/mountinfo. The key is the name of a file system, and the value is the
+# line of a mount of this file system. In the line, %s stands for the mount point.
 LINES = {
     "moosefs": r"282 135 0:68 / %s rw,relatime - fuse mfs\04310.77.0.1:9421 rw,user_id=0",
     "glusterfs": "152 65 0:51 / %s rw - fuse.glusterfs 10.77.0.1:/dfslab rw,user_id=0",

@@ -75,10 +75,12 @@ def test_a_mistake_is_one_line_and_exit_code_2(line, tmp_path, monkeypatch):
 
 
 def test_outputs_are_checked_before_the_probes(tmp_path, monkeypatch):
-    """An output that cannot be written is refused before anything is probed.
+    """If an output cannot be written, the command is refused before it probes the hardware. Two
+    cases are tested:
 
-    The command `init` would overwrite an existing scenario file, whose name it derives from the
-    given path. The command `expect` needs a folder `runs`, but a file has this name.
+    - `init` would overwrite an existing scenario file. It derives the name of this file from the
+      given path.
+    - `expect` needs a folder `runs`, but a file has this name.
     """
     monkeypatch.setattr(probes, "memory", lambda directory: pytest.fail("probed first"))
     place = tmp_path / "place"
@@ -110,9 +112,9 @@ def test_a_folder_of_runs_is_checked_before_the_file_system_is_reached(
 
 
 def test_a_time_too_short_for_a_disk_is_refused_before_the_probes(tmp_path, monkeypatch):
-    """If the given time is too short for the operations on a disk, the command is refused before
-    the probes. A directory on a disk needs more time than a directory in memory, because cold reads
-    are measured on disks only."""
+    """The command is refused before the probes if the given time is too short for the operations. A
+    directory on a disk needs more time than a directory in memory, because cold reads are measured
+    on disks only."""
     monkeypatch.setattr(DiscoveredPlace, "is_in_memory", False)
     monkeypatch.setattr(probes, "memory", lambda directory: pytest.fail("probed first"))
     done = dfslab("expect", tmp_path, "--time", "15s", "-q", cwd=tmp_path)
@@ -140,14 +142,14 @@ def test_init_writes_a_scenario_that_other_commands_take(tmp_path, quick):
 
 
 def test_whatif_on_the_written_scenario_names_the_limit_that_expect_names(tmp_path, quick):
-    """For the write with one stream, `expect` names the disk as the limit. `whatif` names the same
-    limit for the scenario that `init` wrote."""
+    """For the write with one stream, `expect` names the disk as the limit. `init` writes a scenario
+    for the same directory. For this scenario, `whatif` names the same limit."""
     place = tmp_path / "place"
     place.mkdir()
     assert dfslab("init", place, "-o", "mine.toml", "--server-disk", "60MB/s", cwd=tmp_path)
     scenario = read(tmp_path / "mine.toml")
-    # The scenario has the same operations as `expect`. Operations that differ only in the number of
-    # clients are levels of one sweep.
+    # The scenario has the same operations as `expect`. If operations differ only in the number of
+    # clients, the scenario has one sweep over the numbers of clients.
     workloads = [one.scenario.workload for one in scenario.points()]
     written = sorted((one.name, one.cache, one.fsync, one.clients) for one in workloads)
     keys = ("name", "cache", "fsync", "clients")
@@ -200,8 +202,8 @@ def test_declared_hardware_is_read_as_people_write_it():
     assert exact is not None
     assert kind is not None
     assert exact.rate_bytes_per_s == 3e9
-    # If the user gives only the kind of a disk (such as nvme), dfslab assumes a rate, which is more
-    # uncertain than a rate that the user gives.
+    # A user may give only the kind of a disk (such as nvme) instead of its rate. dfslab then
+    # assumes a rate. The assumed rate is more uncertain than a given rate.
     assert kind.log_sd > exact.log_sd
     with pytest.raises(InputError, match="kind of disk"):
         declared_disk("--server-disk", "floppy")
@@ -252,8 +254,8 @@ def test_only_the_refusal_of_direct_io_leaves_the_disk_out(probe, tmp_path, monk
 
 
 class SharedClock(ManualClock):
-    """A clock that advances by 10 ms at each reading of the time. Of all time that has passed, the
-    share `share` is processor time of the process."""
+    """A clock that advances by 10 ms at each reading of the time. `share` is the part of the passed
+    time that the clock reports as processor time of the process."""
 
     def __init__(self, share: float) -> None:
         super().__init__()
@@ -271,7 +273,7 @@ class SharedClock(ManualClock):
     ("share", "found"), [(0.25, 0.25), (1.0, 1.0), (2.0, 1.0), (0.0, probes.LEAST_SHARE)]
 )
 def test_the_share_of_a_processor_is_what_a_computing_thread_gets(share, found):
-    """The share is measured by a computing thread instead of derived from the load of the machine,
-    because a process with priority gets more than the load suggests. The result is limited to
-    LEAST_SHARE from below and to 1 from above."""
+    """The share of a processor is measured with a computing thread. It is not derived from the load
+    of the machine, because a process with priority gets more than the load suggests. The result is
+    at least LEAST_SHARE and at most 1."""
     assert probes.processor_share(SharedClock(share)) == pytest.approx(found, rel=0.05)

@@ -1,5 +1,5 @@
-"""Tests of faults under load: how they are declared, when they are injected, and the recovery time
-that is computed from the rates over time."""
+"""Tests of faults that are injected under load: how faults are declared, when they are injected,
+and how the recovery time is computed from the rates over time."""
 
 from __future__ import annotations
 
@@ -117,8 +117,8 @@ def test_faults_happen_when_they_are_due_and_are_undone():
     conductor.progress(1.0, "verifying")
     in_time = [("cut", "host"), ("kill", "one"), ("kill", "two"), ("pause", "one")]
     assert testbed.done[:4] == in_time
-    # The killed daemon is restarted only after the audit, so "restart" is not recorded yet. The cut
-    # link is healed before the audit, because it only delays requests.
+    # The killed daemon is restarted only after the audit of the data, so "restart" is not recorded
+    # yet. The cut link is healed before the audit, because a cut link only delays requests.
     assert ("heal", "host") in testbed.done[4:]
     assert ("restart", "two") not in testbed.done
     assert conductor.late == ["kill two at 60 s"]
@@ -134,9 +134,9 @@ def test_a_target_that_is_not_there_is_refused_before_the_load():
 
 
 def curve_of(rate, until_s):
-    """Returns the curve of rates until the time `until_s`. As for a real run, the curve is computed
-    from the load generator's histogram of the times at which operations end. `rate(time)` is the
-    planted number of operations per second at a time in seconds."""
+    """Returns the rates over time until `until_s`. `rate(time)` is the planted number of operations
+    per second at a time in seconds. As in a real run, the rates are computed from the load
+    generator's histogram of the times at which operations end."""
     buckets: dict[int, int] = {}
     at_s = 0.0
     while at_s < until_s:
@@ -157,8 +157,8 @@ def done(action, target, at_s):
 
 
 def test_a_planted_recovery_is_found_on_the_curve():
-    """The recovery time is found from the rates over time. The planted rates are 1000 operations
-    per second, none from 3 s to 4.5 s, half the rate until 6 s, and then 1000 per second again."""
+    """The recovery time is computed correctly from planted rates over time. The planted rate is
+    1000 operations per second, but zero from 3 s to 4.5 s and 500 from 4.5 s to 6 s."""
 
     def rate(at_s):
         return 0 if 3 <= at_s < 4.5 else 500 if 4.5 <= at_s < 6 else 1000
@@ -175,8 +175,8 @@ def test_a_planted_recovery_is_found_on_the_curve():
 
 
 def test_each_fault_has_the_time_until_the_next():
-    """The effect of a fault is judged in the time from this fault to the next one. The first fault
-    has no effect; the last one halves the rate."""
+    """The effect of a fault is judged in the time from this fault to the next one. In this test,
+    the first fault has no effect, and the last one halves the rate."""
     reported = [done("kill", "one", 2.0), done("restart", "one", 3.0), done("slow", "two", 4.0)]
     rates = curve_of(lambda at_s: 1000 if at_s < 4 else 500, 7.0)
     first, second = recovery.recoveries(rates, [(1.0, 1), (2.0, 2), (5.0, 7)], reported)
@@ -189,7 +189,7 @@ def test_what_waited_and_comes_at_once_is_no_recovery_before_it():
     """After a stall, the delayed operations complete within a short time. Their high rate does not
     count as a recovery before the end of the stall.
 
-    In the planted open workload, nothing is answered for a second, and then the delayed operations
+    In the planted open workload, no operation completes for one second. Then the delayed operations
     complete within 0.3 s.
     """
     rates = [80.0] * 20 + [0.0] * 10 + [80.0 + 800.0 / 3] * 3 + [80.0] * 20

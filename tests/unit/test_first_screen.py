@@ -1,6 +1,6 @@
-"""Tests of the first screen of a run's HTML page. The page gives the same answers as the terminal,
-and leaves out the answers that the terminal leaves out. For an unknown figure, the page names the
-command that would compute or measure it."""
+"""Tests of the first screen of a run's HTML page. The page has exactly the answers that the
+terminal prints. For an unknown figure, the page names the command that would compute or measure the
+figure."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Tests of the commands that docs/howto documents for the first five questions of a storage
-engineer. The sentences that a command prints answer the question and agree with the command's JSON
-output."""
+"""Tests of commands that docs/howto documents. The commands answer the first five questions of a
+storage engineer. The printed sentences have to answer the question and agree with the command's
+JSON output."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def test_how_fast_is_my_mount(tmp_path):
 
 
 def test_a_server_or_a_faster_network():
-    """The answer compares one more server, a faster network, and both together. For each of these
-    changes it states the largest gain and the uncertainty of the gain."""
+    """The answer has three changes: one more server, a faster network, and both together. For each
+    change it states the largest gain and the uncertainty of the gain."""
     words = ("whatif", "glusterfs", "servers +1", "client link 10 Gbit/s")
     said, found = sentences(*words), document(*words)
     servers, link = words[2:]
@@ -94,8 +94,8 @@ def test_hdfs_with_twenty_datanodes():
 
 
 def test_what_limits_in_a_trace():
-    """Among the steps with the verdict "faster", the answer names the step with the largest saving,
-    and the interval of this saving."""
+    """Among the steps with the verdict "faster", the answer names the step with the largest saving.
+    It also states the interval of this saving."""
     said, found = sentences("trace", "report", HDFS_TRACE), document("trace", "report", HDFS_TRACE)
     steps = [one for one in found["savings"]["steps"] if one["verdict"] == "faster"]
     best = max(steps, key=lambda one: one["saving"])
@@ -104,8 +104,9 @@ def test_what_limits_in_a_trace():
 
 
 def test_my_application_elsewhere(tmp_path):
-    """In the recording of the application, fsync takes 50 s. Any disk forces data in less time, so
-    the answer names fsync."""
+    """In the recording of the application, the calls of fsync take 50 s. Their replay on this
+    machine takes far less time. The answer therefore names fsync as the call that is faster
+    here."""
     (tmp_path / "app.strace").write_text(STRACE)
     (tmp_path / "place").mkdir()
     words = ("replay", "app.strace", "place", "--repetitions", "1", "-q")

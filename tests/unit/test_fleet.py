@@ -73,8 +73,8 @@ def test_two_places_do_what_one_process_does(tmp_path):
     assert both.window_s == max(c.last_end_s for c in both.per_client)
     assert both.stonewall_s == min(c.last_end_s for c in both.per_client)
     # The stonewall is the moment at which the first client ends. The stonewall rate counts the
-    # operations that were completed by then: all 60 of the first client, and 0 to 240 of the
-    # others.
+    # operations that are completed at this moment: all 60 operations of the first client, and 0 to
+    # 240 operations of the other clients.
     assert 59.999 <= both.stonewall_rate_per_s * both.stonewall_s <= 300.001
     assert sorted(spans.name) == sorted(spans_alone.name)
     assert len(set(spans.span_id)) == len(spans)
@@ -104,9 +104,9 @@ def test_places_without_clients_are_left_alone(tmp_path):
 
 
 def report_of(latencies: list[list[int]], client_from: int) -> dict:
-    """Returns the load report of clients, computed by hand. `latencies` has a list for each client:
-    the times in ns that its operations take, one after the other. `client_from` is the number of
-    the first client."""
+    """Returns the expected load report of clients, computed by this test. `latencies` has one list
+    for each client. The list has the times in ns that the client's operations take, one after the
+    other. `client_from` is the number of the first client."""
     everything = [ns for client in latencies for ns in client]
     ends = [sum(client[: n + 1]) for client in latencies for n in range(len(client))]
     per_client = [
@@ -154,8 +154,8 @@ SUMMARY = dict.fromkeys(
 
 
 def histogram(values: list[int]) -> dict:
-    """Returns the histogram that one recorder of the load generator makes of these values. Buckets
-    have a relative width of 1/128, and sums are exact."""
+    """Returns the histogram that the load generator would record of the values. Buckets have a
+    relative width of 1/128. The sum of the values is exact."""
     lows: dict[int, int] = {}
     for value in values:
         shift = max(0, value.bit_length() - 8)
@@ -179,8 +179,8 @@ def test_merging_is_bit_for_bit_what_one_recorder_saw(clients, data):
     cut = data.draw(some.integers(1, len(clients) - 1))
     parts = [report_of(clients[:cut], 0), report_of(clients[cut:], cut)]
     merged = json.loads(_core.merge_reports([json.dumps(part) for part in parts]))
-    # The expected report is a single report of all clients. It is merged with an empty report, so
-    # that its figures are computed in the same way as those of `merged`.
+    # `whole` is a single report of all clients. It is merged with an empty report, so that its
+    # figures are computed in the same way as the figures of `merged`.
     alone = [report_of(clients, 0), report_of([], 0)]
     whole = json.loads(_core.merge_reports([json.dumps(part) for part in alone]))
     assert merged == whole
@@ -224,10 +224,13 @@ def test_a_killed_agent_makes_a_partial_result_that_says_so(tmp_path):
 
 
 def test_a_prefix_that_does_not_end_after_the_answer_is_not_waited_for(tmp_path):
-    """dfslab waits for an agent's report, but not for the end of the prefix command that started
-    the agent. A prefix command such as `nsenter` may keep the output open while the kernel holds
-    the agent in a call to a file system that does not answer. In this test, a shell sleeps after
-    the agent has ended."""
+    """dfslab waits for the report of an agent, but not for the end of the prefix command that
+    started the agent.
+
+    A prefix command such as `nsenter` keeps the output open as long as the kernel holds the agent
+    in a call to a file system that does not answer. In this test, the prefix command is a shell
+    that sleeps after the agent has ended.
+    """
     lasting = ClientHost("lasting", ("sh", "-c", '"$@"; exec sleep 3641', "sh"))
     report, _, _ = run.run_load(plan(tmp_path, 2), (HERE, lasting))
     assert report.complete
@@ -238,8 +241,8 @@ def test_a_prefix_that_does_not_end_after_the_answer_is_not_waited_for(tmp_path)
 def test_what_is_wrong_names_the_place_and_leaves_nothing(tmp_path):
     with pytest.raises(shards.WrongPlan, match="left: target.root|right: target.root"):
         run.run_load(plan(tmp_path / "missing"), TWO)
-    # The plan was not validated by the Python types, as if another program had written it. The core
-    # has to validate it again.
+    # This plan bypasses the validation of the Python types, like a plan that another program has
+    # written. The core therefore has to validate it.
     somebody = plan(tmp_path)
     stream = somebody.stream.model_copy(update={"clients": 0})
     nobody = somebody.model_copy(update={"stream": stream})

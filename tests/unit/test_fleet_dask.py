@@ -120,8 +120,8 @@ def test_nodes_do_what_one_process_does(tmp_path, cluster):
 
 
 def test_nodes_wait_for_each_other_where_they_take_others_files(tmp_path, cluster):
-    """Nodes whose clients read files of clients on other nodes wait for each other. No node removes
-    files that another node still reads, and no node waits for ever."""
+    """If clients read files of clients on other nodes, the nodes wait for each other. No node
+    removes files that another node still reads. No node waits for ever."""
     phases = [phase("write", 4, "write"), phase("read", 4, "read", files=Neighbour(neighbour=1))]
     whole = plan(tmp_path, 4, 4)
     stream = Stream(
@@ -145,8 +145,8 @@ def test_a_node_may_have_several_processes(tmp_path, cluster):
 
 
 def test_a_start_in_unix_time_counts_the_offset(tmp_path, cluster, monkeypatch):
-    """The start is sent in Unix time. Each node corrects it by the measured offset of its clock, so
-    all nodes start at the same moment."""
+    """The start time is sent to the nodes in Unix time. Each node corrects it by the measured
+    offset of the node's clock. All nodes therefore start at the same moment."""
     measure = dask.Controller.measure_clock
 
     async def measured(self, part):
@@ -222,8 +222,8 @@ def test_an_interruption_stops_all_agents_and_leaves_nothing(tmp_path, cluster):
 
 
 def test_a_signal_reaches_work_in_another_thread(tmp_path, cluster):
-    """Ctrl-C ends a workload that runs in another thread than the main one, as workloads in the
-    network of a host do."""
+    """Ctrl-C ends a workload that does not run in the main thread. Workloads in the network of an
+    emulated host run in such a thread."""
     answers: list[BaseException] = []
     running = threading.Event()
 
@@ -272,8 +272,9 @@ def test_what_is_wrong_is_one_line_and_leaves_nothing(tmp_path, cluster, monkeyp
 
 
 def test_clusters_of_other_kinds_are_requested_from_their_libraries(tmp_path, monkeypatch):
-    """For each kind of cluster, the class of its library gets the scenario's options unchanged, is
-    scaled to the number of nodes, and is always closed."""
+    """Each kind of cluster is started by a class of another library. For each kind, the class gets
+    the options of the scenario unchanged. The cluster is scaled to the number of nodes, and it is
+    always closed."""
     reported: list[object] = []
 
     class Made:

@@ -109,7 +109,8 @@ def test_a_refused_key_is_one_clear_line(tmp_path, host):
 def test_a_key_that_one_node_refuses_ends_the_others(host, deaf):
     """If one worker refuses the key, the scheduler and the other worker are ended.
 
-    With `deaf`, no signal reaches the other worker, which then ends itself after its time limit.
+    If `deaf` is true, no signal reaches the other worker. This worker then ends itself after its
+    time limit.
     """
     host.deaf = deaf
     keys = (host.client_key, host.client_key, host.other_key)

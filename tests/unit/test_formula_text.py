@@ -33,9 +33,10 @@ def test_printed_names_and_their_definitions_make_the_original_expressions(name)
 
 
 def _restored(value, definitions):
-    """Returns the expression `value` in which printed names are replaced by their definitions, as
-    `definitions` maps them. The operation `named` is replaced by its operand. If a name stands for
-    a condition, the whole comparison `name > 0` is replaced by the condition."""
+    """Returns the expression `value` with its printed names replaced by their definitions.
+    `definitions` maps each name to its definition. The operation `named` is replaced by its
+    operand. If a name stands for a condition, the comparison `name > 0` is replaced by the
+    condition."""
     if not isinstance(value, Expr) or value.is_leaf:
         found = definitions.get(str(value))
         return value if found is None else _restored(found, definitions)

@@ -30,8 +30,9 @@ def test_a_back_off_is_named_and_the_server_is_not():
     first = report.steps[0]
     assert str(first.step) == "client:put/close/back_off"
     assert first.verdict == "faster"
-    # A step that is twice as fast saves half of its time. The lower bound is 5 ms below the saving
-    # of 0.35 s, because up to 10 ms of the client's wait may be due to the streaming thread's work.
+    # If a step is twice as fast, half of its time is saved. Up to 10 ms of the client's wait may be
+    # due to the streaming thread's work instead of this step. The lower bound is therefore 5 ms
+    # below the saving of 0.35 s.
     assert first.low == pytest.approx(0.345 * (1 - RUNS))
     assert first.high == pytest.approx(0.35 * (1 + RUNS))
     assert of(report, "client:put/create/rpc/server:make").saving == pytest.approx(0.015)
@@ -45,8 +46,8 @@ def test_a_tenfold_step_gains_nine_tenths():
 
 
 def pipeline(disk: int, mirror: int) -> Savings:
-    """Returns the savings computed for a write of one second through a pipeline with one node.
-    `disk` and `mirror` are the milliseconds that this node spends on the disk and on forwarding."""
+    """Returns the computed savings for a write of one second through a pipeline with one node. The
+    node spends `disk` milliseconds on its disk and `mirror` milliseconds on forwarding."""
     return found(
         (
             "client",
@@ -81,8 +82,8 @@ def test_the_slowest_lane_of_a_pipeline_is_what_the_client_waits_for():
     assert first.step.within == "node"
     assert first.saving == pytest.approx(0.15)
     assert first.high == pytest.approx(0.4 * (1 + RUNS))
-    # The step `copy` has the second largest total time. A faster copy would not make the write
-    # faster, because the client would wait longer for the disk.
+    # The step `copy` has the second largest total time. Still, a faster copy would not make the
+    # write faster, because the client would wait longer for the disk.
     copy = of(report, "client:write/copy")
     assert copy.saving == 0
     assert copy.summed_share > 0.09
@@ -91,10 +92,12 @@ def test_the_slowest_lane_of_a_pipeline_is_what_the_client_waits_for():
 
 @pytest.mark.parametrize(("slow", "verdict"), [(1, "faster"), (5, "cannot tell")])
 def test_what_a_first_call_takes_is_no_accident(slow, verdict):
-    """Half of the calls are slow. With two calls, the slow call may be slow because it is the
-    first, so the spread of the calls is not used and the verdict is "faster". With ten calls (at
-    least LEAST_CALLS), the spread is used. The interval is then so wide that the verdict is "cannot
-    tell"."""
+    """With two calls, the spread of the calls is not used, and the verdict is "faster". In this
+    case the slow call may be slow only because it is the first one.
+
+    With ten calls (at least LEAST_CALLS), the spread is used. The interval is then so wide that the
+    verdict is "cannot tell". In both cases, half of the calls are slow.
+    """
     row = step(-1, "open", 1000)
     row["count"], row["durations"] = 2 * slow, [[1000, slow], [1000 * MS // slow, slow]]
     assert found(("client", [row])).steps[0].verdict == verdict

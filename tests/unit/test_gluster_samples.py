@@ -1,5 +1,5 @@
-"""Tests of the single calls that GlusterFS samples: reading dumps, finding the call of the client
-that caused a call of a brick, spans, and waiting for dumps."""
+"""Tests of the single calls that GlusterFS samples. They cover reading dumps, waiting for dumps,
+and spans. They also cover the search for the client's call that caused a brick's call."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def test_a_bricks_call_belongs_to_the_client_call_that_contains_it():
         call(BRICK, "FSYNC", 3.2, 0.5),
         call(BRICK, "STATFS", 20, 1),
     ]
-    # Calls of bricks belong to calls of the client that contain them. The brick's WRITE has no
-    # caller, because it began before the client's WRITE and ended after it, and no call of the
-    # client contains STATFS.
+    # The caller of a brick's call is the client's call whose time contains it. Two calls of the
+    # brick have no caller. The WRITE began before the client's WRITE and ended after it. No call of
+    # the client contains STATFS.
     assert callers(calls) == [1, None, None, None, 3, None]
 
 

@@ -1,5 +1,5 @@
-"""Tests that the work of dfslab is proportional to the number of configurations. They cover every
-function whose input may be many configurations."""
+"""Tests that the work of dfslab grows at most in proportion to the number of configurations. They
+cover every function that can get many configurations as input."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from dfslab.studies.runs import csv_runs, store
 from support import synthetic
 from support.measuring import sweep
 
-# Largest allowed value of the function `growth`. For n configurations, `growth` returns 1 for work
-# proportional to n, and 5/3 for work proportional to n².
+# Largest allowed value of the function `growth`. This function returns 1 if the work is
+# proportional to the number of configurations, n. It returns 5/3 if the work is proportional to n².
 MOST = 1.04
 CLIENTS = (1, 2, 3, 4, 5)
 KINDS = ("sequential_read", "sequential_write")
@@ -181,8 +181,8 @@ def _ordered(folder, count):
 
 
 def _expected(folder, count):
-    # The configurations differ in the file size only, so they form a single series. A comparison of
-    # each size with every other size would be quadratic work.
+    # The configurations differ only in the file size, so they form a single series. If each size
+    # were compared with every other size, the work would be quadratic.
     points = synthetic.scenario(sizes(count * EACH), (1,), []).points()[:count]
     return lambda: step_statements.expectations(points)
 
@@ -209,8 +209,8 @@ WORK = {
     "latin design": lambda folder, count: lambda: design_plan.plan(designed(count, "latin")),
     "optimal design": lambda folder, count: lambda: design_plan.plan(designed(count, "d-optimal")),
 }
-# Number of configurations that are added at each step. It is so large that the filling of caches
-# during the work has a negligible effect.
+# Number of configurations by which the input grows from one count of the work to the next. With so
+# many configurations, the effect of caches that are filled during the work is negligible.
 LOT = 40
 SMALLER_LOTS = {
     "full design": 20,
@@ -223,9 +223,9 @@ SMALLER_LOTS = {
 
 
 def growth(work, lot: int) -> float:
-    """Counts the function calls that `work` makes for `lot`, 2 `lot` and 3 `lot` configurations: a,
-    b and c. Returns (c - b) / (b - a). Calls that are made once for any number of configurations
-    cancel out."""
+    """Returns the growth of the number of function calls that `work` makes. The numbers of calls
+    for `lot`, 2 `lot` and 3 `lot` configurations are a, b and c. The growth is (c - b) / (b - a).
+    Calls that are made once for any number of configurations cancel out."""
     one, two, three = (steps(work(times * lot)) for times in (1, 2, 3))
     assert one > lot
     return (three - two) / (two - one)
@@ -238,9 +238,9 @@ def test_steps_grow_no_faster_than_configurations(name, tmp_path: Path):
     WORK[name](tmp_path, EACH)()
     lot = SMALLER_LOTS.get(name, LOT)
     if "design" in name:
-        # A design's run time includes quantiles that depend on the design's size. A process
-        # computes each quantile only once, so all sizes are computed here before the calls are
-        # counted.
+        # The work of a design includes computing quantiles that depend on the size of the design. A
+        # process computes each quantile only once. All sizes are therefore computed here before the
+        # calls are counted.
         for times in (1, 2, 3):
             WORK[name](tmp_path, times * lot)()
     assert growth(partial(WORK[name], tmp_path), lot) <= MOST
@@ -248,8 +248,8 @@ def test_steps_grow_no_faster_than_configurations(name, tmp_path: Path):
 
 @pytest.mark.parametrize(("lot", "pairs"), [(LOT, 10), (20, 5)])
 def test_a_square_is_found(lot, pairs):
-    """Quadratic work is found even if it is a small part of all work. The planted work for n
-    configurations makes 100 n + n^2 / `pairs` calls."""
+    """Quadratic work is found even if it is a small part of all work. For n configurations, the
+    test's work makes 100 n + n^2 / `pairs` function calls."""
 
     def steps_of(count):
         return lambda: [one.bit_length() for one in range(100 * count + count**2 // pairs)]

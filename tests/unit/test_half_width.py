@@ -1,5 +1,6 @@
-"""Tests of prediction intervals that are made from errors on held-out groups. The intervals are
-wide where errors are large, and contain the true value as often as their confidence states."""
+"""Tests of prediction intervals that are computed from errors on held-out groups of rows. The
+intervals are wide where the errors are large. The share of intervals that contain the true value
+equals their confidence."""
 
 from __future__ import annotations
 
@@ -11,12 +12,11 @@ SPREAD = {"calm": 0.1, "wild": 1.0}
 
 
 def drawn(random, groups, rows=8):
-    """Returns three sequences with one item for each training row: its error, its cell and the
-    number of its group.
+    """Returns errors, cells and group numbers of training rows, as three sequences.
 
-    A cell is a class of rows with the same spread of errors, here "calm" or "wild". The error of a
-    row is spread * (g + r) / sqrt(2). g and r are standard normal values. g is drawn for each
-    group, and r for each row.
+    A cell is a class of rows whose errors have the same spread. The cells are "calm" and "wild".
+    The error of a row is spread * (g + r) / sqrt(2), where g and r are standard normal values. g is
+    drawn for each group, and r for each row.
     """
     cells = [str(random.choice(list(SPREAD))) for _ in range(groups * rows)]
     shared = np.repeat(random.normal(size=groups), rows)
@@ -34,7 +34,8 @@ def test_a_cell_with_larger_errors_has_wider_intervals():
 
 
 def test_nine_of_ten_rows_of_new_groups_are_within():
-    """Nine of ten rows of new groups have errors within the intervals.
+    """Rows of groups that were not used to make the intervals have errors within the intervals in
+    nine of ten cases.
 
     The share is an average over forty sets of intervals. Each set is made from twenty groups and
     checked on a thousand rows of new groups.

@@ -1,5 +1,6 @@
-"""Tests that numbers with thousands of digits, foreign digits, units without a number, over-long
-fields of CSV tables and keys with thousands of levels are refused in one line."""
+"""Tests that hostile inputs are refused with a one-line message. The inputs are numbers with
+thousands of digits, foreign digits, units without a number, over-long fields of CSV tables, and
+keys with thousands of levels."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tests that a deployment is translated into the right shell commands and control-group limits, and
-that its parameters are validated. The tests need no root rights."""
+"""Tests that a deployment is translated into the right shell commands and control-group limits.
+They also check that invalid parameters are refused. The tests need no root rights."""
 
 from __future__ import annotations
 

@@ -21,10 +21,12 @@ name = "local"
 name = "sequential_read"
 """
 CLIENTS = (1, 2, 4, 8)
-# Largest relative standard deviation of a fit to planted times. The fit is not exact: the fitted
-# function has a term for the number of clients that an operation waits for, while the planted times
-# are linear in the number of clients. If terms are proportional, rounding errors of the machine's
-# linear algebra decide which term is fitted. The deviation was 0.09 to 0.12 on different machines.
+# Largest allowed relative standard deviation of a fit to planted times. On different machines, the
+# deviation was 0.09 to 0.12.
+#
+# The fit is not exact. The planted times are linear in the number of clients, but the fitted
+# function has a term for the number of clients that an operation waits for. If two terms are
+# proportional to each other, rounding errors of linear algebra decide which of them is fitted.
 LARGEST_SD = 0.15
 KIB, MIB = 1 << 10, 1 << 20
 
@@ -93,8 +95,8 @@ def cosbench_csv() -> str:
 
 
 def iozone_text() -> str:
-    """Returns results of iozone with one client and four record sizes. A write of r KiB takes 1 + r
-    / 64 ms."""
+    """Returns a result table of iozone with one client and four record sizes. In it, a write of r
+    KiB takes 1 + r / 64 ms."""
     rows = [
         f"            4096 {record:7} {record / (0.001 + 0.001 * record / 64):8.0f} {1000:8}"
         for record in (16, 64, 256, 1024)

@@ -13,9 +13,9 @@ MEBI, KIBI = 1 << 20, 1 << 10
 
 @pytest.fixture
 def read(tmp_path):
-    """Provides a function that reads the output of a tool. The function returns a dictionary of
-    measurements. Its keys are (the job, test or phase of the tool's run, number of the
-    repetition)."""
+    """Provides a function that reads the output of a tool. That function returns a dictionary of
+    measurements. The key of a measurement is a pair: the job, test or phase of the tool's run, and
+    the number of the repetition."""
 
     def found(text: str):
         path = tmp_path / "given"

@@ -1,5 +1,6 @@
-"""Tests of stored results with a figure that contradicts the counts and times in the same result.
-Such a result is refused although its checksum is correct, and `dfslab check` names it."""
+"""Tests of stored results that contradict themselves: a figure does not agree with the counts and
+times in the same result. Such a result is refused although its checksum is correct. `dfslab check`
+names it."""
 
 import pytest
 from dfslab.documents.load_report import ClientReport
@@ -111,8 +112,8 @@ def test_the_rate_of_a_program_is_one_run_in_its_time():
 
 
 def test_clients_of_a_replayed_trace_are_those_that_were_recorded():
-    """The scenario of a replayed trace may state fewer clients than the trace has. So a result with
-    more clients than the scenario is not refused."""
+    """A result may have more clients than its scenario states if it is the replay of a trace. The
+    trace then has more clients than the scenario. Such a result is not refused."""
     result = with_values(honest(), {MEAN: 0.01})
     clients = [ClientReport.model_construct(count=COUNT // 4)] * 4
     load = result.load.model_copy(update={"per_client": clients})

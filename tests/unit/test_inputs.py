@@ -40,8 +40,8 @@ OTLP = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [SPAN]}]}]})
 
 
 def given(folder, name, content, form):
-    """Returns the path of a file with this content: a plain file, a compressed file, or a pipe that
-    a thread fills."""
+    """Returns the path of a file with the content `content`. By `form`, the file is a plain file, a
+    compressed file, or a pipe that a thread fills."""
     path = folder / (f"{name}.gz" if form == "gzip" else name)
     data = content.encode()
     if form == "pipe":

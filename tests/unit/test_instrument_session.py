@@ -73,8 +73,8 @@ def test_a_warm_up_that_fails_is_not_repeated(monkeypatch):
 
 
 def test_a_closed_session_needs_no_warm_up(warmed):
-    """A testbed may be closed before its warm-up was run. The warm-up is then not run on the file
-    system that the session uses next."""
+    """If a testbed is closed before its warm-up was run, the warm-up is dropped. The session does
+    not run it on the file system that it uses next."""
     with access.session() as session:
         session.use(testbed(), is_warm=False)
         session.close()

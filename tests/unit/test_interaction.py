@@ -1,5 +1,5 @@
 """Tests of UML interaction diagrams that are drawn from the descriptions of file systems. Chains of
-messages, parallel branches, guards and legends have the form of Figures 2 and 3 of the paper Wu
+messages, parallel branches, guards and legends are drawn as in Figures 2 and 3 of the paper Wu
 2013."""
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ def test_two_steps_that_share_one_block_say_which_part_of_it_they_write():
 
 
 def test_an_append_asks_for_a_block_only_when_one_is_full():
-    """In the drawing of append, addBlock is only in the loop over blocks, and not before or after
-    it (Wu 2013, section 2.2.2)."""
+    """In the diagram of an append, the message addBlock is only in the loop over blocks, and not
+    before or after this loop (Wu 2013, section 2.2.2)."""
     drawn = interaction(HDFS, "append")
     outside = [one for one in drawn.body if not isinstance(one, Fragment)]
     assert "addBlock" not in [one.name for one in messages(outside)]
@@ -100,8 +100,8 @@ def test_guards_and_notes_are_short(name):
 
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_the_legend_explains_every_name_once(name):
-    """Every name in a guard or in a formula of the legend is a parameter of the file system or has
-    exactly one line in the legend. Every name with a line in the legend is used."""
+    """The legend has exactly one line for every name in a guard or formula, unless the name is a
+    parameter of the file system. Every name with a line in the legend is used."""
     system = discover.file_system(name)
     words = {"i", "if", "else", "or", "and", "not", "max", "min", "ceil", "floor", "sqrt", "log"}
     words |= {"of", "all", "later", "needed", "stages", "overlap", "part", "the", "work"}
@@ -123,8 +123,8 @@ def test_the_legend_explains_every_name_once(name):
 
 
 def test_two_amounts_of_one_name_have_different_labels():
-    """Two expressions with the same name but different formulas get different labels, here "blocks"
-    and "blocks_2", and each label is explained by its formula."""
+    """Two expressions that have the same name but different formulas get different labels, here
+    "blocks" and "blocks_2". The legend explains each label by its formula."""
     size, files = symbol("size"), symbol("files")
     few, many = named("blocks", ceiling(size)), named("blocks", ceiling(size / files))
     short = named("is_small", few > many)

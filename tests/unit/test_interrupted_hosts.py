@@ -18,15 +18,15 @@ from dfslab.testbeds.hosts.threads import threads
 from support.clusters import TWO, agents_of, command_lines, plan
 from support.waiting import wait_until
 
-# Limit in seconds for the end of an interrupted run on a testbed. An interrupted run takes far
-# less. The limit is half of the time that dfslab gives clients on other file systems for clean-up.
+# Limit in seconds within which an interrupted run on a testbed has to end. Such a run normally ends
+# much earlier. On other file systems, dfslab gives clients twice this limit for their clean-up.
 SOON_S = client_hosts.CLEAN_UP_LIMIT_S / 2
 
 
 def hanging(found: list[psutil.Process], agents) -> shards.ProgressReport:
-    """Returns a progress callback. Once clients run, the callback suspends the processes of the
-    agents, adds them to `found`, and raises KeyboardInterrupt. Suspended processes do not react,
-    like processes that wait for a server that hangs."""
+    """Returns a progress callback. As soon as clients run, the callback suspends the processes of
+    the agents, adds them to `found`, and raises KeyboardInterrupt. Suspended processes do not
+    react, like processes that wait for a hanging server."""
 
     def stop_all(share: float, phase: str) -> None:
         if phase == "running" and share > 0.001:
@@ -77,8 +77,8 @@ def test_clients_that_hang_at_nodes_of_a_testbed_are_ended_with_it(tmp_path, mon
 
 
 def test_work_at_several_hosts_is_left_alone_by_an_interruption():
-    """After Ctrl-C, dfslab does not wait until the work on several hosts has ended. After any other
-    end, such as an error, dfslab waits for this work."""
+    """After Ctrl-C, dfslab does not wait until the work on several hosts has ended. If the run ends
+    for another reason, such as an error, dfslab waits for this work."""
     free, ended = threading.Event(), []
 
     def wait() -> None:

@@ -1,5 +1,5 @@
-"""Tests of IO500's score. For planted results, the score is compared with a calculation by hand.
-For real runs, the tests check that a score is computed."""
+"""Tests of the score of IO500. For planted results, the score is compared with a score that was
+calculated by hand. For real runs, the tests only check that a score is computed."""
 
 from __future__ import annotations
 

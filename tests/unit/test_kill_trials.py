@@ -83,14 +83,14 @@ def test_every_recorded_process_ended_in_time_and_only_known_faults_occurred():
     assert all(one.outlived_s < OUTLIVES_LIMIT_S for one in trials)
     faults = [fault for one in trials for fault in one.faults]
     left = [one for one in faults if not _is_named_as_incomplete(one)]
-    # Each remaining fault is a folder that killed agents left in the state folder. When the trials
-    # ran, `dfslab doctor` did not yet remove such folders.
+    # All remaining faults are folders that killed agents left in the state folder. The trials were
+    # recorded when `dfslab doctor` did not yet remove such folders.
     assert all(fault.startswith("left: ") and "/state/parts/" in fault for fault in left)
 
 
 def _is_named_as_incomplete(fault):
-    """Returns whether the fault is that a resumed sweep lacked results and reported this. An
-    overloaded machine causes this fault, and no result that was stored before the kill is lost.
-    """
+    """Returns whether the fault only states that a resumed sweep lacked results and reported this.
+    An overloaded machine causes this fault. It is harmless, because all results that were stored
+    before the kill still exist."""
     named = fault.startswith("resuming: 1 ") and "dfslab: incomplete: " in fault
     return named or re.fullmatch(r"\d+ of \d+ results in 1 folders", fault) is not None

@@ -1,5 +1,6 @@
-"""Tests of the histograms of latencies that a running measurement reports. Merged histograms and
-quantiles are compared with values computed from the single latencies."""
+"""Tests of the latency histograms that a running measurement reports. Histograms are merged, and
+quantiles are computed from them. The results are compared with values that are computed from the
+single latencies."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tests of layers, which change the load generator's calls, for example by a throttle. Layers are
-declared in a scenario and have the declared effect."""
+"""Tests of layers. A layer changes the calls of the load generator, for example by a throttle. It
+is declared in a scenario, and the tests check that it has the declared effect."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def test_layers_read_back_and_no_model_knows_them():
 def test_calls_are_throttled_and_delayed():
     rate_per_s = 1000.0
     slow = measured({"kind": "throttle", "rate": f"{rate_per_s} /s"})
-    # The throttle has burst credit for 20 ms at the start, so the operations of the first 20 ms are
-    # not delayed.
+    # At the start, the throttle has a burst credit of 20 ms. Operations in the first 20 ms are
+    # therefore not delayed.
     assert slow.value("rate_per_s") <= OPERATIONS / (OPERATIONS / rate_per_s - 0.02)
     assert any(note.startswith("calls that layers changed: ") for note in slow.notes)
     late = measured({"kind": "delay", "time": "2 ms"})

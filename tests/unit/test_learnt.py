@@ -1,6 +1,12 @@
-"""Tests of models that are learnt from results. The models keep the known signs of effects and the
-known upper bounds of rates, their intervals are correct, training and test data are split fairly,
-and tables show the models."""
+"""Tests of models that are fitted to results.
+
+They check the following:
+
+- The models keep the known signs of effects and the known upper bounds of rates.
+- Their intervals contain the true value as often as stated.
+- The data are split fairly into training and test data.
+- The tables show the models.
+"""
 
 from __future__ import annotations
 
@@ -75,9 +81,9 @@ def scenario():
 
 
 def truth(point):
-    """Returns the true rate that the tests give to a configuration: 0.7 p, or 0.7 × 0.6 p if the
-    disks have ext4. The rate p is predicted by the description of GlusterFS with 1.5 times its
-    constants. The description itself predicts no effect of ext4."""
+    """Returns the rate that the tests use as the true rate of a configuration. The rate p is the
+    prediction of the description of GlusterFS with 1.5 times its constants. The true rate is 0.7 p,
+    or 0.6 × 0.7 p if the disks have ext4. The description predicts no effect of ext4."""
     situation = Situation(point.scenario)
     rate = situation.predict({k: 1.5 * v for k, v in situation.constants.items()}).rate_per_s
     return 0.7 * rate * (0.6 if "ext4" in point.labels.values() else 1.0)
@@ -157,10 +163,10 @@ def test_estimators_keep_scikit_learns_shape(estimator):
 
 
 def test_the_grey_box_never_goes_against_what_is_known_or_above_the_line():
-    """The grey-box model keeps the known signs of effects and the known upper bounds, even if the
-    data contradict them.
+    """The grey-box model keeps the known signs of effects and the known upper bounds of rates, even
+    if the data contradict them.
 
-    In the planted data, the rate falls as the link's rate rises.
+    In the planted data of this test, the rate falls as the rate of the link rises.
     """
     random = np.random.default_rng(2)
     link, cell = random.integers(3, size=150) * 1.0, random.integers(2, size=150) * 1.0
@@ -208,9 +214,9 @@ def test_too_little_is_said_and_the_fewest_will_do(name, measured):
 
 
 def test_the_split_model_has_one_line_for_each_operation():
-    """The split model fits one line for each operation. With two operations whose rates have
-    opposite slopes, it predicts all rates, while a single linear model does not. A separate line is
-    fitted only for operations that have enough rows."""
+    """The split model fits a separate line for each operation that has enough rows. Here the rates
+    of two operations have opposite slopes. The split model predicts all rates correctly, and a
+    single linear model does not."""
     random = np.random.default_rng(4)
     operation = np.repeat([0.0, 1.0], 30)
     hardware, switch = random.normal(size=60), random.integers(2, size=60) * 1.0
@@ -248,8 +254,8 @@ def test_nothing_learnt_is_said(measured):
 
 
 def test_the_serial_fit_is_amdahls_law():
-    """The serial fit is Amdahl's law, clients / rate = u + v clients. From exact data, the fit
-    finds u and v, the parallel and the serial time of an operation in seconds."""
+    """The serial fit uses Amdahl's law: clients / rate = u + v × clients. u is the parallel and v
+    the serial time of an operation in seconds. From exact data, the fit finds the right u and v."""
     points = synthetic.scenario(hold_out=(), sizes=["1 MiB"]).points()
     results = [
         synthetic.measured(p, (n := p.scenario.workload.clients) / (0.02 + 0.005 * n))
@@ -339,8 +345,8 @@ def test_everything_that_a_sweep_teaches_stands_on_the_page(measured, monkeypatc
     monkeypatch.setattr(importance, "BASE_ROWS", 200)
     monkeypatch.setattr(importance, "PAIR_ROWS", 16)
     monkeypatch.setattr(importance, "REFITS", 2)
-    # The validation fits every model again for each fold of each split, so the test uses few folds
-    # and rows.
+    # The validation fits every model once for each fold of each split. The test uses few folds and
+    # rows to save time.
     few = partial(crossval.validate, wanted=("random rows", "layout"))
     monkeypatch.setattr(crossval, "validate", few)
     monkeypatch.setattr(crossval, "LEAVE_OUT", 2)
@@ -368,7 +374,7 @@ def test_everything_that_a_sweep_teaches_stands_on_the_page(measured, monkeypatc
     assert {"VI of the paper", "PAWN", "RBD-FAST", "permutation", "SHAP"} == set(
         found.importance[0].measures
     )
-    # The importance of factors is computed for rates in operations per second, which depend
+    # The importance of factors is computed from rates in operations per second. These rates depend
     # strongly on the file size. Rates in bytes per second hardly depend on it.
     assert "servers, copies" in found.blocks
     assert 1 <= len(found.proposals) <= 3

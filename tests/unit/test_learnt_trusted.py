@@ -1,5 +1,5 @@
-"""Tests that fitted constants are used only if they predict rows that were left out of the fit
-better than the prior constants do."""
+"""Tests that fitted constants replace the prior constants only if they predict better. The
+predictions are compared on rows that were left out of the fit."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ COUNT = 3 * learnt.MOST_CALIBRATED
 
 @pytest.fixture
 def rows(monkeypatch):
-    """Returns a function that makes training rows whose true log rate is 0. With prior constants,
-    the predicted log rates are wrong by 0.2. With fitted constants, they are wrong by
-    `fitted_off`."""
+    """Returns a function that makes training rows whose true log rate is 0. The log rates that are
+    predicted with prior constants are wrong by 0.2. The log rates that are predicted with fitted
+    constants are wrong by `fitted_off`."""
 
     def made(fitted_off: float) -> tuple[list, learnt.TrainingRows, list]:
         requested: list = []

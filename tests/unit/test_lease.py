@@ -1,5 +1,5 @@
-"""Tests of leases: a process that a controller has started ends by itself if the controller has
-sent no sign of life for too long."""
+"""Tests of leases. A process that a controller has started ends by itself if the controller has
+given no sign of life for too long."""
 
 import os
 import shlex
@@ -80,8 +80,9 @@ def test_a_scheduler_closes_after_its_last_client_has_gone(monkeypatch):
     assert reasons == ["the controller is gone"]
 
 
-# A module that starts a child process, prints its PID and then sleeps, so the import of the module
-# does not end during the test. The child inherits the module's standard input.
+# The source of a module that starts a child process, prints the child's PID and then sleeps. The
+# import of the module therefore does not end during the test. The child inherits the standard input
+# of the importing process.
 IMPORTING = """
 import subprocess
 import time
@@ -174,15 +175,16 @@ def test_only_an_ssh_cluster_may_be_left_to_its_lease(monkeypatch):
     first, second = clusters[-1].interpreter
     assert first.startswith("one -c ")
     assert second.startswith(f"{sys.executable} -c ")
-    # The error is raised, because jobs of a batch system would continue unnoticed. For an SSH
-    # cluster the error is suppressed, because the processes of this cluster end with their lease.
+    # The error is raised. If it were suppressed, jobs of the batch system would continue unnoticed.
+    # For an SSH cluster, the error is suppressed, because the processes of the cluster end with
+    # their lease.
     with pytest.raises(OSError, match="Timed out"), dask.cluster(ClusterKind("slurm"), 1):
         pass
 
 
 def test_a_new_cluster_that_does_not_answer_is_one_line(capfd):
-    """A new cluster that does not answer gives a one-line error. The cluster's address has a port
-    that is bound, but on which no process listens, so connections are refused."""
+    """A new cluster that does not answer gives a one-line error. The test gives it an address whose
+    port is bound. No process listens on the port, so connections are refused."""
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"

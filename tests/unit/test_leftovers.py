@@ -1,5 +1,5 @@
-"""Tests that files which killed runs left in the file system under test are recognised and removed,
-and that no other file is removed."""
+"""Tests of the clean-up after killed runs. Files that these runs left in the file system under test
+are recognised and removed. No other file is removed."""
 
 import fcntl
 import json
@@ -94,8 +94,8 @@ def test_doctor_names_and_removes_the_files_of_a_killed_probe(words, data, tmp_p
         probing.kill()
     left = {str(path) for path in data.glob(".dfslab-probe-*")}
     assert left
-    # The killed process may have left a child. The child may hold the record for a moment, until it
-    # ends too.
+    # The killed process may have left a child. This child may lock the record for a moment, until
+    # it ends too.
     while not left <= {one.path for one in leftovers.abandoned()}:
         assert time.monotonic() < deadline_s
         time.sleep(0.01)

@@ -1,5 +1,5 @@
-"""Tests of progress messages in a log file: none in the first fifteen seconds, and then at most one
-line every fifteen seconds."""
+"""Tests of progress messages in a log file. In the first fifteen seconds of a command, no message
+is written. After that, at most one line is written every fifteen seconds."""
 
 from dfslab.cli.live.lines import LineReporter
 

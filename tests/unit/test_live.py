@@ -1,5 +1,5 @@
-"""Tests of the live view of a run. The view shows the figures of each second after this second has
-ended. It is shown in terminals only."""
+"""Tests of the live view of a run. At the end of each second, the view shows the figures of this
+second. The view is shown in terminals only."""
 
 from __future__ import annotations
 
@@ -93,8 +93,8 @@ def test_a_workload_is_observed_while_it_runs_here_and_in_agents():
         for row in view.rows:
             if row.latency_s_max is not None:
                 assert 0 < row.latency_s_p50 <= row.latency_s_p99 <= row.latency_s_max
-        # However busy the machine is, the operations of all rows add up to a number that the load
-        # generator reported.
+        # The sum of the operations of all rows is a number of operations that the load generator
+        # reported. This holds however busy the machine is.
         lasted_s = [after - before for before, after in pairwise([0, *(r.at_s for r in view.rows)])]
         done = sum(s * row.rate_per_s for s, row in zip(lasted_s, view.rows, strict=True))
         assert round(done) in counts

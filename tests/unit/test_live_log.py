@@ -60,8 +60,9 @@ def test_each_second_of_each_host_is_a_line(log, clock, tmp_path):
 
 
 def second_of_two_hosts(log, clock, folder):
-    """Reports a second in which the host "a" finished 990 operations, of which 10 were slow, and
-    the host "b" 10 operations, all slow. Returns the rates in the file by host."""
+    """Reports the operations of one second at two hosts. The host "a" finished 990 operations, 10
+    of them slow. The host "b" finished 10 operations, all of them slow. Returns the rates in the
+    log file by host."""
     watch = log.watched(None)
     log.progress(0, 1, "measure")
     clock.advance(1.0)
@@ -73,8 +74,9 @@ def test_percentiles_of_each_host_are_those_of_the_planted_latencies(log, clock,
     found = second_of_two_hosts(log, clock, tmp_path)
     assert (found["a"].latency_s_p50, found["a"].latency_s_p99) == (0.001, 0.050)
     assert (found["b"].latency_s_p50, found["b"].latency_s_p99) == (0.050, 0.050)
-    # In the next second, only fast operations end. The load generator's counts still contain the
-    # longest operation of the previous second, which must not be reported again.
+    # In the second second, only fast operations end. The counts of the load generator cover the
+    # whole run, so they still contain the longest operation of the first second. The log must not
+    # report this operation again.
     clock.advance(1.0)
     later = counts(1990, 50 * MS, slow=10)
     log.watched(None).by_host({"a": later, "b": counts(10, 50 * MS, slow=10)})
@@ -162,9 +164,8 @@ def full_disk(*_):
 
 
 def test_operations_of_another_run_are_not_counted(log, clock, tmp_path):
-    """The measurements of two runs alternate, and each run has a separate live log. Both logs
-    receive the progress of both runs, but a log counts only the operations of its own run's
-    measurements."""
+    """Each run has a separate live log, and the measurements of two runs alternate. Both logs
+    receive the progress of both runs. A log counts only the operations of its own run."""
     other, folder = LiveLog(clock), tmp_path / "other"
     folder.mkdir()
     other.open(folder)

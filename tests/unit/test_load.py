@@ -51,8 +51,8 @@ def stream(kinds=KINDS, **changes) -> dict:
 
 
 def plan(target: dict, kinds=KINDS, changes: dict | None = None, **top) -> str:
-    """Returns, as JSON, a plan for a target with the run directory `dfslab-run`. `changes` replace
-    fields of the stream, `top` fields of the plan."""
+    """Returns the JSON text of a plan for a target. The run directory is `dfslab-run`. `changes`
+    replaces fields of the stream, and `top` replaces fields of the plan."""
     chosen = stream(kinds, **(changes or {}))
     return json.dumps({"stream": chosen, "target": target, "run_directory": "dfslab-run", **top})
 
@@ -220,8 +220,8 @@ def test_control_c_cleans_up(tmp_path):
 
 @pytest.mark.testbed
 def test_everything_on_a_real_hdfs(tmp_path_factory, monkeypatch):
-    """Runs on a real HDFS complete without errors and verify what they read, with either of two
-    client libraries. Their operations are those of a local run, and they leave nothing behind."""
+    """Runs on a real HDFS with each of two client libraries. The runs complete without errors and
+    verify what they read. They execute the same operations as a local run and leave no files."""
     monkeypatch.setenv("DFSLAB_STATE", str(tmp_path_factory.mktemp("state")))
     parameters = {"datanodes": 2, "replication": 2, "block_size": "1 MiB"}
     with Testbed.up(parameters, notify=print) as testbed:

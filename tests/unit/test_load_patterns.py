@@ -27,8 +27,8 @@ from support.synthetic import scenario, without_times
 
 TWO = (ClientHost("left"), ClientHost("right"))
 PERIOD_S, LENGTH_S = 2.0, 0.5
-# TRUTHS are planted quantiles of the response time. A request that arrives during a stall takes the
-# time until the end of the stall. Any other request takes no time.
+# TRUTHS has the true quantiles and the true mean of the response times. A request that arrives
+# during a stall takes the time until the end of the stall. Any other request takes no time.
 SHARE, QUANTILES = LENGTH_S / PERIOD_S, {"p90_s": 0.9, "p99_s": 0.99, "p999_s": 0.999}
 TRUTHS = {name: LENGTH_S * (q - (1 - SHARE)) / SHARE for name, q in QUANTILES.items()}
 TRUTHS["mean_s"] = LENGTH_S * SHARE / 2
@@ -46,8 +46,8 @@ def base(**changes) -> dict:
 
 def everything() -> dict:
     """Returns a stream specification that uses every key."""
-    # The mix has no rename. A client does not learn of files that another client has renamed, and
-    # would read them by their old names.
+    # The mix has no rename. If a client renames a file, other clients do not learn of it and would
+    # read the file by its old name.
     mix = [{"operation": name, "weight": 1.0} for name in OPERATIONS if name != "rename"]
     mix[0] |= {"access": {"order": {"strided": 3}, "reopen": True}, "fsync": False}
     mix[1] |= {"file_choice": "newest", "think_time_s": 0.001}
@@ -155,11 +155,11 @@ def stalled(seed: int) -> LoadPlan:
 
 
 def dues_and_ends(report: LoadReport, spans: list) -> list[tuple[float, float]]:
-    """Returns (scheduled start, end) of each request, in seconds after the start that is common to
-    all agents.
+    """Returns (scheduled start, end) of each request. Both are seconds after the start of the run,
+    which all agents have in common.
 
-    Each agent reads the common start on its own clock. Therefore the start is computed for each
-    client from the client's first operation.
+    Each agent records the start of the run on its own clock. The start is therefore computed for
+    each client from the client's first operation.
     """
     times = []
     for client in report.per_client:
@@ -174,18 +174,18 @@ def dues_and_ends(report: LoadReport, spans: list) -> list[tuple[float, float]]:
 
 
 def released(due_s: float) -> float:
-    """Returns the time at which the target answers a request that arrives at `due_s`, if the target
-    takes no time except for stalls. Both times are in seconds after the start."""
+    """Returns the time at which the target answers a request that arrives at `due_s`. The target
+    takes no time except during stalls. Both times are in seconds after the start."""
     period, within_s = divmod(due_s + 1e-9, PERIOD_S)
     return (period + 1) * PERIOD_S if within_s >= PERIOD_S - LENGTH_S else due_s
 
 
 def assert_more_only_by_lateness(report: FleetLoadReport, spans: list) -> None:
-    """Asserts that response times exceed the planted times only by delays of the machine.
+    """Asserts that response times exceed those that the stalls imply only by delays of the machine.
 
-    The excess of each response time is computed from the recorded end of the request. A busy
-    machine makes both the end and the response time late, so the assertion holds on a machine of
-    any speed.
+    The delay of each response is computed from the recorded end of the request. If a busy machine
+    delays the end, it delays the response time as much. The assertion therefore holds on a machine
+    of any speed.
     """
     response = report.operations["stat"].response
     assert report.complete

@@ -1,5 +1,5 @@
-"""Tests of the page's section on workload runs: phases, response times, the cost of the load
-generator itself, and rates over time."""
+"""Tests of the section on workload runs in a run's page. The section shows phases, response times,
+the time that the load generator itself used, and rates over time."""
 
 from __future__ import annotations
 
@@ -100,8 +100,8 @@ def test_a_run_of_many_seconds_shows_its_course(phased):
 
 
 def planted(like: Result, **changes) -> Result:
-    """Returns a copy of the result `like` in which the load figures `changes` are replaced. The
-    copy has no phases unless `changes` has phases."""
+    """Returns a copy of the result `like` with other load figures. `changes` has the figures that
+    are replaced. The copy has phases only if `changes` has them."""
     assert like.load is not None
     load = like.load.model_copy(update={"phases": [], **changes})
     return like.model_copy(update={"load": load})
@@ -113,8 +113,8 @@ def first_row(*results: Result) -> dict[str, str]:
 
 
 def test_an_own_time_that_is_not_known_is_not_shown_as_nothing(phased):
-    """The time that the load generator itself used may not have been measured. Then the report has
-    0 for this time, and the table has no column for it."""
+    """If the time that the load generator itself used was not measured, the table has no column for
+    it. The report then has 0 for this time."""
     nothing = {"own_ns_per_op": 0.0, "share_of_latency": 0.0}
     none = phased.load.generator.model_copy(update=nothing)
     unknown = planted(phased, generator=none)
@@ -205,8 +205,8 @@ def test_a_run_that_never_settled_has_one_note(changes, notes):
 
 
 def test_a_note_of_what_failed_says_what_may_help():
-    """The note on failed operations contains advice only if the file system's description has
-    advice for the error of these operations. The description of HDFS has no such advice."""
+    """The note on failed operations advises what to do only if the file system's description has
+    such advice for the error. The description of HDFS has none for this error."""
     error = ErrorCount(
         operation="read/read",
         kind="other",

@@ -41,8 +41,8 @@ MEASURED = {
 
 
 def rate(files: dict[str, str], clients: int, **workload: object) -> float:
-    """Returns the predicted operations per second of a local directory. `files` are the values of
-    its profile, `workload` the keys of the workload."""
+    """Returns the predicted operations per second of a local directory. `files` has values of the
+    directory's profile, and `workload` has keys of the workload."""
     situation, constants = described(files, clients, **workload)
     return situation.predict(constants).rate_per_s
 
@@ -82,9 +82,9 @@ def test_many_streams_of_direct_reads_are_limited_by_the_requests_of_the_disk():
 
 
 def test_a_wait_for_a_direct_read_is_a_limit_of_the_disk():
-    """A direct read of a single stream occupies the disk for only a small part of its time, and
-    waits for the disk's answer during the other part. A faster disk would shorten this wait, so the
-    disk is named as the limit."""
+    """Direct reads by a single stream name the disk as the limit. The disk is busy for only a small
+    part of the time of a read. During the other part, the read waits for the answer of the disk. A
+    faster disk would shorten this wait."""
     limits = limits_of(*described(MEASURED, 1, cache="direct", **SMALL))
     assert limits[0].name == "machine.disk"
     assert limits[0].share > 0.9
@@ -139,8 +139,9 @@ def test_requests_in_flight_are_counted_together(tmp_path, monkeypatch):
 
 
 def test_a_rate_limiter_that_serves_in_slices_is_measured_at_its_rate():
-    """The rate limiter lets 600 requests end at the same moment every 0.1 s. The measured time is
-    from one of these moments to another, so the rate is always 6,000 per second."""
+    """The rate limiter serves requests in slices: every 0.1 s, 600 requests end at the same moment.
+    The measured time begins and ends at such a moment. The measured rate is therefore always 6,000
+    per second."""
     slices = [at / 10 for at in range(2, 7)]
     ended_s = [time_s for time_s in slices[:-1] for _ in range(600)] + [slices[-1]]
     assert sustained_disk.seconds_between(ended_s) == pytest.approx(1 / 6000)
@@ -165,15 +166,15 @@ def test_other_file_systems_report_that_they_ignore_the_table():
 
 
 def test_a_rate_that_was_not_determined_is_that_of_the_disk():
-    """If a profile lacks a rate, the rate of the disk is used. The disk in `rate` reads 400 MB/s
-    and writes 250 MB/s."""
+    """If a profile lacks the rate of a file operation, the rate of the disk is used. The function
+    `rate` declares a disk that reads 400 MB/s and writes 250 MB/s."""
     write = {"name": "sequential_write", "file_size": "1 MiB", "transfer_size": "1 MiB"}
     alone = {key: value for key, value in MEASURED.items() if key != "commit_rate"}
     of_disk = {**MEASURED, "commit_rate": "250 MB/s"}
     assert rate(alone, 1, fsync=True, **write) == rate(of_disk, 1, fsync=True, **write)
     assert rate(alone, 1, fsync=True, **write) > rate(MEASURED, 1, fsync=True, **write)
-    # If the profile lacks the rates of requests, the disk's rates are used. Without this rule, a
-    # request would be predicted at 1 byte per second.
+    # If the profile lacks the rates of requests, the rates of the disk are used. Without this rule,
+    # the prediction would assume a rate of 1 byte per second.
     single = {"requests": "6000 /s"}
     of_disk = {
         **single,
@@ -191,8 +192,8 @@ def test_noise_that_hides_the_slope_of_a_line_is_noticed():
     # The larger fsync took less time than the smaller one, so the rate is at its upper bound.
     flat = size_line.line_through(4096, 2e-3, 262144, 1.9e-3)
     assert size_line.is_at_bound(flat.rate, "B/s")
-    # The line through both measured times reaches 0 s at a size above zero, so the fixed time is at
-    # its lower bound.
+    # A straight line through the two measured (size, time) pairs reaches 0 s at a size above zero.
+    # The time for a request of size zero, the fixed time, is therefore at its lower bound.
     steep = size_line.line_through(4096, 1e-6, 262144, 1.0)
     assert size_line.is_at_bound(1 / steep.fixed_s, "1/s")
     assert not size_line.is_at_bound(1e13, "s")
@@ -214,14 +215,14 @@ def test_a_rate_that_is_not_determined_is_no_key_of_the_profile():
     (line,) = toml("file_commit_rate", "B/s", 1e8, 1e12)
     assert line.startswith("# commit_rate is not determined: the larger requests took no longer")
     assert "--repeats 8 on a quiet machine would settle it" in line
-    # The three repetitions agree, but all of them are at the upper bound: in each of them the
-    # larger request took no longer than the smaller one.
+    # In all three repetitions, the rate is at its upper bound (1e12). This means that the larger
+    # request took no longer than the smaller one, so the rate is not determined.
     (line,) = toml("file_commit_rate", "B/s", 1e12, 1e12, 1e12)
     assert line.startswith("# commit_rate is not determined")
     (line,) = toml("file_commits", "1/s", 10.0, 2e4)
     assert line.startswith("# commits is not determined: 90% between 0")
-    # Two repetitions of the following quantities differ. The quantities are measured directly and
-    # not derived from a line, so their values count as determined.
+    # The two repetitions of each following quantity differ. The values still count as determined,
+    # because they are measured directly and not derived from a line.
     (line,) = toml("file_creates", "1/s", 10.0, 2e4)
     assert line.startswith("creates = ")
     (line,) = toml("file_commit", "s", 1e-3, 9e-3)
@@ -233,8 +234,8 @@ def test_a_rate_that_is_not_determined_is_no_key_of_the_profile():
 
 
 def test_an_interrupted_probe_of_calls_leaves_no_file(tmp_path, monkeypatch):
-    """After an interrupt, the threads of the probe end before their folder is removed, so no thread
-    creates a file in it afterwards."""
+    """After an interrupt, the folder of the probe is removed only when the threads of the probe
+    have ended. Otherwise a thread could create a file in the folder after the removal."""
     fsync, calls, ended = os.fsync, itertools.count(), []
 
     def interrupting(file: int) -> None:

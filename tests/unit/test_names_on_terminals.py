@@ -9,8 +9,8 @@ from dfslab.report import terminal
 
 
 def test_a_name_with_colons_is_no_emoji():
-    """The step `:brick:` of GlusterFS is printed as text. Rich, the library that prints to
-    terminals, would replace it by a picture if emoji were not switched off."""
+    """The name of the step `:brick:` of GlusterFS is printed as text. By default, Rich, the library
+    that prints to terminals, would replace it by an emoji."""
     console = terminal.console(json_wanted=False)
     with console.capture() as capture:
         console.print("glusterfs:brick:WRITE")

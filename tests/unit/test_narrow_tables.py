@@ -58,8 +58,8 @@ def test_no_predicted_configuration_or_rate_is_broken(scenario):
     assert rows
     assert max(map(len, shown.splitlines())) <= NARROW
     for line in rows:
-        # A long text of a limit continues in a second line. In this line, the cells for
-        # configuration and rate are empty.
+        # A long name of a limit continues in a second line of the table. In this line, the cells
+        # for configuration and rate are empty.
         begun = [bool(cell.strip()) for cell in line.split("│")[1:4]]
         assert begun in ([True] * 3, [False] * 3), line
 

@@ -17,8 +17,8 @@ from dfslab.spec.model import InputError
 
 
 def tandem(stations: int) -> Net:
-    """Returns a Petri net in which jobs pass `stations` stations in a row. A station is a queue
-    with one server, and each is a separate copy of the page `station`."""
+    """Returns a Petri net in which jobs pass `stations` stations one after the other. A station is
+    a queue with one server. Each station is a separate copy of the page `station`."""
     net = Net("tandem")
     job = net.colour("job", id=int)
     station = Page("station")
@@ -52,7 +52,8 @@ def test_a_page_is_copied_for_every_substitution():
     ]
     assert [one.page for one in definition.transitions] == ["s0", "s0", "s1", "s1", "s2", "s2"]
     (report,) = run(net, {"ends": CountMonitor(transition="s2.end")})
-    # Three jobs of 2 s each pass three stations in a row in (3 + 3 - 1) x 2 s.
+    # Three jobs pass three stations in a row, and each station takes 2 s for a job. The last job
+    # ends after (3 + 3 - 1) x 2 s.
     assert report.end_time_ns == 10_000_000_000
     assert report.counts["ends"].count == 3
 
@@ -165,16 +166,16 @@ def test_a_queue_of_lists_is_fired_and_explored():
         "waiting": [[[]]],
         "done": [[3, ["red"], [3, 1, 3]], [1, ["red"], [3, 1]], [3, [], [3]]],
     }
-    # Lists with equal elements are equal markings. So there are four markings: [3, 1, 3], two
-    # shorter lists, and []. The three arcs lead from each list to the next shorter one.
+    # Two markings are equal if their lists have equal elements. There are four markings: [3, 1, 3],
+    # two shorter lists, and []. The three arcs lead from each list to the next shorter one.
     found = state_space(net)
     assert (found.markings, found.arcs) == (4, 3)
     assert "reverse(q.ids)" in draw.mermaid(net, game.state.marking)
 
 
 def dispatcher() -> Net:
-    """Returns a net in which jobs join a list of records. A server takes the first job of the list,
-    and a long job returns to the list."""
+    """Returns a net with a server and a list of records, the jobs. The server takes the first job
+    of the list. A long job returns to the list after its service."""
     net = Net("dispatcher")
     kind = net.enum("kind", "read", "write")
     job = net.colour("job", id=int, size=float, kind=kind)
@@ -223,8 +224,8 @@ def test_a_queue_of_records_is_fired_and_explored():
 
 
 def test_lists_that_are_dropped_make_room():
-    """A list is freed when no token has it any more. Rotating a list makes a new list in each
-    firing, so memory must not grow with the number of firings."""
+    """The memory of a list is freed when no token has the list any more. In this test, every firing
+    rotates a list and so makes a new one. Memory must not grow with the number of firings."""
     net = Net("ring")
     ring = net.place("ring", net.colour("ring", ids=[int], turn=int), [([1, 2, 3], 0)])
     net.transition(
@@ -310,7 +311,7 @@ def test_pictures_show_the_marking_and_every_arc():
 
 
 def test_intervals_cover_as_often_as_they_say():
-    """About 360 of 400 intervals with a confidence of 90 % contain the known mean. The test allows
+    """Of 400 intervals with a confidence of 90 %, about 360 contain the known mean. The test allows
     a deviation of 4 standard errors from 360."""
     chance = random.Random(3)
     held = 0

@@ -88,8 +88,8 @@ def without(net: dict, key: str) -> dict:
 
 
 def recorded(held="list job", initial=(), guard="a.jobs != []", token="a") -> dict:
-    """Returns a net whose only place has tokens that are lists of records. Each argument is a part
-    of the net, which a test may replace by a wrong one."""
+    """Returns a net with a single place, whose tokens are lists of records. Each argument is a part
+    of the net. A test replaces one of these parts by an invalid one."""
     return {
         "name": "records",
         "colours": {"job": [["id", "int"], ["size", "real"]], "line": [["jobs", held]]},

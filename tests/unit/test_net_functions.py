@@ -1,5 +1,5 @@
-"""Tests of texts, functions, local names and multiplicities in nets. Each gives the right result,
-and each error is reported in one line."""
+"""Tests of texts, functions, local names and multiplicities in nets. Each of them gives the right
+result when it is valid. If it is invalid, the error is reported in one line."""
 
 from __future__ import annotations
 
@@ -169,8 +169,8 @@ def test_malformed_values_give_one_line(changes, words):
 
 
 def test_texts_that_grow_do_not_fill_the_memory():
-    """A text is freed when no token has it any more. Every firing makes a new text, so memory must
-    not grow with the number of firings."""
+    """The memory of a text is freed when no token has the text any more. In this test, every firing
+    makes a new text. Memory must not grow with the number of firings."""
     document = net(token=["a.n + 1", "text(a.n)"], guard="a.n < 200000")
     document["places"][0]["initial"] = [[1, ""]]
     document["transitions"][0]["out"][0]["place"] = "start"

@@ -1,6 +1,6 @@
-"""Tests of inscriptions (expressions on arcs and transitions) that are built in Python. The printed
-text, the engine's result for this text, and the names in the inscription agree with each other.
-"""
+"""Tests of inscriptions (expressions on arcs and transitions) that are built in Python. They check
+the printed text of an inscription, the names in it, and the result that the engine computes from
+the text."""
 
 from __future__ import annotations
 

@@ -91,8 +91,9 @@ def test_too_many_are_refused():
 
 
 def wide(count: int) -> Net:
-    """Returns a net with `count` places on each of two sides. One transition takes a token from
-    every left place and puts one into every right place. Another transition does the reverse."""
+    """Returns a net with `count` left places and `count` right places. One transition takes a
+    token from every left place and puts one into every right place. Another transition does the
+    reverse."""
     net = Net("wide")
     left = [net.place(f"l{at}", initial=[()]) for at in range(count)]
     right = [net.place(f"r{at}") for at in range(count)]

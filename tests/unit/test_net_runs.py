@@ -20,8 +20,8 @@ def run(net: dict, **options) -> dict:
 
 
 def queue_net(discipline: str = "fifo", order=(3, 1, 2)) -> dict:
-    """Returns a net whose jobs wait in one place. The jobs leave the place one by one, in the order
-    that the queueing discipline determines."""
+    """Returns a net whose jobs wait in one place. The jobs leave the place one by one. The queueing
+    discipline determines their order."""
     return {
         "name": "queue",
         "colours": {"job": [["id", "int"]], "unit": []},
@@ -107,8 +107,8 @@ def test_stops():
 
 
 def test_a_deadlock_is_reported_with_the_places_that_have_tokens():
-    """If each of two processes holds what the other process needs, the report states the deadlock
-    and names the places that still have tokens."""
+    """Each of two processes holds what the other process needs. The report states that the net is
+    in a deadlock and names the places that still have tokens."""
     takes = [("left", "a", "b"), ("right", "b", "a")]
     places = [{"name": name, "colour": "unit", "initial": [[]]} for name in ("a", "b")]
     transitions = []
@@ -137,8 +137,9 @@ def test_log_counts_what_it_drops():
 
 
 def test_marking_is_the_exact_time_average():
-    """The monitor of a place reports the exact time average of its tokens. In the net, 2, 1 and 0
-    jobs wait during three services of 0.25 s each, and then no transition is enabled any more."""
+    """The monitor of a place reports the exact time average of the number of tokens. In this net,
+    three services of 0.25 s each follow one another, and 2, 1 and 0 jobs wait during them. Then no
+    transition is enabled any more."""
     net = queue_net()
     net["transitions"][0]["delay"] = "0.25"
     marking = {"kind": "marking", "place": "wait"}
@@ -188,8 +189,8 @@ def test_transition_delay_is_drawn_once():
     )
     monitors = [{"kind": "log", "transition": "pair"}]
     answer = run(net, monitors=monitors, seed=2)
-    # The random delay of `serve` is drawn once for both of its output tokens. So the tokens arrive
-    # at the same time, and the transition `pair`, which needs both tokens, fires at that time.
+    # The random delay of `serve` is drawn once for both of its output tokens, so both arrive at the
+    # same time. The transition `pair` needs both tokens and therefore fires at that time.
     assert answer["monitors"][0]["rows"] == [[answer["end_time_ns"], []]]
     assert answer["end_time_ns"] > 0
 

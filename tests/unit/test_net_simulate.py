@@ -17,8 +17,8 @@ LOAD = 0.5
 
 
 def queue():
-    """Returns a queue with one server, Poisson arrivals, and exponential service times of mean 1 s.
-    It is busy for the fraction LOAD of the time."""
+    """Returns a net of a queue with one server, Poisson arrivals, and exponential service times
+    with a mean of 1 s. The server is busy for the fraction LOAD of the time."""
     net = Net("queue")
     source, waiting = net.place("source", initial=[()]), net.place("waiting")
     idle = net.place("idle", initial=[()])
@@ -32,8 +32,8 @@ def queue():
 def test_means_of_a_queue_are_those_of_the_closed_form():
     found = simulate(queue(), replications=12, end_time_s=20_000.0, warm_up_s=100.0, seed=3)
     assert (found.net, found.replications, found.ends) == ("queue", 12, {"end_time": 12})
-    # For this queue (M/M/1), the server is idle for 1 - LOAD of the time, and LOAD^2 / (1 - LOAD)
-    # customers wait on average.
+    # The queue is an M/M/1 queue. Its server is idle for the fraction 1 - LOAD of the time. On
+    # average, LOAD^2 / (1 - LOAD) customers wait.
     for name, wanted in (("idle", 1 - LOAD), ("waiting", LOAD**2 / (1 - LOAD))):
         tokens = found.places[name].tokens
         assert 0 < tokens.half_width < 0.05 * wanted

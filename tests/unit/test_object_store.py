@@ -1,5 +1,5 @@
-"""Tests of workload runs on an object store, which is the S3 server of JuiceFS on this machine. The
-runs are started from plans and from a scenario."""
+"""Tests of workload runs on an object store. The store is the S3 server of JuiceFS on this machine.
+The tests start runs from plans and from a scenario."""
 
 from __future__ import annotations
 
@@ -129,8 +129,8 @@ def test_every_operation_is_done_and_verified_and_leaves_nothing(store, shared_c
         assert sum(one["count"] for one in report["operations"].values()) == 60
         assert report["verified_bytes"] > 0
         assert set(report["operations"]) == set(EVERYTHING)
-    # Both runs used the same directory name, so the second run would have failed if the first run
-    # had left anything.
+    # Both runs used the same directory name. If the first run had left anything in this directory,
+    # the second run would have failed.
 
 
 def test_large_objects_go_in_parts(store):
@@ -145,8 +145,8 @@ def test_large_objects_go_in_parts(store):
     report = run(plan(store, ["write"], verify="after", stream=stream, target=target))
     assert report["complete"], report["errors"]
     assert report["verified_bytes"] == 24_000_000
-    # Most writes only copy to memory. A write that completes a part of the object waits until the
-    # store has received this part.
+    # Most writes only copy data to memory. A write that completes a part of the object takes
+    # longer, because it waits until the store has received this part.
     write = report["steps"]["write/write"]
     assert write["count"] == 24
     assert write["latency"]["max_s"] > 3 * write["latency"]["p50_s"]

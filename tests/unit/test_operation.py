@@ -1,5 +1,6 @@
 """Tests of the step language, in which operations are described. The cost of each kind of node
-equals a calculation by hand, and formulas give the same values as numeric evaluation."""
+equals a cost that was calculated by hand. Symbolic formulas give the same values as a calculation
+with numbers."""
 
 from __future__ import annotations
 
@@ -76,8 +77,8 @@ def test_a_message_inside_a_node_uses_no_adapter():
 
 def test_pipeline_is_first_unit_and_then_the_slowest_stage():
     tree = op.pipeline(10, op.cpu("client", 0.1), op.cpu("server", 0.6), op.delay("server", 0.2))
-    # The first unit passes all stages in 0.9 s, and nine more units follow at 0.6 s each, the time
-    # of the slowest stage. The slowest stage has two nodes, but serves one unit at a time.
+    # The first unit passes all stages in 0.9 s. Nine more units follow at intervals of 0.6 s, the
+    # time of the slowest stage. This stage has two nodes, but serves one unit at a time.
     assert reader().read(tree).latency_s == pytest.approx(0.9 + 9 * 0.6)
 
 
@@ -121,8 +122,8 @@ def test_held_threads_are_a_station():
 
 @pytest.mark.parametrize("name", list(discover.members(discover.FILE_SYSTEMS)))
 def test_formula_and_numbers_agree_on_distinct_nodes(name):
-    """If no two steps of an operation share a resource, the symbolic formula gives the same latency
-    as the critical path that is computed with numbers."""
+    """If no two steps of an operation share a resource, two calculations give the same latency: the
+    symbolic formula, and the critical path that is computed with numbers."""
     system = discover.file_system(name)
     nodes = [
         {"name": role.name, "count": 64, "cores": 64, "roles": {role.name: 1}}
@@ -170,8 +171,9 @@ def test_formula_and_numbers_agree_on_distinct_nodes(name):
     for operation, tree in system.operations.items():
         expanded = formula(operation, tree).expanded()
         free = sorted(expanded.free_symbols, key=str)
-        # All symbols are replaced by numbers in a single evaluation. SymPy would simplify the
-        # expression after each replacement if the symbols were replaced one after the other.
+        # All symbols are replaced by numbers in a single evaluation. If they were replaced one
+        # after the other, SymPy would simplify the expression after each replacement, which takes
+        # long.
         computed = sympy.lambdify(free, expanded, "math", cse=True)
         expected = float(computed(*(values[str(one)] for one in free)))
         assert numbers.read(tree).latency_s == pytest.approx(expected, rel=2e-3), operation

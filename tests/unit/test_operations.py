@@ -1,5 +1,5 @@
-"""Tests of step times as functions of the file size and the number of clients: the parts of steps,
-errors on held-out configurations, and the noise floor."""
+"""Tests of the models that fit step times as functions of the file size and the number of clients.
+They cover the parts of steps, the errors on held-out configurations, and the noise floor."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def measured(point, times, repetition=0, method="measure"):
 
 
 def planted(point):
-    """Returns planted step times in seconds. An open takes 1.5 ms, of which its call
-    getBlockLocations takes 1 ms. A read takes 2 ms + 1.2 b, where b is the time of its bytes on the
-    network adapter."""
+    """Returns planted times of the steps of a read in seconds. The step `open` takes 1.5 ms, of
+    which its call getBlockLocations takes 1 ms. The step `read` takes 2 ms + 1.2 b, where b is the
+    time in which the network adapter transfers the bytes."""
     moved = step_terms.terms_of(point.scenario)[2]
     return {"open": 0.0015, "open/getBlockLocations": 0.001, "read": 0.002 + 1.2 * moved}
 
@@ -77,8 +77,9 @@ def test_a_step_is_its_calls_and_the_rest():
     steps = {s.step: s.time_s_mean for s in step_times.whole(measured(point, planted(point))).steps}
     assert steps["open/rest"] == pytest.approx(0.0005)
     assert "read/rest" not in steps
-    # The model has the call `open/other`, which was not measured. The time of this call is added to
-    # the self time of the step `open`, which is never negative.
+    # The model has the call `open/other`, which is not one of the requested steps. The time of this
+    # call counts as self time of the step `open`. A self time that would be negative is replaced by
+    # 0.
     model = measured(point, {"open": 1.0, "open/getBlockLocations": 0.4, "open/other": 0.3})
     requested = [("read", "open/getBlockLocations")]
     assert step_times.whole(model, requested).steps[-1].time_s_mean == pytest.approx(0.6)
@@ -163,10 +164,10 @@ def three_datanodes(
 
 @pytest.mark.parametrize("counts", [(2, 1), (1, 2), (1, 1, 1)])
 def test_equal_nodes_cost_the_same_however_they_are_grouped(counts):
-    """Grouping equal nodes differently in the deployment does not change the cost of an operation.
+    """The cost of an operation does not depend on how the deployment groups equal nodes.
 
-    The replicas are forced to the disks of different nodes at the same time, so none waits for
-    another node's disk.
+    The replicas of a block are forced to the disks of different nodes at the same time. No replica
+    waits for the disk of another node.
     """
     whole, parts = (Situation(three_datanodes(*each)) for each in ((3,), counts))
     together = whole.costs(whole.constants)["write"].latency_s
@@ -174,8 +175,8 @@ def test_equal_nodes_cost_the_same_however_they_are_grouped(counts):
 
 
 def test_replicas_are_forced_as_soon_as_on_the_slowest_of_unequal_disks():
-    """A write with three replicas takes the time of the slowest of the three disks. Each replica
-    takes the time of its own disk."""
+    """A write with three replicas takes as long as the slowest of the three disks. The replicas are
+    forced in parallel, each to its own disk."""
     slow, fast = {"write_rate": "20 MiB/s"}, {"write_rate": "60 MiB/s"}
     found = []
     for changes in ((fast, fast), (slow, slow), (fast, slow)):
@@ -186,9 +187,9 @@ def test_replicas_are_forced_as_soon_as_on_the_slowest_of_unequal_disks():
 
 
 def test_blocks_read_from_other_nodes_share_the_limits_of_all_their_disks():
-    """The burst credit of a single disk shortens the read of one long block a little. The read of
-    many blocks from three nodes is shorter, because it uses the rates and burst credits of three
-    disks."""
+    """Two reads are compared. One block is read from a single disk, whose burst credit shortens the
+    read only a little. Many blocks are read from three nodes. This read is shortened more, because
+    it uses the rates and burst credits of three disks."""
     limits = {"read_rate": "30 MiB/s", "burst": "100 ms"}
     disk_s, link_s = 64 / 30, 64 * 2**20 * 8 / 600e6
     for block, least_s, most_s in (
@@ -205,11 +206,12 @@ def test_blocks_read_from_other_nodes_share_the_limits_of_all_their_disks():
 
 @pytest.mark.parametrize(("server_s", "adapter"), [(0.006, 0.0), (0.004, 1.0)])
 def test_who_waits_for_the_network_is_not_in_anothers_way(server_s, adapter):
-    """Clients that wait for the network do not delay other clients, and the function that is fitted
-    to step times takes this into account.
+    """Clients that wait for the network do not delay other clients. The function that is fitted to
+    step times takes this into account.
 
-    The function is fitted to times at network latencies of 50 and 200 us. At a latency of 5 ms it
-    predicts the step times of a closed queueing network within 3 %.
+    The function is fitted to times at network latencies of 50 and 200 us. Its predictions for a
+    latency of 5 ms are compared with the step times of a closed queueing network. They deviate by
+    less than 3 %.
     """
     own = {
         "name": "latencies",
@@ -240,11 +242,11 @@ def test_who_waits_for_the_network_is_not_in_anothers_way(server_s, adapter):
 
 
 def test_packets_held_back_wait_for_the_processors_that_clients_keep_busy():
-    """If the network is emulated on one machine, a process delays the packets, and the packets then
-    wait for processors that clients keep busy.
+    """On one machine, a process emulates the latency of the network: it delays the packets. A
+    delayed packet then waits for a processor if clients keep all processors busy.
 
-    The function for step times is fitted at network latencies of 50 and 200 us. It predicts the
-    step times at a latency of 1 ms within 3 %.
+    The function for step times is fitted at network latencies of 50 and 200 us. At a latency of 1
+    ms, it predicts the step times within 3 %.
     """
     crossing_s, server_s = 1e-4, 0.002
     base = scenario().model_dump(exclude={"sweep", "judge", "name"})
@@ -278,8 +280,8 @@ def test_packets_held_back_wait_for_the_processors_that_clients_keep_busy():
 
 
 def test_a_close_waits_for_the_last_block_and_all_bytes():
-    """The time of a close grows with all bytes of the file. In addition, a close waits for the data
-    that are still in transit, which are at most one block."""
+    """The time of a close has two parts. One part grows with all bytes of the file. The other is
+    the wait for data that are still in transit, which are at most one block."""
     base = scenario(("8192 KiB", "512 KiB")).model_dump(exclude={"name"})
     base["file_system"]["block_size"] = "1 MiB"
     points = build(Scenario, {**base, "name": "last-block"}).points()
@@ -325,11 +327,11 @@ def test_a_step_that_carries_no_file_takes_no_time_by_its_bytes():
 
 
 def test_windows_grow_no_further_than_the_way_holds():
-    """The congestion window of a connection stops growing at the capacity of the path.
+    """The congestion window of a connection stops growing when it reaches the capacity of the path.
 
-    In this test, 1 MiB is written at a latency of 1 ms. The path of 300 Mbit/s has a rate limiter
-    with a burst of 256 KiB, which are 18 initial windows of 14,480 bytes. The path of 100 Gbit/s
-    holds more than the whole file.
+    In this test, 1 MiB is written at a latency of 1 ms. The first path has 300 Mbit/s and a rate
+    limiter with a burst of 256 KiB, which equals 18 initial windows of 14,480 bytes. The second
+    path has 100 Gbit/s, and its capacity exceeds the whole file.
     """
     waits = []
     for bandwidth in ("300 Mbit/s", "100 Gbit/s"):
@@ -343,8 +345,9 @@ def test_windows_grow_no_further_than_the_way_holds():
 def test_functions_err_as_far_up_as_down():
     """Fitted functions overestimate as often as they underestimate.
 
-    For a prediction p and a measurement y, the fit minimises the squares of log(p / y). With
-    squares of p / y - 1, the functions would be too low for noisy times.
+    For a prediction p and a measurement y, the fit minimises the sum of the squares of log(p / y).
+    If it minimised the squares of p / y - 1 instead, the predictions for noisy times would be too
+    low.
     """
     scores = []
     for seed in range(5):
@@ -362,11 +365,11 @@ def test_functions_err_as_far_up_as_down():
 
 
 def test_what_is_left_weighs_as_sure_as_it_was_measured():
-    """The residual error of a function is estimated from mean times, each weighted by its inverse
-    variance.
+    """The residual error of a fitted function is estimated from the mean times of the
+    configurations. Each mean time is weighted by its inverse variance.
 
-    The planted residual error is 5 %. In three of four configurations, the repetitions have a noise
-    of 60 %.
+    The planted residual error is 5 %. In three of four configurations, the noise between
+    repetitions is 60 %.
     """
     spreads = []
     for seed in range(5):

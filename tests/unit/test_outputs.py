@@ -1,5 +1,5 @@
-"""Tests of files that commands write. An existing file is not overwritten, and no file is left half
-written. A path that leads through a link or to the command's input is refused."""
+"""Tests of files that commands write. An existing file is not overwritten. No file is left partly
+written. A path is refused if it leads through a link or to the input of the command."""
 
 import errno
 import json
@@ -142,8 +142,8 @@ def test_own_files_are_synced_before_and_after_they_get_their_name(tmp_path, mon
 
 
 def commands(trace, output):
-    """Returns the command lines of all commands that write a file named by the user and need no
-    finished run. The keys are the names of the commands, and the values are lists of words."""
+    """Returns the commands that write a file named by the user and need no finished run. The result
+    maps the name of each command to its command line as a list of words."""
     return {
         "report": ("trace", "report", trace, "--page", output),
         "import": ("trace", "import", trace, "-o", output),

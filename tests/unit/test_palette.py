@@ -1,5 +1,5 @@
-"""Tests that readers with any kind of colour vision can tell the colours of charts apart, on light
-and on dark pages."""
+"""Tests that readers with any kind of colour vision can distinguish the colours of charts. The
+tests cover light and dark pages."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ TO_XYZ = np.array(
     ]
 )
 WHITE = np.array([0.95047, 1.0, 1.08883])
-# Least allowed distance of two colours in CIELAB. A distance of about 2 is just noticeable between
-# adjacent areas (Mahy 1994). The limit is ten times as large, because lines in a chart are thin and
-# not adjacent.
+# Least allowed distance of two colours in CIELAB. Between adjacent areas, a distance of about 2 is
+# just noticeable (Mahy 1994). The limit is ten times as large, because lines in a chart are thin
+# and not adjacent.
 LEAST_DISTANCE = 20.0
 # Least allowed contrast of a colour with the page: that of graphical objects in WCAG 2.1, success
 # criterion 1.4.11.

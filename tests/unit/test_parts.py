@@ -1,6 +1,6 @@
-"""Tests of the ranking of parts (processors, disks and links) by the time that a faster part would
-save in a pipeline of nodes. The ranking is computed from call profiles whose true savings are
-known."""
+"""Tests of the ranking of parts (processors, disks and links) of a pipeline of nodes. A part ranks
+higher if a faster part would save more time. The ranking is computed from call profiles for which
+the true savings are known."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ def profile(service: str, rows: list[dict], runnable_ms: int = 0) -> File:
 
 
 def lane(under: str, wait: int, disk: int, send: int = 0) -> list[dict]:
-    """Returns the profile entries of a node that receives ten blocks. `wait`, `send` and `disk` are
-    the times of waiting for data, forwarding and forcing to disk, in milliseconds for all blocks.
-    `under` is the path of the call to which the entries belong."""
+    """Returns the profile entries of a node that receives ten blocks. The times are milliseconds
+    for all blocks: `wait` for waiting for data, `send` for forwarding, and `disk` for forcing data
+    to disk. `under` is the path of the call to which the entries belong."""
     return [
         {"above": -1, "under": under, "remote": True},
         step(0, "block", wait + disk + send + 20, wait + disk + send),
@@ -86,12 +86,14 @@ def found(
     """Returns the ranking of parts (processors, disks, links) for a client that writes through a
     pipeline of the nodes "one" and "two". All times are in milliseconds.
 
-    `waits` and `disks` have the two nodes' times of waiting for data and of using the disk. `rpc`
-    is the time of a call to the metadata server. During this call, the server works for `served`,
-    and its threads need or wait for a processor for `runnable`. `requested` is the time of another
-    call to the metadata server during the write. `unexplained` is time of the client that no other
-    process explains. A part is assumed to become `factor` times as fast. If `one_host` is true, all
-    processes run on one host.
+    - `waits` and `disks`: for each of the two nodes, the time of waiting for data and the time of
+      using the disk.
+    - `rpc`: the time of a call to the metadata server. During this call, the server works for
+      `served`, and its threads need or wait for a processor for `runnable`.
+    - `requested`: the time of another call to the metadata server, during the write.
+    - `unexplained`: time of the client that no other process explains.
+    - `factor`: the factor by which a part is assumed to become faster.
+    - `one_host`: whether all processes run on one host.
     """
     whole = max(waits) + max(disks) + rpc + unexplained
     files = [
@@ -133,8 +135,8 @@ def of(report: PartRanking, part: str) -> PartGain:
 def test_a_slow_disk_is_named_wherever_it_stands_in_the_pipeline(disks, slow):
     report = found((200, 205), disks)
     assert report.parts[0].part == f"{slow}: disk"
-    # The slow disk takes 900 of 1205 ms. A disk that is twice as fast takes 450 ms, which saves 450
-    # ms. The other disk takes only 100 ms, so it does not become the bottleneck.
+    # The slow disk takes 900 of 1205 ms. If it becomes twice as fast, it takes 450 ms, which saves
+    # 450 ms. The other disk takes only 100 ms, so it does not become the bottleneck.
     assert report.parts[0].saving == pytest.approx(450 / 1205)
     # If the slow disk becomes nine times as fast, both disks take 100 ms. A larger factor saves
     # nothing more, because then the other disk is the bottleneck.
@@ -159,8 +161,9 @@ def test_a_wait_behind_a_wait_is_not_blamed_twice():
 
 def test_a_link_inside_the_pipeline_is_distinguished_from_the_one_before_it():
     report = found((100, 900), (50, 60))
-    # Node "two" waits 900 ms for data from node "one". Node "one" waits only 100 ms, so the link
-    # between the two nodes causes 800 ms of the wait.
+    # Node "two" waits 900 ms for data from node "one". During 100 ms of this time, node "one"
+    # itself waits for data. The link between the two nodes causes the other 800 ms. A link that is
+    # twice as fast saves half of them.
     assert report.parts[0].part in ("one: link", "two: link")
     assert report.parts[0].saving == pytest.approx(400 / 1060, rel=0.01)
 
@@ -192,7 +195,7 @@ def test_waits_that_no_pipeline_explains_may_be_for_any_part():
 
     assert high(0) == pytest.approx(450)
     # Of the unexplained 200 ms, 40 ms overlap with work on the blocks. Any part may cause the other
-    # 160 ms, and a part that is twice as fast saves half of them.
+    # 160 ms. If this part becomes twice as fast, half of the 160 ms are saved.
     assert high(200) == pytest.approx(450 + (200 - 40) / 2)
 
 
@@ -210,8 +213,8 @@ def test_concurrent_calls_belong_to_the_server_as_well():
     )
     before, after = (of(report, "names: processor") for report in (alone, both))
     assert after.saving - before.saving == pytest.approx(0.4 * 150 / 1205)
-    # The lower bound of the saving stays the same. During the call the streaming thread may have
-    # waited for something else than the server.
+    # The lower bound of the saving is the same as before. The streaming thread waited during the
+    # call, but it may have waited for something else than the server.
     assert after.least == pytest.approx(before.least)
 
 
@@ -246,9 +249,9 @@ def test_on_one_host_there_is_no_link():
 
 
 def test_a_processor_saves_at_most_what_was_wanted_of_it():
-    """The client's only step takes 1,000 ms. During 130 ms of the step, its threads need or wait
-    for a processor. A processor that is twice as fast therefore saves between 0 and 65 ms. The
-    estimate is strictly between these bounds."""
+    """The client's only step takes 1,000 ms. During 130 ms of this time, its threads need or wait
+    for a processor. A processor that is twice as fast therefore saves at least 0 and at most 65 ms.
+    The estimate is strictly between these bounds."""
     client = profile("client", [step(-1, "list", 1000)], runnable_ms=130)
     report = ranking(merge([("client", client)]), processors([client]))
     one = of(report, "client: processor")
@@ -279,8 +282,8 @@ def test_a_period_is_what_the_later_snapshot_has_more():
 
 
 def test_a_server_before_a_branch_counts_once_over_all_paths():
-    """Calls lead from the client to a, from a to b, and from b to c or d; some calls of b lead no
-    further. The shares of each server over all paths add up to 1."""
+    """The shares of each server over all paths add up to 1. In the test, calls lead from the client
+    to a, from a to b, and from b to c or d. Some calls of b lead no further."""
     b = ThreadWork("b", 100, below=[ThreadWork("c", 50), ThreadWork("d", 25)])
     paths = pipelines(ThreadWork("a", 200, below=[b]))
     shares = {tuple(work.process for work, _ in path): [one for _, one in path] for path in paths}

@@ -1,5 +1,6 @@
-"""Tests of the method `petri`, which predicts by simulating a Petri net. The tests cover its
-intervals, step times, determinism and fit, and predictions from the beginning of a long stream."""
+"""Tests of the method `petri`, which predicts by simulating a Petri net. They cover intervals, step
+times, determinism and the fit of the constants. They also cover predictions that simulate only the
+beginning of a long stream."""
 
 from __future__ import annotations
 
@@ -68,8 +69,8 @@ def test_littles_law_holds_for_what_is_reported():
     here = point("sequential_read", clients=8, operations_per_client=100)
     result = petri.make("petri").run(here)
     inside = result.value("rate_per_s") * result.value("latency_s_mean.read")
-    # By Little's law, rate x latency is the mean number of active clients. The clients do not end
-    # at the same time, so this is slightly less than eight.
+    # By Little's law, the product of rate and latency is the mean number of active clients. It is
+    # slightly less than eight, because the clients do not all end at the same time.
     assert 0.93 * 8 <= inside <= 8 * 1.001
 
 
@@ -116,8 +117,9 @@ def test_a_prefix_has_the_rate_of_the_whole():
     whole = petri.simulate(situation, situation.constants, firings=10**9, replications=8)
     assert part.operations < whole.operations == 2000
     error = np.hypot(part.errors["rate"], whole.errors["rate"])
-    # At the end of a run, some clients have already finished. Only the simulation of the whole run
-    # includes this end, which changes the rate by less than 1 % for 2000 operations.
+    # The simulations of a part and of the whole run have nearly the same rate. At the end of a run,
+    # some clients have already finished. Only the simulation of the whole run includes this end.
+    # For 2000 operations, it changes the rate by less than 1 %.
     assert part.rate_per_s == pytest.approx(whole.rate_per_s, rel=float(3 * error) + 0.01)
 
 
@@ -164,8 +166,8 @@ def test_replications_are_added_until_the_rate_is_as_precise_as_requested():
     assert tight.replications > loose.replications
     assert tight.half_width(petri.PrecisionGoal("rate_per_s", 0.02, 256)) <= 0.02
     assert few.replications == 6
-    # The simulation was begun with few replications and continued to six. It gives the same result
-    # as a simulation that has six replications from the start.
+    # Two simulations have six replications. The first was begun with fewer replications and
+    # continued to six. The second has six from the start. Both give the same result.
     at_once = petri.simulate(
         situation, situation.constants, firings=4_000, replications=few.replications
     )

@@ -1,5 +1,6 @@
-"""Tests that decorated numbers (such as a number with a plus sign), and switches that are not true
-or false, are refused with one line, in scenarios and on the command line."""
+"""Tests that two kinds of invalid values are refused with a one-line message: decorated numbers
+(such as a number with a plus sign), and switches that are neither true nor false. The values are in
+scenarios or on the command line."""
 
 import pytest
 import tomlkit

@@ -71,8 +71,8 @@ def test_the_number_of_servers_is_the_smallest_that_reaches_the_target():
 
 
 def test_a_deployment_holds_its_data():
-    """If the target has a low rate but much data, the planned number of servers is the smallest one
-    whose disks can store the data."""
+    """If a target has a low rate but much data, the data determine the number of servers. The plan
+    has the smallest number of servers whose disks can store the data."""
     layout = glusterfs()
     sized = fewest_servers(layout, 1, parse_targets("read >= 1 MB/s, 100 M files of 16 MiB"))
     assert not isinstance(sized, str)
@@ -145,8 +145,8 @@ def test_copies_switch_a_mirror_on():
 
 def test_a_latency_without_a_rate_of_its_operation_is_planned():
     """A target may limit the latency of an operation without stating a rate of this operation. Here
-    no rate of creates is given, so the plan assumes that the NameNode's call queue gets no
-    creates."""
+    the target limits the latency of creates. The plan then assumes that the NameNode's call queue
+    gets no creates."""
     layout = next(iter(layouts(("hdfs",), 3)))
     targets = parse_targets("write >= 200 MB/s, p99 create <= 20 ms")
     assert fewest_servers(layout, 1, targets)
@@ -161,8 +161,9 @@ def test_a_plan_says_which_numbers_of_copies_there_are():
 
 @pytest.mark.parametrize(("copies", "servers"), [(1, 4), (2, 8)])
 def test_a_plan_has_the_servers_that_a_stripe_needs(copies, servers):
-    """One server would be fast enough, but BeeGFS stripes a file over four targets, or over four
-    pairs of targets if there are two copies. A plan therefore has four or eight servers."""
+    """A plan has enough servers for the stripes of a file, even if one server would be fast enough.
+    BeeGFS stripes a file over four targets. If there are two copies, it stripes the file over four
+    pairs of targets. A plan therefore has four or eight servers."""
     layout = next(iter(layouts(("beegfs",), copies)))
     found = fewest_servers(layout, 1, parse_targets("write >= 1 MB/s"))
     assert not isinstance(found, str)
@@ -191,8 +192,9 @@ def _log_width(low, high):
 
 @pytest.mark.parametrize("factor", [1.0, 3.0])
 def test_a_plan_is_as_uncertain_as_a_prediction_of_its_deployment(factor):
-    """The links are the bottleneck of the planned deployment. Their uncertainty widens the interval
-    of the plan as much as the interval of a prediction of this deployment."""
+    """The interval of a plan is as wide as the interval of a prediction of the planned deployment.
+    In this deployment the links are the bottleneck, and the uncertainty of their rate determines
+    both widths."""
     stated = HardwareUncertainty(client_link=factor, server_link=factor)
     target = "write >= 1 GB/s"
     (row, *_) = plan(target, parse_targets(target), ["glusterfs"], 1, prices_of(), stated).rows

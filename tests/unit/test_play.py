@@ -1,5 +1,5 @@
-"""Tests of the token game in a terminal, in which the user chooses the transition that fires next:
-what is displayed, what a choice fires, and wrong choices."""
+"""Tests of the token game in a terminal, in which the user chooses the transition that fires next.
+They check what is displayed, what a choice fires, and how invalid choices are handled."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def test_a_choice_fires_the_binding_with_its_number():
         "wait with j = (3)",
     ]
     assert "fired hurry with j = (2)" in said
-    # After `hurry` has taken the token of job 2, the token can no longer be taken by `hurry` or
-    # `wait`.
+    # The token of job 2 is no longer there, because `hurry` has taken it. Therefore no choice of
+    # `hurry` or `wait` has job 2.
     assert choices[5:] == ["hurry with j = (1)", "hurry with j = (3)", "wait with j = (3)"]
 
 

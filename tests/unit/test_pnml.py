@@ -1,5 +1,5 @@
-"""Tests of PNML files. A net that is written and read again is the same, and a malformed file gives
-a one-line error message."""
+"""Tests of PNML files. If a net is written to a file and read again, the result equals the net. A
+malformed file gives a one-line error message."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ GOOD = """<?xml version="1.0"?>
 
 def test_a_bounded_buffer_behaves_as_drawn():
     report = state_space(pnml.read(GOOD))
-    # The place has 0 to 3 tokens. The transition `put` adds one token, if there are fewer than 3.
-    # The transition that takes two tokens needs at least 2.
+    # The place `full` has 0 to 3 tokens. The transition `put` adds one token and needs a place with
+    # fewer than 3 tokens. The transition `get` takes two tokens and needs at least 2.
     assert (report.markings, report.arcs) == (4, 5)
     assert report.bounds == {"free": (0, 3), "full": (0, 3)}
     assert report.live_transitions == ["put", "get"]
@@ -115,8 +115,8 @@ def test_malformed_files(old, new, words):
 
 @pytest.mark.parametrize("seed", range(150))
 def test_damaged_files_never_do_more_than_give_one_line(seed):
-    """A file with deleted, doubled and swapped bytes is read or refused with a one-line error
-    message, and never crashes the reader."""
+    """A damaged file is either read or refused with a one-line error message. It never crashes the
+    reader. The test deletes, doubles and swaps bytes of a file."""
     chance = random.Random(seed)
     text = GOOD
     for _ in range(chance.randint(1, 4)):

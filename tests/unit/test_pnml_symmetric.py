@@ -37,8 +37,8 @@ def everyone(sort: str) -> str:
 
 
 def net(sorts: str, variables: dict[str, str], places: dict, transitions: dict) -> str:
-    """Returns the PNML text of a net. `places` gives the sort and the marking of each place, and
-    `transitions` the condition and the arcs of each transition."""
+    """Returns the PNML text of a net. `places` has the sort and the marking of each place.
+    `transitions` has the condition and the arcs of each transition."""
     declared = sorts + "".join(
         f"<variabledecl id='{name}' name='{name}'><usersort declaration='{sort}'/></variabledecl>"
         for name, sort in variables.items()
@@ -68,7 +68,7 @@ def net(sorts: str, variables: dict[str, str], places: dict, transitions: dict) 
 
 
 def philosophers(count: int) -> str:
-    """Returns the PNML text of the dining philosophers of the Model Checking Contest.
+    """Returns the PNML text of a net of dining philosophers, a model of the Model Checking Contest.
 
     A philosopher takes the two forks one after the other, in either order.
     """
@@ -101,8 +101,9 @@ def philosophers(count: int) -> str:
 
 @pytest.mark.parametrize("count", [3, 5])
 def test_the_philosophers_of_the_contest(count: int):
-    """Each of n forks is either on the table or in the hand of one of its two neighbours. Therefore
-    there are 3^n markings, which are 243 for five philosophers. Two of the markings are dead."""
+    """The state space of n philosophers has 3^n markings, which are 243 for five philosophers. Each
+    of the n forks is on the table or in the hand of one of its two neighbours. Two of the markings
+    are dead."""
     report = engine.state_space(pnml.read(philosophers(count)))
     assert report.markings == 3**count
     assert report.dead_markings == 2

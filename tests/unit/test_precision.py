@@ -1,6 +1,11 @@
-"""Tests of runs that repeat until a mean has the requested precision, of the interval of a rate
-that is estimated from its values in single seconds, and of ramps, in which the arrival rate of an
-open workload rises."""
+"""Tests of repeated measurements, of intervals of rates, and of ramps.
+
+They test three features of runs:
+
+- A run can repeat measurements until a mean has the requested precision.
+- The interval of a rate is estimated from its values in single seconds.
+- In a ramp, the arrival rate of an open workload rises.
+"""
 
 from __future__ import annotations
 
@@ -42,9 +47,9 @@ def test_the_interval_of_correlated_seconds_holds_the_mean_as_often_as_it_says()
         found = rate_interval([second(one) for one in [*series, 0]], None, turn)
         assert found is not None
         held += found.low_per_s <= 1000 <= found.high_per_s
-        # For comparison, an interval is computed by resampling single seconds instead of blocks.
-        # This interval is too narrow, because the seconds are correlated, so it contains the mean
-        # less often.
+        # For comparison, a second interval is computed by resampling single seconds instead of
+        # blocks of seconds. The seconds are correlated, so this interval is too narrow and contains
+        # the mean less often.
         low, high = np.quantile(resampled_means(series, 1, turn), [0.025, 0.975])
         held_by_singles += low <= 1000 <= high
     assert held >= 176, held
@@ -64,8 +69,8 @@ def test_seconds_before_a_load_settled_and_too_few_of_them_are_left_out():
 
 def test_half_a_width_is_that_of_students_interval():
     assert half_width([5.0]) == half_width([5.0, 0.0]) == math.inf
-    # For two values that differ by a factor of e, the mean of their logarithms has a standard error
-    # of 1/2. For one degree of freedom, t is 12.706.
+    # Two values that differ by a factor of e have logarithms that differ by 1. The mean of these
+    # logarithms has a standard error of 1/2. Student's t for one degree of freedom is 12.706.
     assert half_width([1.0, math.e]) == pytest.approx(math.expm1(12.706 / 2), rel=1e-3)
     assert half_width([7.0] * 5) == 0
 
@@ -96,8 +101,8 @@ def requested(**run):
 
 
 def counted(requested, tmp_path) -> list[int]:
-    """Returns how often a sweep ran each configuration of reads, as [runs of the configuration
-    without noise, runs of the configuration with noise]."""
+    """Runs a sweep over two configurations of reads, one without noise and one with noise. Returns
+    how often each of them was run, as [runs without noise, runs with noise]."""
     results = sweep(requested, [Noisy()], open_run(requested, tmp_path), lambda *_: None)
     reads = [point for point in requested.points() if point.scenario.workload.name.endswith("read")]
     return [sum(r.point_id == point.id for r in results) for point in reads]

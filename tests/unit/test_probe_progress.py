@@ -7,9 +7,9 @@ from support.clock import ManualClock
 
 
 def reported(is_local, slowness):
-    """Runs all probes, each of which takes `slowness` times its normal duration. Returns their
-    progress reports, each as (share done, reported seconds left, seconds from the report to the end
-    of all probes)."""
+    """Returns the progress reports of all probes. Each probe takes `slowness` times its normal
+    duration. A report is (share done, reported seconds left, true seconds left), where the true
+    time is that from the report to the end of all probes."""
     clock, found = ManualClock(), []
 
     def report(done, total, text, *remaining_s):

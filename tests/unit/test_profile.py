@@ -65,9 +65,9 @@ def measured(share: float = 1.0) -> list[Quantity]:
 
 
 def written(tmp_path, profile='profile = "hosts.toml"', of_node="") -> Scenario:
-    """Writes the profile of a testbed of two node groups, and returns a scenario in the same folder
-    that refers to this profile. `profile` is TOML text in the scenario's table for the deployment,
-    and `of_node` TOML text in its table for the node."""
+    """Writes the hardware profile of a testbed with two node groups. Returns a scenario in the same
+    folder that refers to this profile. `profile` is TOML text for the scenario's table of the
+    deployment, and `of_node` for its table of the node."""
     path = tmp_path / "scenario.toml"
     path.write_text(SCENARIO.format(profile=profile, of_node=of_node))
     plain = SCENARIO.format(profile="", of_node="")

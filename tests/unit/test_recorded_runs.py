@@ -1,5 +1,5 @@
-"""Tests that results from a table of runs can replace measurements. The results are compared with
-predictions and plotted, and nothing is measured."""
+"""Tests that results from a table of runs can replace measurements. Nothing is measured. The
+results are compared with predictions and plotted like measured results."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def scenario(**workload):
 
 
 def run_of(point, repetition):
-    """Returns a made-up measurement with known times. An operation on s MiB takes (5 + 20 s) ms,
-    and 1 % more with each repetition. Of this time, `create` takes 1 ms, `close` 2 ms, and `write`
-    the rest."""
+    """Returns an artificial measurement with known times. An operation on s MiB takes (5 + 20 s)
+    ms. Each further repetition takes 1 % more. The step `create` takes 1 ms of this time, `close` 2
+    ms, and `write` the rest."""
     size = int(point.labels["workload.file_size"].split()[0])
     time = (0.005 + 0.02 * size) * (1 + 0.01 * repetition)
     metrics = {"rate_per_s": Metric(value=1 / time), "latency_s_mean.write": Metric(value=time)}
@@ -109,11 +109,11 @@ def latencies(latency):
     [(1, 64, 1), (16, 64, 1), (32, 64, 2), (64, 64, 3), (64, 10, 1)],
 )
 def test_locations_of_many_blocks_arrive_in_windows(blocks, requested, trips):
-    """If a file has many blocks, the answer with the locations of its blocks may need several
-    congestion windows, which takes additional round trips.
+    """The locations of the blocks of a large file may not fit into one congestion window. The
+    answer with the locations then takes additional round trips.
 
-    A block's location takes about 690 bytes. The 14,480 bytes of a new connection's window hold 16
-    locations, but not 32.
+    The location of a block takes about 690 bytes. A new connection has a window of 14,480 bytes,
+    which holds 16 locations but not 32.
     """
     given = scenario(name="sequential_read").with_values(
         {
@@ -132,8 +132,8 @@ def test_a_call_crosses_the_network_twice_and_functions_know_it():
     assert waited_s(given, "create", "close") == pytest.approx(2e-3, rel=0.01)
     assert waited_s(given, "create", "nothing of the kind") == 0
     results = []
-    # The fit gets noisy measurements at two short latencies. The noise is larger than the
-    # difference of the network waits at these latencies.
+    # The function is fitted to noisy measurements at two short latencies. The network waits at
+    # these latencies differ by less than the noise.
     for number, (latency, noise) in enumerate([(5e-5, 1.3), (2e-4, 0.8)] * 3):
         one = scenario(clients=number + 1).with_values(
             {"deployment.network.latency": f"{latency!r} s", "workload.file_size": "1 MiB"}

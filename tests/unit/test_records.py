@@ -242,8 +242,8 @@ def test_a_run_of_an_earlier_version_is_resumed(folder):
 
 
 def test_processes_that_start_one_scenario_at_once_share_one_folder(tmp_path):
-    """Several processes start the same scenario at the same time. All of them use the same folder,
-    and only one may run the scenario in it."""
+    """Several processes start the same scenario at the same time. All of them use the same run
+    folder. Only one process may run the scenario in it; the others are refused."""
     scenario = synthetic.scenario(**GRID)
     starts = 8
     together = threading.Barrier(starts)
@@ -261,8 +261,8 @@ def test_processes_that_start_one_scenario_at_once_share_one_folder(tmp_path):
 
 
 def test_a_folder_that_is_being_created_is_waited_for(tmp_path, monkeypatch):
-    """A start of a scenario may have created the run folder without having written the scenario
-    into it. A second start then waits until the scenario is written."""
+    """Two processes start the same scenario. The first has created the run folder but has not
+    written the scenario into it yet. The second waits until the scenario is written."""
     scenario, made = synthetic.scenario(**GRID), threading.Event()
     may_write = threading.Event()
     write = store.write_atomically

@@ -1,6 +1,11 @@
-"""Tests of the models that predict by regression, and of simple models for comparison. Planted laws
-are found, intervals contain the true value as often as they state, and known errors in the formulas
-of Kumar's paper are corrected."""
+"""Tests of the models that predict by regression, and of simple models for comparison.
+
+They check the following:
+
+- The models find planted laws.
+- The share of intervals that contain the true value equals their confidence.
+- Known errors in the formulas of Kumar's paper are corrected.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +25,9 @@ def fitted_on(results):
 def test_planted_exponents_are_found():
     model = Regression().fit(fitted_on(synthetic.planted()))
     found = {name: value for name, (value, _) in model.fitted.coefficients.items()}
-    # The coefficient of a number is the change of ln(rate) for each doubling of the number. The
-    # coefficient of an operation is the difference of ln(rate) between this operation and the other
-    # one.
+    # The coefficient of a number (here `file_size` and `clients`) is the change of ln(rate) for
+    # each doubling of the number. The coefficient of an operation (here write) is ln(rate) of this
+    # operation minus ln(rate) of the other operation.
     assert found["file_size"] == pytest.approx(-0.7 * np.log(2))
     assert found["clients"] == pytest.approx(0.5 * np.log(2))
     assert found["operations=write"] == pytest.approx(-np.log(3))
@@ -42,15 +47,16 @@ def test_standard_errors_and_intervals_are_honest():
                 hits += rate.low <= float(np.exp(np.mean(np.log(twice)))) <= rate.high
                 total += 1
     assert total == 180
-    # The share is within 4 standard errors of 90 %. The test fails if intervals are too narrow and
-    # also if they are too wide.
+    # 90 % of the intervals should contain the true value. The share is allowed to deviate by 4
+    # standard errors. The test therefore fails both if intervals are too narrow and if they are too
+    # wide.
     assert 0.90 - 4 * 0.0224 <= hits / total <= 0.90 + 4 * 0.0224
 
 
 def test_r_squared_is_one_minus_error_over_total():
-    """R² is 1 - SSE / SST, where SSE is the sum of squared errors and SST the total sum of squares.
-    Kumar's list of symbols confuses SSE with SSR (the sum of squares of the regression). With these
-    symbols, a perfect fit would have R² = 0."""
+    """R² is 1 - SSE / SST, where SSE is the sum of squared errors and SST is the total sum of
+    squares. In Kumar's list of symbols, SSE is confused with SSR, the sum of squares of the
+    regression. With these symbols, a perfect fit would have R² = 0."""
     results = fitted_on(synthetic.planted(noise=0.3, repetitions=1))
     model = Regression().fit(results)
     target = np.log([result.value() for result in results])

@@ -1,6 +1,6 @@
-"""Tests that files of run folders are opened only if they are regular files. With a pipe in place
-of a file, the command does not wait for ever. With a link in place of a file, the command writes to
-no other file."""
+"""Tests that files of run folders are opened only if they are regular files. If a file is replaced
+by a pipe, the command does not wait for ever. If a file is replaced by a link, the command does not
+write to the target of the link."""
 
 from __future__ import annotations
 

@@ -85,8 +85,8 @@ def test_calls_are_followed_through_descriptors_children_and_directories():
         ("delete", 10, "/data/b", 0, 0),
     ]
     assert done()[-2].new_path == "/data/b"
-    # strace prints a call in two lines when another process interrupts it. The call has the start
-    # time of its first line.
+    # If another process interrupts a call, strace prints the call in two lines. The start time of
+    # the call is the time in the first line.
     assert [one.start_s for one in done()][3:5] == [100.6, 100.6]
 
 
@@ -137,8 +137,9 @@ def test_a_trace_becomes_a_stream_that_the_core_takes():
         "rename",
         "delete",
     ]
-    # In the trace, the child process reads a file that its parent opened. In the stream, the child
-    # opens this file itself, because clients of the load generator do not share descriptors.
+    # In the trace, the parent process opens a file, and its child reads the file. Clients of the
+    # load generator do not share descriptors. In the stream, the child therefore opens the file
+    # itself.
     assert [(one[2], one[7]) for one in reported[1]] == [("open", 0), ("pread", 0), ("stat", 0)]
     assert found.starts_s[0] == 0.0
     assert found.starts_s[-1] == pytest.approx(1.7)
@@ -243,8 +244,8 @@ def test_what_is_wrong_is_named(tmp_path, reported, message):
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
 def test_a_real_command_is_traced_and_done_again(tmp_path):
-    """The replay of a traced command writes all bytes that the command wrote. It is run at the
-    trace's speed and at ten times this speed."""
+    """A command is traced and replayed. The replay writes as many bytes as the command wrote. It is
+    run at the speed of the trace and at ten times this speed."""
     work, trace = tmp_path / "work", tmp_path / "trace"
     work.mkdir()
     script = (
@@ -322,10 +323,11 @@ def test_queued_block_requests_are_reads_and_writes_of_their_devices():
 
 @pytest.mark.parametrize("form", ["dxt", "blkparse"])
 def test_traces_of_several_processes_are_done_at_their_times(tmp_path, form):
-    """Two clients replay the trace of several processes on real files at the trace's times.
+    """The trace of several processes is replayed on real files by two clients, at the times of the
+    trace.
 
-    No operation starts before its scheduled time. At a speed of k, all scheduled times are divided
-    by k.
+    No operation starts before its scheduled time. If the replay has the speed k, all scheduled
+    times are divided by k.
     """
     (tmp_path / "trace").write_text({"dxt": DXT, "blkparse": BLOCKS}[form])
     last_s = max(_replay(tmp_path / "trace", form, 0.0)[0].starts_s)
@@ -355,8 +357,8 @@ def _replay(path: Path, form: str, factor: float) -> tuple[Replay, Stream]:
 
 
 def test_a_stream_recorded_without_times_is_refused():
-    """A stream that was recorded without times is refused. Its size alone does not show this: eight
-    rows without times have as many bytes as seven rows with times."""
+    """A stream that was recorded without start times is refused. Its size alone does not show that
+    the times are missing: eight rows without times have as many bytes as seven rows with times."""
     spec = {
         "seed": 3,
         "clients": 1,

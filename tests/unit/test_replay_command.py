@@ -19,8 +19,8 @@ from dfslab.report.answers import replayed
 from dfslab.spec.input_error import InputError
 from support.command import dfslab
 
-# System calls of an application with files in /app/run. An interpreter starts the application, and
-# its own files are in system directories.
+# System calls of an application that uses files in /app/run. The application is started by an
+# interpreter. The files of the interpreter are in system directories.
 STRACE = """\
 10 09:00:00.000000 execve("/usr/bin/app", ["app"], 0x7ffc /* 9 vars */) = 0 <0.000300>
 10 09:00:00.010000 openat(AT_FDCWD, "/usr/lib/libc.so.6", O_RDONLY|O_CLOEXEC) = 3 <0.000010>
@@ -190,8 +190,8 @@ def test_the_document_has_every_number(tmp_path):
     (writes,) = (one for one in answer["operations"] if one["operation"] == "pwrite")
     assert writes["recorded_s_mean"] == pytest.approx(0.003)
     assert writes["replayed_s_mean"] > 0
-    # The trace opens the file twice, once to create it and once to read it. Both openings count as
-    # operations of the type "open" in the recording and in the replay.
+    # The trace opens the same file twice: first to create it, and later to read it. The recording
+    # and the replay count both as operations of the type "open".
     (opens,) = (one for one in answer["operations"] if one["operation"] == "open")
     assert (opens["calls"], opens["recorded_s_mean"]) == (2, pytest.approx(0.003))
 
@@ -213,8 +213,8 @@ def test_a_compressed_trace_and_a_recorded_load_are_replayed(tmp_path):
 
 
 def test_the_time_limit_ends_a_replay_and_is_said(tmp_path):
-    """Replayed at its own times, the trace takes 0.9 s. Within a time limit of 0.15 s, only its
-    first calls are made."""
+    """The replay ends at its time limit and reports this. At the times of the trace, the whole
+    replay would take 0.9 s. Within the limit of 0.15 s, only the first calls are made."""
     words = ("replay", written(tmp_path, STRACE), tmp_path, *QUICK, "--speed", "1")
     answer = dfslab(*words, "--time", "150ms", cwd=tmp_path)
     assert answer.returncode == 0, answer.stderr
@@ -248,8 +248,8 @@ def test_a_traced_command_is_replayed_whole(tmp_path):
     assert answer["root"] == str(work)
     assert done.returncode == 0, done.stderr
     assert answer["done_share"] == 1.0, answer
-    # `dd` writes in 20 calls. `cat` copies in one call, which may be of another type than write,
-    # depending on the version of `cat`.
+    # `dd` writes in 20 calls. `cat` copies the file in one call. Depending on the version of `cat`,
+    # this call is a write or another type of call.
     assert answer["taken"]["write"] >= 20
     assert answer["size_bytes"] == 2 * 20 * 4096
     assert {"pread", "pwrite", "rename", "delete"} <= {
@@ -257,8 +257,8 @@ def test_a_traced_command_is_replayed_whole(tmp_path):
     }
 
 
-# Each key is the name of a case. Each value is (content of FILE or None for a missing file, further
-# words of the command, texts that the error message must contain).
+# Cases of invalid input. The key is the name of the case. The value is (content of FILE or None for
+# a missing file, further words of the command, texts that the error message must contain).
 WRONG = {
     "no file": (None, (), ["FILE", "no such file"]),
     "empty file": ("", (), ["FILE", "is empty"]),

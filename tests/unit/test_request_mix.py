@@ -46,9 +46,9 @@ def requests(**workload: str | float) -> list[Given]:
 
 
 def test_the_shares_are_those_of_table_2():
-    """The shares of request types are those of Table 2 of Nguyen and Apon 2012. Among 40,000
-    requests, 97.952 % are large and 2.047 % are mixed, within three standard errors. Purely random
-    requests are so rare that at most two may occur."""
+    """The shares of the request types are those of Table 2 of Nguyen and Apon 2012. Of 40,000
+    requests, 97.952 % are large and 2.047 % are mixed, with a tolerance of three standard errors.
+    Purely random requests are so rare that at most two may occur."""
     count = 40_000
     sizes = [one.size_bytes for one in requests(operations_per_client=count)]
     assert len(sizes) == count
@@ -92,8 +92,8 @@ def test_every_client_has_a_separate_file_and_different_requests():
 
 @pytest.mark.parametrize("method", ["sequence", "petri", "components"])
 def test_random_requests_slow_a_prediction_down(method):
-    """If all requests are small and random, every model predicts fewer bytes per second than with
-    Nguyen and Apon's shares of request types."""
+    """Every model predicts fewer bytes per second if all requests are small and random. The
+    prediction is compared with one for Nguyen and Apon's shares of request types."""
     random = {"large_weight": 0, "random_weight": 1}
     paper, small = (
         discover.method(method)

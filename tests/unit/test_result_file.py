@@ -1,6 +1,6 @@
-"""Tests that a wrong result file of an earlier format is refused with one line that names the file.
-A file is wrong if it is damaged, copied, renamed, written by a newer version, or has a figure that
-is not finite."""
+"""Tests of invalid result files of an earlier format. Each is refused with a one-line message that
+names the file. A file is invalid if it is damaged, copied or renamed, was written by a newer
+version, or has a figure that is not finite."""
 
 import json
 import os
@@ -39,8 +39,8 @@ def first(folder):
 
 
 def changed(path, change, keeps_checksum=True):
-    """Changes the document in a result file. If `keeps_checksum` is false, format number and
-    checksum are removed, as in files of the first version."""
+    """Applies `change` to the JSON document in a result file. If `keeps_checksum` is false, also
+    removes the format number and the checksum, which files of the first version do not have."""
     document = json.loads(path.read_text())
     if not keeps_checksum:
         del document["format"], document["sha256"]

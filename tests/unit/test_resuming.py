@@ -23,8 +23,8 @@ DONE = "2 of 3 measurements are done (--fresh: a new run)"
 
 @pytest.fixture
 def unfinished(tmp_path: Path) -> Path:
-    """Provides the folder of a run that has two of its three measurements. The working directory
-    contains the scenario file; the run folder is three levels below."""
+    """Provides the folder of an unfinished run that has two of its three measurements. The scenario
+    file is in the working directory. The run folder is three levels below the working directory."""
     (tmp_path / "resumed.toml").write_text(SCENARIO)
     first = dfslab("measure", "resumed.toml", cwd=tmp_path)
     assert first.returncode == 0, first.stderr

@@ -1,5 +1,5 @@
-"""Tests of runs with `verify = "sample"`. A run stops if files have wrong content. On a file system
-that works, runs of every operation type complete."""
+"""Tests of runs with `verify = "sample"`, which check the content of some reads. A run stops if a
+file has wrong content. On a file system that works, runs of every operation type complete."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ from tests.support.command import dfslab
 
 
 def gate(ways: int) -> Net:
-    """Returns a net with one token, which first moves between two places. One of `ways` transitions
-    then moves the token to a last place. Each of these transitions has a separate last place, in
+    """Returns a net with one token. The token first moves between two places. Then one of `ways`
+    transitions moves it to a last place. Each of these transitions has a separate last place, in
     which another transition returns the token to the same place."""
     net = Net("gate")
     here, there = net.place("here", initial=[()]), net.place("there")
@@ -54,8 +54,8 @@ def test_with_two_terminal_components_no_marking_is_home():
 
 
 def line(count: int) -> Net:
-    """Returns a net whose state space has no cycle: `count` + 1 markings in a row, each of which is
-    a trivial component."""
+    """Returns a net whose state space has no cycle. It consists of `count` + 1 markings in a row.
+    Each marking is a trivial strongly connected component."""
     net = Net("line")
     waiting, done = net.place("waiting", initial=[()] * count), net.place("done")
     net.transition("work", [Take(waiting)], [Put(done)])

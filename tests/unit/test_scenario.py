@@ -57,8 +57,9 @@ def test_reference_has_every_key_with_its_default():
     table = defaults.model_dump(mode="json")
     own = discover.workload("sequential_read").parameters()
     table["workload"].update(own.model_dump(mode="json"))
-    # The text of a scenario leaves out a congestion window of the default size and an unknown
-    # power. Otherwise the identifiers of configurations of earlier versions would change.
+    # Two values are left out of the text of a scenario: a congestion window of the default size,
+    # and an unknown power. If they were written, the identifiers of configurations would differ
+    # from those of earlier versions.
     table["deployment"]["node"][0]["power"] = "0 W"
     window_bytes = defaults.deployment.network.window
     table["deployment"]["network"]["window"] = f"{window_bytes:.0f} B"

@@ -1,5 +1,5 @@
-"""Tests of a processor's benchmark score: the output of the probe is parsed, and output that is not
-a number is refused."""
+"""Tests of the benchmark score of a processor. The score is read from the output of the probe.
+Output that is not a number is refused."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from dfslab.testbeds.hosts.score import score
 
 
 class Here:
-    """A host whose commands run on this machine. If `says` is not empty, no command is run, and
-    `says` is the output of every command."""
+    """A host whose commands run on this machine. If `says` is not empty, no command is run. The
+    output of every command is then `says`."""
 
     name = "here"
 

@@ -1,6 +1,6 @@
-"""Tests of the search for the highest rate at which a server meets an objective. On a simulated
-M/D/1 server, the search finds the known rate. On a real server, the result agrees with the recorded
-times."""
+"""Tests of the search for the highest rate at which a server meets an objective. For a simulated
+M/D/1 server, the search has to find the rate that is known from theory. For a real server, its
+result has to agree with the recorded times."""
 
 from __future__ import annotations
 
@@ -24,16 +24,18 @@ from support.rows import span_rows
 from support.synthetic import scenario
 
 SERVICE_S = 1e-3
-# In M/D/1 with service time S, the mean response is 2 S at two thirds of the capacity 1 / S. The
-# power (rate / response) is largest at 2 - sqrt 2 of the capacity.
+# Known values of an M/D/1 server with the service time S and the capacity 1 / S. At two thirds of
+# the capacity, the mean response time is 2 S. The power is the quotient of rate and response time.
+# It is largest at (2 - sqrt 2) times the capacity.
 TRUTH_PER_S = 2 / 3 / SERVICE_S
 LONG_SEED = 15
 KNEE_PER_S = (2 - math.sqrt(2)) / SERVICE_S
 
 
 def lindley(rate_per_s: float, number: int, count: int = 10_000) -> RateRun:
-    """Returns a run of `count` requests that arrive at random with the rate `rate_per_s` at an
-    M/D/1 server, which is simulated by Lindley's recursion. `number` is the random seed."""
+    """Returns a run of `count` requests at an M/D/1 server. The requests arrive at random with
+    the rate `rate_per_s`. The server is simulated by Lindley's recursion. `number` is the random
+    seed."""
     draw = random.Random(number)
     wait_s = total_s = clock_s = 0.0
     for _ in range(count):
@@ -62,30 +64,30 @@ def test_the_objective_breaks_where_queueing_theory_says():
     rates = [row.offered_per_s for row in document.curve]
     assert terminal.search_tables(document)[0].row_count == len(rates)
     assert rates == sorted(rates)
-    # A rate that saturates the server fails, even if the response times of the runs at this rate
-    # meet the objective.
+    # If a rate saturates the server, the verdict is "fails". This holds even if the response times
+    # at this rate meet the objective.
     assert all(rate.verdict == "fails" for rate in found.rates if rate.saturated)
 
 
 @dataclass(frozen=True)
 class Watched:
-    """A run on a real server with one client, and figures of the run that the test has computed
-    from spans and scheduled starts."""
+    """A run with one client on a real server, and figures of this run. The test has computed the
+    figures from spans and scheduled starts."""
 
     offered_per_s: float
     observed: RateRun
-    # Mean response times in seconds: the measured one, which is computed from the ends of the
-    # operations, and that of an ideal server, which takes SERVICE_S for each request and gets the
-    # same arrivals.
+    # Mean response times in seconds. `response_s_mean` is computed from the measured ends of the
+    # operations. `ideal_s_mean` is that of an ideal server, which gets the same arrivals and takes
+    # SERVICE_S for each request.
     response_s_mean: float
     ideal_s_mean: float
     behind_s: float
 
 
 def watched(rate_per_s: float, number: int, count: int = 120) -> Watched:
-    """Runs `count` operations with Poisson arrivals at `rate_per_s` on a target that takes at least
-    1 ms for each. Returns the run with figures that are computed from its spans. `number` is the
-    random seed."""
+    """Runs `count` operations with Poisson arrivals at the rate `rate_per_s`. The target takes at
+    least 1 ms for each operation. Returns the run and figures that are computed from its spans.
+    `number` is the random seed."""
     draw = random.Random(number)
     dues_s = list(itertools.accumulate(draw.expovariate(rate_per_s) for _ in range(count)))
     stream = {
@@ -131,10 +133,10 @@ def watched(rate_per_s: float, number: int, count: int = 120) -> Watched:
 
 
 def test_a_real_server_is_found_to_do_what_it_did():
-    """The result of the search on a real server agrees with the recorded scheduled start, start and
-    end of each operation.
+    """The search on a real server gives a result that agrees with the recorded operations. Of each
+    operation, the scheduled start, the start and the end are recorded.
 
-    The server takes at least 1 ms, and longer on a slow machine.
+    The server takes at least 1 ms for an operation, and longer on a slow machine.
     """
     runs: list[Watched] = []
 
@@ -177,9 +179,9 @@ def test_a_random_schedule_is_judged_by_its_own_arrivals():
     """A run with a random schedule is judged by the actual rate of its arrivals, not by the
     requested rate.
 
-    With this seed, the arrivals are 8 % slower than the requested 60 per second. The server keeps
-    up, because it could serve a thousand per second. A search that attributed the low rate to the
-    server would find no rate.
+    With this seed, the actual rate is 8 % lower than the requested 60 per second. The server keeps
+    up, because it could serve a thousand per second. If the search attributed the low rate to the
+    server, it would find no rate.
     """
     observed = lindley(60.0, LONG_SEED, 700)
     assert observed.rate_per_s < 0.95 * 60
@@ -188,8 +190,9 @@ def test_a_random_schedule_is_judged_by_its_own_arrivals():
     reported = Search(objective=f"response_s_mean <= {2e3 * SERVICE_S} ms", lowest="60 /s")
     found = search(reported, lambda rate, number: lindley(rate, LONG_SEED + number, 700))
     assert found.meets_per_s > 0.5 * TRUTH_PER_S
-    # A run is saturated if its last operation starts too late: later than scheduled by more than
-    # BEHIND times the schedule's duration. A run at 1.12 times the capacity is saturated.
+    # A run at 1.12 times the capacity is saturated. A run counts as saturated if the delay of its
+    # last operation exceeds BEHIND times the duration of the schedule. The delay is the time from
+    # the scheduled start to the actual start.
     assert not lindley(1.12 / SERVICE_S, 1).kept_up
 
 
@@ -201,9 +204,9 @@ def test_a_file_system_without_limits_in_reach_says_so():
 
 
 def test_the_workload_runs_at_the_requested_rate(tmp_path):
-    """The probe of the search runs the workload at the requested rate.
+    """The search measures the workload at the requested rate.
 
-    An objective for an operation that the workload does not execute is refused.
+    If the objective names an operation that the workload does not execute, it is refused.
     """
     table = scenario().model_dump(mode="json")
     table["sweep"] = []
@@ -215,8 +218,8 @@ def test_the_workload_runs_at_the_requested_rate(tmp_path):
         observed = RateProbe(requested, session)(400.0, 1)
     assert observed.complete
     assert 0 < observed.value_s < math.inf
-    # The run has few random arrivals (at least 100), so their rate deviates from the requested
-    # rate. The seed determines the deviation, not the machine.
+    # The actual rate of arrivals deviates from the requested rate, because the run has few random
+    # arrivals (at least 100). The deviation depends on the seed and not on the machine.
     assert observed.offered_per_s == pytest.approx(400, rel=0.25)
     table["run"]["search"]["objective"] = "latency_s_p99.read <= 1 s"
     refused = r"objective = 'read': the workload does only: create"
@@ -227,8 +230,9 @@ def test_the_workload_runs_at_the_requested_rate(tmp_path):
 def test_what_cannot_be_searched_is_one_clear_line(tmp_path):
     with pytest.raises(InputError, match=r"run\.search\.lowest = '200 /s': must be at most high"):
         build(Search, {"lowest": "200 /s", "highest": "100 /s"})
-    # These workloads have a fixed number of operations, and a longer run does not execute more of
-    # them. Their 99th percentile would be computed from twenty operations only.
+    # These workloads are refused. They have a fixed number of operations, and a longer run does not
+    # execute more. The 99th percentile of their times would be computed from only twenty
+    # operations.
     for name in ("dfsperf_mixture", "mdtest_easy"):
         table = scenario().model_dump(mode="json")
         table |= {"sweep": [], "workload": {"name": name}, "judge": {}}

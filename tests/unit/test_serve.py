@@ -1,5 +1,5 @@
-"""Tests of the web application by HTTP: which requests it refuses, the list of runs, what-if
-sliders, dropped files and token games."""
+"""Tests of the web application by HTTP. They cover the requests that it refuses, the list of runs,
+what-if sliders, dropped files and token games."""
 
 from __future__ import annotations
 
@@ -172,8 +172,8 @@ def test_a_run_with_a_living_process_is_running(runs, site):
         assert folder.name in site.get("/?state=running").text
         moved = site.get(f"/runs/mine/{folder.name}")
         assert (moved.status, moved.headers["location"]) == (303, f"/live/mine/{folder.name}")
-        # The lock file is older than this process. So the process that held the lock has ended, and
-        # its PID has been given to this process.
+        # The lock file names the PID of this process but is older than this process. So an earlier
+        # process with the same PID wrote the file and has ended.
         os.utime(folder / ".lock", (1, 1))
         assert folder.name in site.get("/?state=unfinished").text
     finally:
@@ -214,8 +214,8 @@ def test_the_sliders_name_what_a_rate_counts(site):
 def test_an_impossible_change_is_one_line(site):
     page = site.get(f"/whatif?source={HOSTS}").text
     assert "copies" in page
-    # More copies than DataNodes are illegal. The slider position 99 is beyond the last one and
-    # counts as the last position, which is the largest number of copies.
+    # The requested slider position 99 is beyond the last position. It counts as the last position,
+    # which is the largest legal number of copies. More copies than DataNodes would be illegal.
     wrong = site.post(
         "/api/whatif", {"source": HOSTS, "positions": {"file_system.replication": 99}}
     )

@@ -1,6 +1,6 @@
-"""Tests of the law of a metadata server: a formula, fitted to results, for its response time as a
-function of the number of clients. The tests compute the results from a known law, with known shares
-of a processor and known peaks of arrivals."""
+"""Tests of the law of a metadata server. The law is a formula for the response time as a function
+of the number of clients, which is fitted to results. The tests compute these results from a known
+law with known processor shares and known peaks of arrivals."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def scenario():
 
 
 def result(point, repetition, noise=1.0):
-    """Returns a result of the planted law: the mean latency is proportional to x ln x for x
-    clients, and four times as long at a quarter of a core. `noise` multiplies this latency. For a
-    peak of arrivals, the mean response time follows the fluid formula, without noise."""
+    """Returns a result of the planted law. For x clients, the mean latency is proportional to x ln
+    x. At a quarter of a core, it is four times as long. `noise` multiplies the latency. For a peak
+    of arrivals, the mean response time is that of the fluid formula, without noise."""
     requested, share = point.scenario.workload, point.scenario.deployment.node[0].share
     clients = requested.clients
     response = noise * K_S / share * max(clients * np.log(max(clients, 1.5)), 0.5)
@@ -117,9 +117,10 @@ def test_the_planted_law_shares_and_burst_are_found():
 
 
 def test_the_weights_allow_for_runs_that_differ():
-    """The same mean times at eight numbers of clients are fitted twice. If repeated runs are known
-    to differ by 20 %, similar laws get similar weights. Otherwise the law from which the means were
-    made gets almost all weight."""
+    """The weights of laws depend on how much repeated runs differ. The same mean times at eight
+    numbers of clients are fitted twice. If repeated runs differ by 20 %, similar laws get
+    similar weights. If they do not differ, the law from which the means were made gets almost
+    all weight."""
     clients = np.array([1, 2, 4, 8, 16, 32, 64, 128])
     wobble = np.array([0.03, -0.02, 0.01, -0.03, 0.02, -0.01, 0.03, -0.02])
     means = (0.02 + 0.001 * clients) * (1 + wobble)
@@ -129,8 +130,8 @@ def test_the_weights_allow_for_runs_that_differ():
     assert 0.3 < noisy["linear"] < 0.8
     assert noisy["lock queue"] > 10 * exact["lock queue"]
     assert sum(noisy.values()) == pytest.approx(1)
-    # The spread between runs does not change the weights if it is far smaller than the deviations
-    # of the means from the law.
+    # A spread between runs does not change the weights if it is far smaller than the deviations of
+    # the means from the law. Here the spread is 1e-9.
     same = {one.law: one.weight for one in laws.fit(clients, means, [1e-9] * 8, 24)}
     assert same == pytest.approx(exact, abs=1e-3)
 
@@ -145,12 +146,12 @@ def test_the_between_run_deviation_is_pooled_over_the_curve():
 
 def test_the_law_that_wins_by_weight_is_held_against_the_held_out_capacity():
     """A law is a formula for the response time as a function of the number of clients. Each law is
-    fitted at some processor shares and then predicts the capacity q of the server at the held-out
-    shares.
+    fitted to results at some processor shares. It then predicts the capacity q of the server at the
+    held-out shares.
 
-    The law with the largest weight is x ln x. For runs of this law, the conclusion says that it
-    also predicts q best. If the rates at 128 clients are doubled, the conclusion says that it does
-    not predict q best.
+    In this test, the law x ln x has the largest weight. If the held-out results follow this law,
+    the conclusion says that it also predicts q best. If the rates at 128 clients are doubled, the
+    conclusion says that it does not predict q best.
     """
     found = server_law(runs())
     assert found.capacity[0].law == "x ln x"
@@ -176,19 +177,20 @@ def test_the_law_that_wins_by_weight_is_held_against_the_held_out_capacity():
     assert changed.capacity[0].median_abs_error == pytest.approx(0.5, abs=0.05)
     assert "does not predict q best" in changed.conclusion
     held_out = {fit.law: fit.held_out_q_error for fit in changed.curves[0].fits}
-    # The results with 16 and with 128 clients are held out. The error is 0 for 16 clients. The rate
-    # at 128 clients is twice the predicted rate, so its error is 0.5 and the mean error is 0.25.
+    # The results with 16 and with 128 clients are held out. For 16 clients the error is 0. For 128
+    # clients the measured rate is twice the predicted rate, so the error is 0.5. The mean error is
+    # 0.25.
     assert held_out["x ln x"] == pytest.approx(0.25, abs=0.05)
 
 
 def test_opens_of_files_with_a_block_are_metadata_operations():
-    """An open requests the locations of a file's blocks from the metadata server. So opens are
-    metadata operations, even for files that have data."""
+    """Opens are metadata operations, even for files that have data. An open requests the locations
+    of the file's blocks from the metadata server."""
     closed = [one for one in runs() if one.point.scenario.workload.arrival == "closed"]
     found = server_law([opened(one) for one in closed])
     assert {curve.operation for curve in found.curves} == {"open"}
-    # Half of the operations in a stream of opens are closes, which do not reach the metadata
-    # server. So the server's rate is half of that with stats.
+    # A stream of opens consists of opens and closes in equal number, and closes do not reach the
+    # metadata server. The server's rate is therefore half of its rate in a stream of stats.
     stats = server_law(closed)
     halves = [
         open_rate / stat_rate

@@ -1,5 +1,5 @@
-"""Tests of the predictions behind the sliders of a run's page: their values and intervals, what is
-left out, and when nothing is predicted."""
+"""Tests of the predictions that the sliders of a run's page show. They cover the predicted values
+and intervals, the values that are omitted, and the cases in which nothing is predicted."""
 
 from __future__ import annotations
 

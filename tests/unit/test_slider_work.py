@@ -19,9 +19,9 @@ CLIENTS = "workload.clients"
 
 @pytest.fixture
 def model_runs(monkeypatch) -> Counter[str]:
-    """Provides the number of calls of the queueing model's functions `predict` and `predict_many`,
-    by the function's name. Nested calls, such as the calls for each phase of a workload, are not
-    counted."""
+    """Provides a counter of the calls of the queueing model's functions `predict` and
+    `predict_many`, by the function's name. Nested calls, such as those for each phase of a
+    workload, are not counted."""
     found: Counter[str] = Counter()
     depth = 0
     for name in ("predict", "predict_many"):
@@ -43,10 +43,14 @@ def model_runs(monkeypatch) -> Counter[str]:
 @pytest.mark.parametrize("source", SOURCES)
 def test_a_moved_slider_runs_the_queueing_model_five_times(source, model_runs):
     """After a move of a slider, the queueing model runs five times for the changed configuration.
-    Two runs are for the rate: one with all draws of the constants, one with the estimated
-    constants. Three runs are for the limit: with unchanged resources, with each resource changed
-    (all in one run), and with twice as many clients. The configuration before any move is predicted
-    for the first answer only."""
+
+    - Two runs are for the rate: one with all draws of the constants, one with the estimated
+      constants.
+    - Three runs are for the limit: one with unchanged resources, one with each resource changed,
+      and one with twice as many clients.
+
+    The configuration before the move is predicted only for the first answer.
+    """
     board = board_of(Path(), source)
     whatif_board.answer(board, WhatIfRequest(source=source, positions={CLIENTS: 1}))
     for position in (2, 3):
@@ -72,8 +76,8 @@ def test_the_net_of_a_slider_fires_a_limited_number_of_times(source, monkeypatch
         asked = WhatIfRequest(source=source, positions={CLIENTS: position})
         whatif_board.net_answer(board, asked)
     assert len(fired) == 2
-    # A net fires more often than required, because it ends after a whole number of operations. The
-    # test allows twice the required number of firings.
+    # A simulation ends after a whole number of operations, so a net fires more often than required.
+    # The test allows twice the required number of firings.
     assert max(fired) <= 2 * petri.REPLICATIONS * petri.RUN_FIRINGS
 
 

@@ -98,10 +98,10 @@ def test_a_sweep_loads_and_fits(tmp_path):
 
 
 def test_a_run_says_its_seconds_by_stage(tmp_path):
-    """A run reports the processor seconds that each of its stages took.
+    """A run reports the processor seconds of each of its stages.
 
-    The test's clock advances by a second each time it is read, so every stage takes a whole number
-    of seconds.
+    The test's clock advances by one second at each reading. Every stage therefore takes a whole
+    number of seconds.
     """
     looked = iter(range(1000))
     scenario = synthetic.scenario(
@@ -116,16 +116,17 @@ def test_a_run_says_its_seconds_by_stage(tmp_path):
     done = laboratory.run(plan, tmp_path, fresh=True, always_page=True)
     found = run_document.of(done)["processor_time"]
     assert list(found) == ["loading_s", "fitting_s", "cross_validating_s", "page_s"]
-    # The clock advances by one second for each begin of a stage. The stage "loading" begins twice
-    # (for the sweep and at its end), and "fitting" eight times (for one model and seven studies).
-    # Each other stage begins once.
+    # Each begin of a stage advances the clock by one second. The stage "loading" begins twice: for
+    # the sweep and at its end. The stage "fitting" begins eight times: for one model and seven
+    # studies. Each other stage begins once.
     assert found == {"loading_s": 2.0, "fitting_s": 8.0, "cross_validating_s": 1.0, "page_s": 1.0}
     assert "learning_s" not in found
 
 
 def test_a_run_is_complete_when_it_is_written(tmp_path, monkeypatch):
-    """The summary and the findings in a run's folder contain all that the returned run contains,
-    including the note on a table that could not be written."""
+    """When a run returns, its folder is complete. The summary and the findings in the folder
+    contain everything that the returned run contains, including the note on a table that could not
+    be written."""
 
     def unavailable(*_):
         raise ModuleNotFoundError("No module named 'pyarrow'", name="pyarrow")

@@ -1,5 +1,6 @@
-"""Tests of simulations that end when the rate of a workload is steady. The results are compared
-with known times of simple workloads, and with simulations of whole files by the net of PVFS."""
+"""Tests of simulations that end as soon as the rate of a workload is steady. The results for simple
+workloads are compared with known times. The results of the net of PVFS are compared with
+simulations of whole files."""
 
 from __future__ import annotations
 
@@ -13,9 +14,9 @@ from dfslab.models.steady import LEAST_HALF_WIDTH, SimulatedPart, whole_of_parts
 
 
 def workload(time_s, smallest: float = 0.0):
-    """Returns a function that simulates a part of a workload, and the list of the shares that this
-    function has simulated. `time_s` gives the seconds for a share of the workload. For a share
-    below `smallest` the function returns None."""
+    """Returns a function that simulates a share of a workload, and a list of the shares that it has
+    simulated. `time_s` maps a share to its time in seconds. If the share is below `smallest`, the
+    function returns None."""
     shares = []
 
     def simulate_part(share: float) -> SimulatedPart | None:
@@ -40,9 +41,9 @@ def test_a_linear_workload_is_known_from_its_first_three_parts():
 
 
 def test_a_workload_that_becomes_slower_is_simulated_beyond_the_change():
-    """The workload becomes three times as slow after a tenth of its operations. The smallest part
-    is so large that at least some parts reach beyond this change, so the simulation does not end
-    before the change."""
+    """A simulation does not end before a change of the workload's speed. Here the workload becomes
+    three times as slow after a tenth of its operations. The smallest simulated part is so large
+    that some parts include this change."""
 
     def time_s(share):
         return 0.1 + 10.0 * share + 20.0 * max(0.0, share - 0.1)
@@ -72,10 +73,12 @@ def test_a_workload_without_parts_and_an_unreachable_precision_need_the_whole():
 @pytest.mark.parametrize("operation", ["read", "write"])
 @pytest.mark.parametrize(("clients", "block"), [(1, 256 * KIB), (4, MIB), (8, 16 * MIB)])
 def test_rates_of_pvfs_are_those_of_whole_files(operation, clients, block):
-    """The time that is derived from simulated parts of the files agrees with the time of a
-    simulation of the whole files, within the requested precision. Each client has a file of 256
-    MiB. The memory is only 512 MiB, so that the page cache is too small for the files of several
-    clients."""
+    """The time of a run is derived from simulations of parts of the files. It agrees with the time
+    of a simulation of the whole files within the requested precision.
+
+    Each client has a file of 256 MiB. The memory has only 512 MiB, so that the page cache is too
+    small for the files of several clients.
+    """
     hardware = PaperHardware(memory_bytes=512 * MIB)
     setup = Setup(
         operation, clients, file_size=256 * MIB, block_size=block, grain="chunk", hardware=hardware

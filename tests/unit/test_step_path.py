@@ -1,5 +1,5 @@
-"""Tests of paths of steps. A "/" may be part of the name of a step or of a node group. It then
-separates no two names."""
+"""Tests of paths of steps. The name of a step or of a node group may contain a "/". Such a "/" is
+part of the name and does not separate two names."""
 
 from __future__ import annotations
 
@@ -87,8 +87,9 @@ def test_the_cost_of_a_tree_keeps_the_whole_name_of_a_step():
 
 
 def test_the_self_time_of_a_step_leaves_out_its_inner_calls_only():
-    """The step "mds/journal" is an outermost step whose name contains "/". It is not taken for a
-    call within the step "mds", so it is not subtracted from the self time of "mds"."""
+    """A step whose name contains "/" is not mistaken for an inner call. Here "mds/journal" is an
+    outermost step and no call within the step "mds". Its time is therefore not subtracted from the
+    self time of "mds"."""
     times_s = {
         StepPath.of("mds"): 0.5,
         StepPath.of(JOURNAL): 0.3,
@@ -100,8 +101,8 @@ def test_the_self_time_of_a_step_leaves_out_its_inner_calls_only():
 
 
 def test_an_expectation_compares_steps_of_one_outer_step(monkeypatch):
-    """An expectation compares only steps of the same outer step. Here both compared steps are
-    outermost ones, although the name of one contains "/"."""
+    """An expectation compares only steps that have the same outer step. Here both compared steps
+    are outermost steps, and the name of one of them contains "/"."""
     point = points()[0]
     times_s = {StepPath.of(JOURNAL): 0.9, StepPath.of("read"): 0.1, INNER: 0.01}
     monkeypatch.setattr(step_statements.SequenceModel, "run", lambda _, one: measured(one, times_s))
@@ -116,8 +117,8 @@ def test_an_expectation_compares_steps_of_one_outer_step(monkeypatch):
 
 
 def test_an_operation_is_the_sum_of_its_outermost_steps():
-    """The function of the whole operation is the sum of the functions of its outermost steps, one
-    of which has a name with "/"."""
+    """The function of the whole operation is the sum of the functions of its outermost steps. The
+    name of one of these steps contains "/"."""
     times_s = {StepPath.of("whole"): 0.5, StepPath.of(JOURNAL): 0.3, StepPath.of("close"): 0.2}
     found = step_functions.fit([measured(point, times_s) for point in points()])
     (operation,) = (one for one in found if one.step == "whole")

@@ -1,7 +1,6 @@
 """Tests of expectations, which are predicted statements such as "this step takes longer if the file
-is larger". Expectations are derived from a file system's description and compared with results of
-runs whose step times the tests compute. Functions of step times are fitted to these results, too.
-"""
+is larger". They are derived from the description of a file system and compared with results. The
+tests compute the step times of these results. They also fit functions of step times to them."""
 
 from __future__ import annotations
 
@@ -61,8 +60,9 @@ def test_a_run_as_described_makes_every_expectation_true():
     points = hdfs().points()
     stated = step_statements.expectations(points)
     assert {one.kind for one in stated} == {"dominates", "size", "deployment"}
-    # An example of the claim "shorter": the first operation of a client has to connect. If each
-    # client has more files, this connection adds less to the mean time of the operations.
+    # The claim "shorter" holds for the mean time of operations if each client has more files. Only
+    # the first operation of a client has to connect. With more files, this connection adds less to
+    # the mean time.
     assert {one.claim for one in stated} == {"longer", "flat", "shorter"}
     results = [measured(point, modelled(point), n) for point in points for n in range(3)]
     verdicts = step_statements.score(stated, results)
@@ -115,11 +115,11 @@ def test_what_was_not_measured_is_not_scored():
 
 
 def planted(scenario):
-    """Returns the true step times in seconds that the tests give to a configuration.
+    """Returns the step times in seconds that the tests use as true times of a configuration.
 
-    The step "write" takes 2 ms + 1.5 b + w, and the step "close" takes 5 ms + w. b is the time of
-    the written bytes on the network adapter. w is the time that the step waits for the network
-    according to the file system's description.
+    The step "write" takes 2 ms + 1.5 b + w, and the step "close" takes 5 ms + w. b is the time in
+    which the network adapter transfers the written bytes. w is the time for which the step waits
+    for the network according to the description of the file system.
     """
     size = step_terms.terms_of(scenario)[2]
     own = {"write": 0.002 + 1.5 * size, "close": 0.005}

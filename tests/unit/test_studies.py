@@ -1,5 +1,5 @@
-"""Tests of sweeps that are resumed, of the comparison of predictions with measurements, and of
-cross-validation folds, which never split the repetitions of one configuration."""
+"""Tests of sweeps that are resumed, and of the comparison of predictions with measurements. Further
+tests check cross-validation: all repetitions of a configuration are always in the same fold."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ SILENT = lambda *_: None  # noqa: E731
 
 
 class Instrument:
-    """A fake instrument that returns rates of a known law and records which runs were requested. It
-    fails for the configurations in `fails`."""
+    """A fake instrument that returns the rates of a known law. It records which runs were
+    requested. It fails for the configurations in `fails`."""
 
     name = "measure"
 
@@ -177,9 +177,9 @@ def test_an_interrupted_sweep_leaves_what_was_finished(tmp_path):
 
 
 class Recording(Instrument):
-    """An instrument whose first measurement fails. Every later measurement writes the file
-    `options.record` if this option is set. `requested` has the name of this file for each
-    measurement, "" if the option is not set."""
+    """A fake instrument that fails at its first measurement. Every later measurement writes the
+    file `options.record`, if this option is set. `requested` has one item for each measurement: the
+    name of this file, or "" if the option is not set."""
 
     def __init__(self):
         super().__init__()
@@ -228,8 +228,9 @@ def test_a_store_leaves_what_it_did_not_make(tmp_path):
     assert store.open_run(other, tmp_path).folder != opened.folder
 
 
-# Moments at which a child process that runs the sweep kills itself: before a result is stored, when
-# half of its record is written, and when the whole record is written.
+# Moments at which a child process that runs the sweep kills itself. "measured" is before a result
+# is stored. "half" is when half of the record is written. "stored" is when the whole record is
+# written.
 MOMENTS = ("measured", "half", "stored")
 KILLS, SEED = 10, 20261125
 KILLER = f"""
@@ -304,8 +305,9 @@ def test_kill_nine_costs_the_run_that_it_hits_and_no_other(tmp_path):
     assert set(table.fetchall()) == wanted
     ran = (tmp_path / "ran").read_text().splitlines()
     assert {tuple(line.split()) for line in ran} == {(point, str(k)) for point, k in wanted}
-    # A result whose whole record was written before the kill is not measured again. After a kill at
-    # one of the other two moments, one measurement is repeated.
+    # A result is measured again only if its record was incomplete when the process was killed. A
+    # kill at the moment "stored" therefore repeats no measurement. A kill at each other moment
+    # repeats one.
     again = sum(MOMENTS[turn % len(MOMENTS)] != "stored" for turn in range(KILLS))
     assert len(ran) == len(wanted) + again
 

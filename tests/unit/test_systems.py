@@ -1,5 +1,6 @@
-"""Tests of scenarios that compare several file systems: tables of roles and parameters, illegal
-combinations, the comparison of results, and the page's section with the comparison."""
+"""Tests of scenarios that compare several file systems. They cover tables of roles and parameters,
+illegal combinations, the comparison of results, and the section of the page that shows the
+comparison."""
 
 from __future__ import annotations
 
@@ -149,8 +150,8 @@ def test_a_parameter_is_set_in_the_table_of_its_system(tmp_path):
 
 
 def test_two_systems_are_measured_and_stand_side_by_side(tmp_path):
-    """Two directories are measured in one run. The terminal, the JSON document and the page each
-    show both directories in one table."""
+    """Two directories are measured in one run and compared in one table. The terminal, the JSON
+    document and the page each have this table."""
     more = '"workload.clients" = [1, 2]\n"workload.processes" = [0, 2]\n'
     scenario(tmp_path, '["plain", "other"]', more, '["measure"]')
     out = tmp_path / "out"

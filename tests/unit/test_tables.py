@@ -1,5 +1,5 @@
-"""Tests of the core's tables of spans and operations. A reader with Arrow and a reader without it
-both get every column and every null."""
+"""Tests of the core's tables of spans and operations. The tables can be read with or without the
+library Arrow. Both ways return every column and every null."""
 
 from __future__ import annotations
 

@@ -26,9 +26,9 @@ pytestmark = pytest.mark.usefixtures("no_testbed_left")
 
 
 def in_other_process(tmp_path: Path, action: str) -> subprocess.Popen:
-    """Starts a process that starts a testbed and prints the testbed's id. If `action` is "outlive",
-    the process ends and leaves the testbed up. If it is "wait", the process waits for a minute
-    before it ends. With any other text, the process ends at once."""
+    """Starts another process, which starts a testbed and prints its id. `action` is what the
+    process then does. With "outlive", it ends and leaves the testbed up. With "wait", it waits for
+    a minute before it ends. With any other text, it ends at once."""
     source = f"""
 import os, signal, sys, time
 sys.path.insert(0, {str(Path(__file__).parents[1])!r})
@@ -124,9 +124,9 @@ def test_a_killed_owner_leaves_a_stale_testbed_that_is_cleaned(tmp_path):
 
 
 def test_a_process_that_only_its_log_file_identifies_is_ended():
-    """While a process begins to execute its program, its environment is not visible. A testbed's
-    process in this state is recognised by the testbed's log file, to which it writes, and is ended.
-    A process that only reads the log file is not ended."""
+    """A process of a testbed is ended even if only its log file identifies it. While a process
+    begins to execute its program, its environment is not visible. It is then recognised by the
+    testbed's log file, to which it writes. A process that only reads the log file is not ended."""
     testbed = Testbed.up({})
     quiet = {name: value for name, value in os.environ.items() if name != MARK}
     sleep = [sys.executable, "-c", "import time; time.sleep(600)"]
@@ -231,7 +231,7 @@ def test_a_strange_folder_among_the_testbeds_is_left_alone():
 @pytest.fixture
 def few_ports(monkeypatch):
     """Restricts the search for free ports to three given ports, which are tried in ascending order.
-    No other process has the address."""
+    The test uses an address that no other process uses."""
     numbers = [PORT, PORT + 1, PORT + 2]
     monkeypatch.setattr(ports, "_window", lambda: numbers)
     return numbers
@@ -322,8 +322,8 @@ def test_an_ignored_signal_stays_ignored_while_clean_up_is_protected():
 
 
 def test_a_testbed_that_its_process_forgot_is_taken_down_at_the_end_of_the_process(tmp_path):
-    """A testbed that is still up when its process ends is taken down at that time. A testbed can
-    remain up in this way if a second interrupt ends the clean-up that the first interrupt began."""
+    """A testbed that is still up when its process ends is taken down at that time. This case occurs
+    if a second interrupt ends the clean-up that the first interrupt began."""
     owner = in_other_process(tmp_path, "ends")
     testbed_id = owner.communicate(timeout=120)[0].strip()
     assert owner.returncode == 0
@@ -332,8 +332,8 @@ def test_a_testbed_that_its_process_forgot_is_taken_down_at_the_end_of_the_proce
 
 
 def test_jars_come_whole_or_not_at_all(tmp_path, monkeypatch):
-    """A set of jars is installed completely or not at all. A fake Maven copies all jars, or fails
-    after it has copied some."""
+    """A set of jars is installed completely or not at all. The test uses a fake Maven that either
+    copies all jars or fails after it has copied some."""
     monkeypatch.setenv("DFSLAB_CACHE", str(tmp_path / "cache"))
     programs = tmp_path / "bin"
     programs.mkdir()

@@ -1,5 +1,5 @@
-"""Tests of the panels in which the page plots rates. Configurations that differ not only in the
-value on the horizontal axis have separate panels."""
+"""Tests of the panels in which the page plots rates. Two configurations are in the same panel only
+if they differ in nothing but the value on the horizontal axis."""
 
 from __future__ import annotations
 

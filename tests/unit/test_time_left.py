@@ -1,5 +1,6 @@
-"""Tests of the remaining time that progress messages show. It is estimated before the first
-measurement has ended, then counts down, and is left out when the measurements have ended."""
+"""Tests of the remaining time that progress messages show. An estimate is shown already before the
+first measurement has ended. Then the time counts down. When all measurements have ended, it is left
+out."""
 
 from __future__ import annotations
 

@@ -123,8 +123,8 @@ def test_wrong_calls_are_refused(tmp_path):
 
 
 def test_a_clock_that_is_ahead_is_reported_and_set_back(tmp_path):
-    """Two hosts write a file of spans each. The clock of one host is a minute ahead. The difference
-    is reported, and the spans are corrected by it."""
+    """A clock difference between two hosts is reported, and the spans are corrected by it. Each
+    host writes a file of spans. The clock of one host is a minute ahead."""
     minute_ns, start_ns = 60 * 10**9, 1_700_000_000 * 10**9
 
     def written(host: str, spans: list[dict]) -> Path:

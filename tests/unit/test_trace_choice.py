@@ -1,5 +1,5 @@
-"""Tests of the options by which a user selects calls, names and the format when reading a trace.
-The report counts what the options exclude."""
+"""Tests of the options for reading a trace. With them, a user selects calls, names and the format
+of the trace. The report counts the calls that the options exclude."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def span(trace, number, parent, name, begin, end, failed=False):
 
 @pytest.fixture
 def otlp(tmp_path):
-    """Writes a file of three traces. Each is one write, with one, two or three attempts of 100 ns,
-    of which the last succeeds. Returns the file's path."""
+    """Writes a file of three traces and returns its path. Each trace is one write with one, two or
+    three attempts of 100 ns. Only the last attempt of a write succeeds."""
     spans = []
     for trace in (1, 2, 3):
         spans.append(span(trace, 1, 0, "write", 0, 1000))

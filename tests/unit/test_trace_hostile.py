@@ -1,5 +1,5 @@
-"""Tests that damaged, foreign and hostile traces either give a one-line error message or are read
-with losses that are counted by kind."""
+"""Tests of damaged, foreign and hostile traces. Each trace is either refused with a one-line
+message, or read with losses that are counted by kind."""
 
 import json
 

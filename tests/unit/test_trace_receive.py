@@ -83,8 +83,8 @@ def test_what_is_wrong_is_refused_and_counted(tmp_path):
 def test_for_so_long_it_receives(tmp_path):
     """If a duration is given, the receiver ends after this duration.
 
-    The test's clock advances only when the receiver waits for its next profile. So the sent spans
-    are in every profile except the first one.
+    The test's clock advances only when the receiver waits until it writes the next profile. Spans
+    are sent before the second profile, so every profile except the first one has them.
     """
     clock, texts = ManualClock(), []
     sent = message(tmp_path, 1, "protobuf")

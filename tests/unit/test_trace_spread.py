@@ -1,5 +1,5 @@
-"""Tests that the workers of a Dask cluster read a trace with the same result as a single reader,
-byte for byte. The order of the files does not change the result."""
+"""Tests of traces that the workers of a Dask cluster read. The result equals that of a single
+reader byte for byte. It does not depend on the order of the files."""
 
 from __future__ import annotations
 

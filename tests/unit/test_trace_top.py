@@ -59,9 +59,9 @@ def received(folder: Path, spans: int, ended: bool) -> None:
 
 
 def written(folder: Path, at_s: int, times: int, last: bool = False) -> None:
-    """Writes the profile of every process to `folder`. The profile is that of one second of work
-    repeated `times` times. `at_s` is the time of writing, in Unix time, and `last` marks the
-    profiles as final."""
+    """Writes the profile of every process to `folder`. Each profile describes one second of work,
+    repeated `times` times. `at_s` is the time of writing in Unix time. `last` marks the profiles as
+    final."""
     for name, file in files(SMALL_FILES):
         sums = ("count", "total_ns", "self_ns", "bytes")
         rows = [

@@ -1,5 +1,5 @@
-"""Tests of models that predict the replay of a trace. The modelled workload has the operations of
-the trace in their order, and the cost of an operation depends on what precedes it in the trace."""
+"""Tests of models that predict the replay of a trace. The model executes the operations of the
+trace in their order. The cost of an operation depends on the operations before it."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ DXT = """
 
 
 def hybrid(path: Path, clients: int = 2, count: int = 60, seed: int = 7) -> Path:
-    """Writes a trace file of the hybrid workload of Nguyen and Apon 2012 (sequential reads, random
-    reads and writes) and returns its path."""
+    """Writes a trace file and returns its path. The trace has the hybrid workload of Nguyen and
+    Apon 2012: sequential reads, random reads and writes."""
     chance, rows = random.Random(seed), []
     for client in range(clients):
         reported: list[tuple[str, int, int]] = [("open", 0, 0)]
@@ -129,8 +129,8 @@ def test_every_description_gives_the_calls_of_a_trace(name):
 
 @pytest.mark.parametrize("system", ["local", "glusterfs", "pvfs", "nfs"])
 def test_nets_and_formulas_of_a_trace_agree_where_nobody_waits(tmp_path, system):
-    """For the replay of a trace by one client with fixed service times, the net gives the same
-    latencies as the formula."""
+    """The net and the formula give the same latencies for the replay of a trace if nothing waits.
+    Here the trace is replayed by one client, and all service times are fixed."""
     trace = hybrid(tmp_path / "one", clients=1)
     situation = Situation(scenario(trace, system=system, clients=1))
     constants = situation.constants
@@ -139,8 +139,8 @@ def test_nets_and_formulas_of_a_trace_agree_where_nobody_waits(tmp_path, system)
     assert found.operations == found.offered == 63
     assert set(found.latency_s) == set(situation.mix) == set(costs)
     for kind, latency_s in found.latency_s.items():
-        # Half of the reads are random. The net chooses at random which reads these are, so its mean
-        # latency differs a little from the formula's.
+        # Half of the reads are random. The net chooses at random which reads these are. The mean
+        # latency in the net therefore differs a little from the latency by the formula.
         assert latency_s == pytest.approx(costs[kind].latency_s, rel=0.02, abs=2e-6), kind
 
 
@@ -221,8 +221,8 @@ def test_at_a_traces_times_nothing_begins_early(tmp_path):
     path.write_text(DXT)
     at_times = {"form": "dxt", "clients": 1, "rate_factor": 2.0}
     found = predicted(scenario(path, **at_times))
-    # The last operation of the trace is scheduled at 0.45 s. The trace is replayed at twice its
-    # speed, so the replay takes 0.225 s. Two of its five operations are opens.
+    # The replay takes 0.225 s: the last operation of the trace is scheduled at 0.45 s, and the
+    # trace is replayed at twice its speed.
     count = len(stream_spec(scenario(path, **at_times)).given)
     assert count / found.value("rate_per_s") == pytest.approx(0.225, rel=0.02)
     closed = predicted(scenario(path, form="dxt", clients=1))

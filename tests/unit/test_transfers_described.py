@@ -1,5 +1,5 @@
-"""Tests that a run of `dfslab measure DIRECTORY` can be predicted from a description, or that the
-prediction is refused with a one-line message."""
+"""Tests of the prediction of a run of `dfslab measure DIRECTORY`. The run is either predicted from
+a description, or the prediction is refused with a one-line message."""
 
 from __future__ import annotations
 
@@ -50,6 +50,6 @@ def test_a_mount_that_was_measured_as_a_directory_is_refused_with_what_to_do(
     monkeypatch.setattr(measured_place, "existing", lambda place: mounted)
     with pytest.raises(InputError, match=f"it is on MooseFS: `dfslab init {tmp_path}`"):
         check_is_described(run)
-    # Only a run folder is checked. For the path of a scenario file, nothing is checked, so there is
-    # no error.
+    # The function checks only run folders. If it gets the path of a scenario file, it checks
+    # nothing, so there is no error.
     check_is_described(run / "scenario.toml")

@@ -1,6 +1,6 @@
-"""Tests of trials, in which changes are measured in interleaved pairs of runs, and of the records
-of predictions and measurements. The runs are replaced by a function whose true rates are planted.
-"""
+"""Tests of trials and of the stored records of predictions and measurements. A trial measures a
+change in interleaved pairs of runs with and without the change. In these tests, a function with
+planted true rates replaces the runs."""
 
 from __future__ import annotations
 
@@ -73,10 +73,10 @@ def result(scenario, rate, complete=True):
 
 
 class Planted:
-    """A measuring function whose rates follow a planted law, with noise and drift.
+    """A measuring function that returns planted rates with noise and drift.
 
     `law` returns the true rate of a scenario in operations per second. Each run takes RUN_S on the
-    clock. The run number `interrupt_at` raises KeyboardInterrupt.
+    clock. The run with the number `interrupt_at` raises KeyboardInterrupt.
     """
 
     def __init__(self, law, noise_sd=0.0, drift=0.0, interrupt_at=None):
@@ -303,9 +303,9 @@ def test_an_altered_prediction_is_found_and_a_torn_line_is_skipped(source, tmp_p
 
 
 def test_a_prediction_of_a_version_that_had_fewer_fields_is_read(source, tmp_path):
-    """A record stores a digest of all fields that it had when it was written. A record of an
-    earlier version lacks newer fields. The digest does not cover these fields, so the record is
-    accepted."""
+    """The record of an earlier version is accepted although it lacks newer fields. A record stores
+    a digest of all fields that existed when it was written. The digest therefore does not cover the
+    newer fields."""
     verified(source, Planted(links), tmp_path, 1)
     path = tmp_path / "records.jsonl"
     first, *rest = path.read_text().splitlines()
@@ -320,9 +320,9 @@ def test_a_prediction_of_a_version_that_had_fewer_fields_is_read(source, tmp_pat
 
 @pytest.mark.parametrize("torn", [b'{"event":"pre', b'{"text":"\xe2\x80', b'{"gain":{"gain":1.0}'])
 def test_a_torn_line_is_skipped_wherever_it_is_cut(source, tmp_path, torn):
-    """A crash may cut the last line of the records at any byte: between two fields, within a
-    character, or after a nested object. The cut line is skipped, both at the end of the file and if
-    a later record follows on a new line."""
+    """A line of the records that a crash has cut is skipped. The crash may cut the line at any
+    byte: between two fields, within a character, or after a nested object. The cut line may be the
+    last line of the file, or a later record may follow on a new line."""
     verified(source, Planted(links), tmp_path, 1)
     path = tmp_path / "records.jsonl"
     whole = path.read_bytes()

@@ -1,6 +1,6 @@
-"""Tests of the search for the best settings in few runs. The runs are replaced by a function whose
-true rates are planted. The search finds the best setting, never ends with a worse setting than the
-start, and stays within its limits of runs and time."""
+"""Tests of the search for the best settings in few runs. The search finds the best setting, never
+ends with settings that are slower than the start settings, and stays within its limits of runs and
+time. In these tests, a function with planted true rates replaces the runs."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ def quiet(*_):
 
 
 def effects(seed, sd=0.3):
-    """Returns a planted law, in which each value of a setting has a gain. The logarithm of the gain
-    is random with standard deviation `sd`. The logarithms of the gains of several settings add
-    up."""
+    """Returns a planted law in which each value of a setting changes the rate by a factor, its
+    gain. The natural logarithm of each gain is random with the standard deviation `sd`. The gains
+    of several settings are multiplied."""
 
     def law(scenario):
         own = {**scenario.file_system.parameters, "size": scenario.workload.parameters}
@@ -137,9 +137,9 @@ def tuned(plan, planted):
 
 
 def predicted_law(plan):
-    """Returns the rates that the description of the file system predicts, relative to the rate of
-    the start settings. The key of the dictionary is the TOML text of the scenario with changed
-    settings."""
+    """Returns the predicted rates of scenarios with changed settings, relative to the rate of the
+    start settings. They are predicted by the description of the file system. The key is the TOML
+    text of the scenario."""
     model = PairedModel(plan.evidence)
     known = {plan.point.scenario.toml(): 1.0}
     search = SettingSearch(model, plan.point, plan.settings)
@@ -150,8 +150,8 @@ def predicted_law(plan):
 
 
 def law_of(known):
-    """Returns a law that looks up the rate of a scenario in `known`, whose keys are TOML texts of
-    scenarios. An unknown scenario has the rate 1."""
+    """Returns a law that looks up the rate of a scenario in `known`. The key is the TOML text of
+    the scenario. A scenario that is not in `known` has the rate 1."""
 
     def law(scenario):
         return known.get(scenario.with_methods(["sequence"]).toml(), 1.0)
@@ -160,8 +160,9 @@ def law_of(known):
 
 
 def test_the_best_setting_of_the_grid_is_reached_in_three_runs(plan):
-    """If the predictions of the description are right and measurements have noise of 1 %, the kept
-    setting has at least 97 % of the best rate of all combinations."""
+    """After three runs, the kept settings have at least 97 % of the best rate of all combinations.
+    This holds if the predictions of the description are right and the measurements have noise of 1
+    %."""
     planned = plan()
     known = predicted_law(planned)
     planted = Planted(law_of(known), noise_sd=0.01)
@@ -174,8 +175,8 @@ def test_the_best_setting_of_the_grid_is_reached_in_three_runs(plan):
 
 
 def test_a_wrong_description_is_corrected_by_measurements(plan):
-    """A measurement shows that a setting halves the rate, contrary to its prediction. Then no
-    combination with this setting has a higher predicted gain than before, and the search chooses
+    """A measurement contradicts the prediction: the setting halves the rate. Afterwards, no
+    combination with this setting has a higher predicted gain than before. The search chooses
     another combination next."""
     planned = plan(runs=4)
     known = predicted_law(planned)
@@ -196,10 +197,9 @@ def test_a_wrong_description_is_corrected_by_measurements(plan):
 
 
 def test_no_planted_truth_ends_worse_than_the_start(plan):
-    """For each of 25 random planted laws with noise of 5 %, the kept settings have at least 97 % of
-    the true rate of the start settings. For at least six laws, their rate is more than 5 % higher
-    than that of the start settings.
-    """
+    """The kept settings have at least 97 % of the true rate of the start settings. The test checks
+    this for 25 random planted laws with noise of 5 %. For at least six of the laws, the kept
+    settings are more than 5 % faster than the start settings."""
     planned = plan()
     gains = []
     for seed in range(25):
@@ -240,10 +240,13 @@ def test_each_setting_is_predicted_and_recorded_before_its_run(plan, tmp_path):
 def test_a_faster_setting_that_noise_may_explain_is_no_reason_to_stop(
     plan, monkeypatch, noise_sd, is_more
 ):
-    """In the planted law, all scenarios with another transfer size are faster than the start. After
-    the first setting has been measured, no other setting is predicted to gain enough for a run.
-    Without noise the search stops. With noise, the measured gain may be due to an error of the
-    start's rate, so the search continues."""
+    """Whether the search stops depends on the noise. In the planted law, all scenarios with another
+    transfer size are faster than the start. After the first setting has been measured, no other
+    setting has a predicted gain that justifies a run.
+
+    Without noise the search stops. With noise it continues, because the measured gain may be due to
+    an error of the start's rate.
+    """
     monkeypatch.setattr(tuning, "WORTH_A_RUN", 0.3)
     planned = plan()
     start = planned.point.scenario.workload
@@ -291,9 +294,9 @@ def test_copies_and_forced_writes_change_only_if_they_may(source):
 
 
 def test_more_copies_need_permission_and_are_no_risk(source):
-    """The setting "copies +1" (three copies) is offered only if the user permits changes of
-    `copies`, and only if the bricks can be divided into groups of three, which is possible with six
-    bricks but not with four. Three copies have no stated risk; one copy ("copies -1") has one."""
+    """The setting "copies +1" (three copies) is offered only under two conditions. The user has to
+    permit changes of `copies`. The number of bricks has to be a multiple of three: six bricks are,
+    four are not. Three copies have no stated risk; one copy ("copies -1") has one."""
     assert "copies +1" not in {one.text for one in settings_of(read(source), ("copies",))}
     source.write_text(SCENARIO.replace("count = 4", "count = 6"))
     scenario = read(source)
@@ -305,9 +308,9 @@ def test_more_copies_need_permission_and_are_no_risk(source):
 
 @pytest.mark.parametrize("is_recognised_by", ["key", "stored_copies"])
 def test_copies_are_guarded_without_a_declared_purpose(source, monkeypatch, is_recognised_by):
-    """A file system of another author may declare no purpose for its number of copies. This
-    parameter is still treated as one that protects data, because of its key or of `stored_copies`.
-    """
+    """A parameter for the number of copies counts as one that protects data even if the description
+    declares no purpose for it. Descriptions of other authors may lack the purpose. The parameter is
+    recognised by its key or by `stored_copies`."""
     system = discover.file_system("glusterfs")
     undeclared = [replace(one, purpose="") for one in system.parameters]
     other = replace(system, parameters=Parameters(*undeclared))

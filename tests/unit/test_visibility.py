@@ -1,5 +1,5 @@
-"""Tests of the delay after which one client observes another client's changes. On one machine,
-changes are visible without delay. A planted delay is found."""
+"""Tests of the delay after which one client observes changes that another client made. On one
+machine, the delay is zero. A planted delay is found."""
 
 from __future__ import annotations
 
@@ -40,17 +40,16 @@ def test_on_one_machine_everything_is_visible_at_once(tmp_path):
     for row in found:
         assert (row.summary.trials, row.summary.unobserved) == (8, 0), row
         assert 0 <= row.summary.times.visible_s_p50_low <= row.summary.times.visible_s_p50, row
-        # On one machine a change is visible before the call that makes it returns, so no poll after
-        # the call returns the old state.
+        # On one machine, a change is visible before the call that makes it returns. Therefore no
+        # poll after the return observes the old state.
         assert row.summary.stale_looks == 0, row
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("change", observer.CHANGES)
 def test_a_planted_delay_and_its_stale_looks_are_found(change, tmp_path):
-    """If a change becomes visible only some time after it was acknowledged, the watcher reports
-    this delay and the stale polls during the delay. The planted delay is long enough for two polls.
-    """
+    """The watcher reports how long after its acknowledgement a change becomes visible. It also
+    reports the stale polls during this delay. The planted delay is long enough for two polls."""
     path, said, answer = str(tmp_path / "file"), [], []
     observer.before(change, path, 7)
     watching = {"watch": change, "path": path, "turn": 7, "poll_s": 0.001, "limit_s": 5.0}
@@ -108,8 +107,8 @@ def test_control_c_leaves_nothing(tmp_path):
 def test_a_client_answers_after_an_interrupt_before_or_after_a_command(tmp_path, monkeypatch, sent):
     """After Ctrl-C a client process still answers later commands.
 
-    If Ctrl-C came before a command was sent, no answer to this command is expected. If Ctrl-C came
-    after the command was sent, the answer is skipped.
+    If Ctrl-C came before a command was sent, the controller expects no answer to this command. If
+    Ctrl-C came after the command was sent, the controller skips the answer.
     """
     client, left = Observer(HERE), str(tmp_path / "left")
     try:

@@ -15,8 +15,8 @@ from dfslab.testbeds.capabilities import WarmUp
 
 @pytest.fixture
 def given(monkeypatch):
-    """Provides a list of warm-up plans. The plans that would warm up a new testbed are added to
-    this list instead of being run."""
+    """Provides a list of warm-up plans. A plan that would warm up a new testbed is appended to this
+    list instead of being run."""
     plans = []
     monkeypatch.setattr(warming.fleet, "run_load", lambda plan, *more: plans.append(plan))
     return plans

@@ -1,6 +1,5 @@
-"""Tests that a run ends if its target does not answer any more. The run reports the operations that
-its clients completed before the target became silent, and names the calls that were not answered.
-"""
+"""Tests of runs whose target stops answering. The run ends. It reports the operations that its
+clients completed before, and names the calls that were not answered."""
 
 import json
 import threading
@@ -52,8 +51,8 @@ def test_an_agent_gives_up_as_well(tmp_path):
 
 
 def test_a_stopped_run_waits_no_longer_than_the_grace(tmp_path):
-    """Ctrl-C ends a run even if the target does not answer and the run has no time limit. After
-    Ctrl-C, the run waits for the target at most for the grace time."""
+    """After Ctrl-C, a run waits for its target at most for the grace time. The run ends even if the
+    target does not answer and the run has no time limit."""
     wanted = silent(tmp_path, 1, time_limit_s=None)
     calls = []
 

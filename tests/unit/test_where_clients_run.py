@@ -68,9 +68,9 @@ def test_a_measurement_at_the_nodes_of_a_local_cluster(monkeypatch, tmp_path):
 
 
 def test_the_page_shows_speed_up():
-    """For each number of clients, the page shows 100 % × speed-up / number of clients. In the
-    planted results, threads do not scale (100, 50 and 25 %), and processes scale perfectly (100
-    %)."""
+    """For each number of clients, the page shows the efficiency: 100 % × speed-up / number of
+    clients. In the planted results, threads do not scale, so their efficiency is 100, 50 and 25 %.
+    Processes scale perfectly, so their efficiency is 100 %."""
     results = []
     for count in (1, 2, 4):
         threads = scenario(sizes=["4 KiB"], clients=(count,), hold_out=()).points()[0]
@@ -89,8 +89,8 @@ def test_the_page_shows_speed_up():
 
 
 def spread_over(result, rate, **workload):
-    """Returns a copy of `result` for the configuration in which the workload keys `workload` have
-    the given values. The copy has the rate `rate`."""
+    """Returns a copy of `result` for another configuration, with the rate `rate`. In this
+    configuration, the keys `workload` of the workload have the given values."""
     keys = {f"workload.{key}": value for key, value in workload.items()}
     reported = result.point.scenario.with_values(keys)
     labels = {**result.point.labels, **keys}

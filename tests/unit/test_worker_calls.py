@@ -1,6 +1,11 @@
-"""Tests of calls to Dask workers: the agents that a worker starts belong to this worker, errors of
-called functions are not reported as errors of Dask, and loggers are silenced only within `with`
-blocks, which may overlap."""
+"""Tests of calls to Dask workers.
+
+They check the following:
+
+- The agents that a worker starts belong to this worker.
+- Errors of called functions are not reported as errors of Dask.
+- Loggers are silenced only within `with` blocks. Such blocks may overlap.
+"""
 
 from __future__ import annotations
 

@@ -82,8 +82,8 @@ def test_simple_write_and_read_take_every_file_once():
     read = operations("dfsperf_simple_read", files_per_client=5, file_size="300 kB")
     assert [(one[0], one[1], one[2]) for one in read] == [("read", n, 300_000) for n in range(5)]
     drawn = operations("dfsperf_simple_read", files_per_client=400, read_mode="random")
-    # 400 draws with replacement from 400 files leave out about 400 / e = 147 files, with a standard
-    # deviation below 10. So 253 different files are drawn on average.
+    # The test draws 400 times with replacement from 400 files. On average, about 400 / e = 147
+    # files are not drawn, so 253 different files are drawn. The standard deviation is below 10.
     assert 200 < len({one[1] for one in drawn}) < 306
 
 
@@ -249,8 +249,8 @@ def test_smallfile_takes_every_file_in_every_test():
     ]
     assert all(len(part) == 300 for part in parts)
     sizes = [one[2] for one in parts[0]]
-    # File sizes are exponential, so their mean equals their standard deviation. The mean of 300
-    # draws is within five standard errors.
+    # File sizes have an exponential distribution. Its mean, here 65536, equals its standard
+    # deviation. The test allows the mean of 300 draws to deviate by five standard errors.
     assert abs(statistics.mean(sizes) / 65536 - 1) < 5 / 300**0.5
     assert 0.7 < statistics.pstdev(sizes) / 65536 < 1.4
 
@@ -459,7 +459,7 @@ def test_it_runs_on_the_local_file_system_as_its_stream_says(name, tmp_path):
 def test_who_is_done_keeps_its_files_while_others_read_them(name, tmp_path):
     """A client that has finished does not remove its files while other clients read them.
 
-    The clients are separate processes, which wait for each other only in the last phase of the
+    The clients are separate processes. They wait for each other only in the last phase of the
     stream.
     """
     spec = spec_of(name, **SMALL[name])

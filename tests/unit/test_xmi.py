@@ -1,5 +1,5 @@
-"""Tests of the UML elements and diagrams of every description, and of the XMI file that is written
-from them and read back."""
+"""Tests of the UML elements and diagrams of every file system description. Further tests write an
+XMI file from them and read it back."""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
-"""The blind campaign, in which predictions are made before measurements. Configurations are drawn
-at random from a seed, their predicted rates are stored and no longer changed, and then their rates
-are measured on testbeds."""
+"""The blind campaign compares predictions with measurements that are made later. Configurations are
+drawn at random from a seed. Their predicted rates are stored and no longer changed. Then the rates
+of these configurations are measured on testbeds."""

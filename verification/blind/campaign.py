@@ -30,11 +30,11 @@ from verification.blind.priority import high_priority
 from verification.blind.record import About, CampaignFiles, MeasuredPoint, Provenance
 from verification.blind.space import LOCAL
 
-# The start of a testbed usually takes at most START_S seconds, and the measurement of a point at
-# most POINT_S seconds. A start or a measurement begins only if this time remains.
+# Usual upper limits in seconds: START_S for the start of a testbed, and POINT_S for the measurement
+# of a point. A start or a measurement begins only if at least this much time remains.
 START_S, POINT_S = 60.0, 15.0
-# Seconds after which the campaign releases the lock and takes it again, so that a program that
-# waits for the lock can run in between.
+# Seconds for which the campaign holds the lock at a time. It then releases the lock and takes it
+# again, so that a program that waits for the lock can run in between.
 TURN_S = 235.0
 ROOT = Path(__file__).parents[2]
 
@@ -59,9 +59,9 @@ def freeze(
     lock: Path | None = None,
     clock: Clock = REAL,
 ) -> About:
-    """Draws the points, and writes predictions and their digest. Returns the description of the
-    campaign. If the campaign already has predictions, nothing is drawn, and the existing
-    description is returned.
+    """Draws the points of a campaign, and writes their predictions and a digest of the predictions.
+    Returns the description of the campaign. If the campaign already has predictions, nothing is
+    drawn, and its existing description is returned.
 
     `known` is the profile of the machine from an earlier measurement. If it is None, the machine is
     measured while the file `lock` is locked.
@@ -97,10 +97,12 @@ def about_of(files: CampaignFiles) -> About:
 
 
 def measure(files: CampaignFiles, minutes: float, lock: Path | None, clock: Clock = REAL) -> int:
-    """Measures the points that have no measurement yet, for at most `minutes`, and returns the
-    number of points whose measurement was attempted. The file `lock` is locked while a testbed
-    runs, so that programs that share the machine run in turn. If `lock` is None, nothing is
-    locked."""
+    """Measures the points that have no measurement yet, for at most `minutes`. Returns the number
+    of points whose measurement was attempted.
+
+    The file `lock` is locked while a testbed runs, so that programs that share the machine run in
+    turn. If `lock` is None, nothing is locked.
+    """
     about = about_of(files)
     deadline = Deadline(clock.monotonic_s() + 60 * minutes, clock)
     known = {one.name for one in record.read(files.measured)}
@@ -124,8 +126,8 @@ def measure(files: CampaignFiles, minutes: float, lock: Path | None, clock: Cloc
 
 
 def _left(files: CampaignFiles, known: set[str]) -> list[list[FrozenPrediction]]:
-    """Returns the points without a measurement, in one list for each testbed. `known` has the names
-    of the points with a measurement."""
+    """Returns the points without a measurement. Each inner list has the points of one testbed.
+    `known` has the names of the points with a measurement."""
     rows = [one for one in frozen.read(files.frozen) if one.name not in known]
     return list(frozen.by_testbed(rows).values())
 
@@ -137,9 +139,9 @@ def _testbed(
     turn: Deadline,
     known: set[str],
 ) -> int:
-    """Measures the points of one testbed until `turn` ends, and returns the number of points whose
-    measurement was attempted. Each measurement is written to the file before the next one begins,
-    and the point's name is added to `known`."""
+    """Measures the points of one testbed until `turn` ends. Returns the number of points whose
+    measurement was attempted. Before the next measurement begins, the previous one is written to
+    the file, and the name of its point is added to `known`."""
     if not turn.allows(START_S):
         return 0
     tried = 0

@@ -25,27 +25,29 @@ from verification.blind.space import LAYOUTS, METADATA, MIB, MIXED, Hardware, La
 from verification.recordings import SCENARIOS
 
 MODEL = "sequence"
-# A testbed measures the rates of its links and disks. This is the largest accepted difference from
-# a declared rate, as a share of the declared rate.
+# Largest accepted deviation of a measured rate from the declared rate, as a share of the declared
+# rate. A testbed measures the rates of its links and disks when it starts.
 TOLERANCE = 0.15
-# TARGET_S: wanted seconds of a run, by prediction. LONGEST_S: a point is left out if the smallest
-# number of operations of a run is predicted to take more seconds. LIMIT_S: seconds after which a
-# run is ended.
+# Durations of a run in seconds. A run should take TARGET_S by prediction. A point is left out if
+# the smallest number of operations of its run is predicted to take more than LONGEST_S. A run is
+# ended after LIMIT_S.
 TARGET_S, LONGEST_S, LIMIT_S = 3.0, 10.0, 20.0
-# Limits of all files of a run: their bytes, the seconds in which the links and disks can write
-# these bytes, and the predicted seconds in which the files can be created.
+# Limits for all files of a run. MOST_BYTES: total size. MOST_WRITING_S: seconds in which the links
+# and disks can write these bytes. MOST_CREATING_S: predicted seconds in which the files are
+# created.
 MOST_BYTES, MOST_WRITING_S, MOST_CREATING_S = 512 * MIB, 8.0, 4.0
 MOST_OPERATIONS = 50_000
-# Smallest number of operations of a mixture. A mixture of fewer operations may consist of reads
-# alone or of writes alone.
+# Smallest number of operations of a workload that mixes reads and writes. With fewer operations,
+# all of them could be reads, or all could be writes.
 LEAST_MIXED = 10
 CREATION = "create"
 
 
 @dataclass(frozen=True)
 class BlindPoint:
-    """A drawn configuration. `system` is a key of LAYOUTS. Points with an equal `testbed` are
-    measured on the same testbed. `operations` is the number of operations of each client."""
+    """A drawn configuration. `system` is a key of LAYOUTS. All points with the same value of
+    `testbed` are measured on the same testbed. `operations` is the number of operations of each
+    client."""
 
     name: str
     system: str
@@ -56,9 +58,9 @@ class BlindPoint:
 
 
 def scenario_of(point: BlindPoint, machine: MachineProfile) -> Scenario:
-    """Returns the scenario of a point. It has the hardware of the point's testbed. Hardware that
-    the testbed does not limit, such as processors, is taken from the profile of the machine. Raises
-    InputError if the point is illegal."""
+    """Returns the scenario of a point. Hardware that the testbed limits, such as disks, has the
+    rates of the point's testbed. Other hardware, such as processors, is taken from the profile of
+    the machine. Raises InputError if the point is illegal."""
     layout = LAYOUTS[point.system]
     scenario = _on_testbed(layout, point.hardware, machine) if layout.scenario else _local(machine)
     work = point.work
@@ -85,8 +87,8 @@ def scenario_of(point: BlindPoint, machine: MachineProfile) -> Scenario:
 def _on_testbed(layout: Layout, hardware: Hardware, machine: MachineProfile) -> Scenario:
     scenario = read(SCENARIOS / f"{layout.scenario}.toml").with_sweep([])
     network = machine.deployment.network
-    # Latencies below LEAST_DELAY_S are not emulated. The hosts then have the latency that the
-    # machine has between two hosts without a delay.
+    # Latencies below LEAST_DELAY_S are not emulated. The latency between two hosts is then the one
+    # that the machine has without an added delay.
     is_made = hardware.latency_s >= LEAST_DELAY_S
     latency_s = hardware.latency_s if is_made else machine.undelayed_s
     values: dict[str, LevelValue] = {
@@ -116,8 +118,8 @@ def _on_testbed(layout: Layout, hardware: Hardware, machine: MachineProfile) -> 
 
 def _dirty(key: str, memory_bytes: float, machine: MachineProfile) -> Mapping[str, LevelValue]:
     """Returns the dirty-page thresholds of a group of hosts, as shares of the group's memory
-    (`memory_bytes`). In bytes, the thresholds equal those of the machine, because the kernel counts
-    the dirty pages of all hosts of the machine together."""
+    (`memory_bytes`). Each threshold equals the machine's threshold in bytes, because the kernel
+    counts the dirty pages of all hosts of the machine together."""
     own = machine.node
     shares = {"dirty_background": own.dirty_background, "dirty_limit": own.dirty_limit}
     return {
@@ -156,8 +158,9 @@ def hardware_refusal(point: BlindPoint, machine: MachineProfile) -> str:
 
 
 def sized(point: BlindPoint, machine: MachineProfile) -> tuple[BlindPoint, str]:
-    """Returns (point with its number of operations, reason why the point is left out). The point's
-    run is predicted to take TARGET_S seconds. The reason is "" if the point can be measured."""
+    """Chooses the number of operations of a point so that its run is predicted to take TARGET_S
+    seconds. Returns (point with this number, reason). The reason says why the point is left out; it
+    is "" if the point can be measured."""
     try:
         scenario = scenario_of(point, machine).with_methods(["measure", MODEL])
         check(scenario)

@@ -17,20 +17,22 @@ MOST_DRAWS = 1000
 
 @dataclass
 class Drawn:
-    """The drawn points in the order in which they are measured, and the number of configurations
-    that were left out for each reason."""
+    """The result of drawing: the drawn points in the order in which they are measured, and the
+    number of configurations that were left out for each reason."""
 
     points: list[BlindPoint] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
 
 
 def drawn(seed: int, points: int, machine: MachineProfile) -> Drawn:
-    """Draws at least `points` points, the same number for each testbed. Every file system has
-    TESTBEDS testbeds. A directory of this machine counts as a file system, and each of its TESTBEDS
-    draws counts as a testbed. Fewer points are drawn only if MOST_DRAWS is reached.
+    """Draws at least `points` points, the same number for each testbed. Fewer points are drawn only
+    if MOST_DRAWS is reached.
 
-    The order alternates between file systems, so that a campaign that ends early has points of all
-    file systems.
+    Every file system has TESTBEDS testbeds. A directory of this machine counts as a file system. It
+    has TESTBEDS draws, and each draw counts as a testbed.
+
+    The order alternates between file systems. A campaign that ends early therefore has points of
+    all file systems.
     """
     each = -(-points // (len(LAYOUTS) * TESTBEDS))
     found = Drawn()
@@ -46,8 +48,8 @@ def _of_testbed(
     chance = source(seed, system, number)
     testbed = f"{system}-{number}"
     for _ in range(MOST_DRAWS):
-        # The drawn hardware has no effect on a directory of this machine, whose hardware is that of
-        # the machine's profile.
+        # For a directory of this machine, the drawn hardware has no effect. The hardware of such a
+        # point is that of the machine's profile.
         chosen = hardware(chance)
         first = BlindPoint(f"{testbed}-0", system, testbed, chosen, work(chance))
         reason = hardware_refusal(first, machine)

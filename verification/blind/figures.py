@@ -22,8 +22,8 @@ WHOLE = 240
 # Names of two parts of a recording: the points during which the contention was at most
 # MOST_CONTENTION, and all other points.
 QUIET, CONTENDED = "quiet", "contended"
-# Amdahl's law is clients / rate = u + v clients. The baseline `serial` tries this number of values
-# of v / (u + v).
+# The number of values of v / (u + v) that the baseline `serial` tries. u and v are the constants of
+# Amdahl's law, clients / rate = u + v × clients.
 SHAPES = 101
 
 
@@ -76,10 +76,10 @@ def judged(files: CampaignFiles) -> list[Judged]:
 
 
 def figures(recording: str) -> list[Figure]:
-    """Returns the figures of a campaign. Errors and coverage are computed for all points, for those
-    within the bound of contention, and for those beyond the bound. Further figures of all points
-    are the coverage for each file system and each regime, and the ratio of the error to the error
-    of each baseline."""
+    """Returns the figures of a campaign. The errors and the coverage are computed three times: for
+    all points, for the points within the limit of contention, and for the points beyond it. The
+    coverage of all points is also computed for each file system and each regime. One more figure
+    for each baseline is the ratio of the error to the error of the baseline."""
     every = judged(CampaignFiles(recording))
     quiet = [one for one in every if not one.measured.is_contended]
     contended = [one for one in every if one.measured.is_contended]
@@ -134,28 +134,32 @@ VALUES: dict[str, Callable[[Sequence[Judged]], float | None]] = {
 
 
 def roofline(one: Judged, others: Sequence[Judged]) -> float | None:
-    """Returns the rate that the busiest disk or link allows, as frozen with the predictions.
-    Returns None if no disk or link is used."""
+    """Returns the largest rate that the busiest disk or link allows. It was stored with the
+    predictions before the measurement. Returns None if the point uses no disk and no link."""
     return one.predicted.roofline_per_s
 
 
 def mean(one: Judged, others: Sequence[Judged]) -> float | None:
-    """Returns the geometric mean of the measured rates in operations per second, over the points of
-    `others` with the same operation on other testbeds. If the operation moves bytes, the mean is
-    computed from bytes per second and then divided by the file size of `one`. Returns None if there
-    are no such points."""
+    """Returns the geometric mean of measured rates in operations per second. The mean is over the
+    points of `others` that have the same operation as `one` and were measured on other testbeds.
+    Returns None if there are no such points.
+
+    If the operation moves bytes, the mean is computed from bytes per second and then divided by the
+    file size of `one`.
+    """
     logs = [math.log(other.per_byte) for other in _alike(one, others)]
     return math.exp(fmean(logs)) / max(1, one.predicted.size_bytes) if logs else None
 
 
 def serial(one: Judged, others: Sequence[Judged]) -> float | None:
-    """Returns the rate in operations per second by Amdahl's law, clients / rate = u + v clients.
-    The law is fitted to the points of `others` with the same operation on other testbeds. If the
-    operation moves bytes, the law is fitted to bytes per second. Returns None without such points.
+    """Returns the rate in operations per second by Amdahl's law, clients / rate = u + v × clients.
+    The law is fitted to the points of `others` that have the same operation as `one` and were
+    measured on other testbeds. If the operation moves bytes, the law is fitted to bytes per second.
+    Returns None without such points.
 
-    The value of v / (u + v) is chosen from a grid of SHAPES values, so that the squared errors of
-    ln(rate) are smallest. Then u + v follows from the mean of these errors. Logarithms are used
-    because rates span decades: squared errors of rates would count the fastest points only.
+    The fit minimises the squared errors of ln(rate). It tries SHAPES values of v / (u + v). For
+    each value, u + v follows from the mean error of ln(rate). Logarithms are used because rates
+    span decades: squared errors of rates would count the fastest points only.
     """
     known = _alike(one, others)
     if not known:
@@ -172,8 +176,9 @@ def serial(one: Judged, others: Sequence[Judged]) -> float | None:
 
 
 def _alike(one: Judged, others: Sequence[Judged]) -> list[Judged]:
-    """Returns the points of other testbeds with the same operation. A baseline uses the measured
-    rates of these points, but the predictions use no measured rate."""
+    """Returns the points of `others` that have the same operation as `one` and were measured on
+    other testbeds. A baseline uses the measured rates of these points. The predictions use no
+    measured rate."""
     return [
         other
         for other in others
@@ -201,8 +206,9 @@ def baseline_errors(
 def _relative(
     found: Sequence[Judged], predict: Callable[[Judged, Sequence[Judged]], float | None]
 ) -> tuple[float | None, int]:
-    """Returns (a / b, n). a is the median |error| of the predictions, and b is the median |error|
-    of a baseline on the same n points."""
+    """Compares the predictions with a baseline on the points for which the baseline has a value.
+    Returns (a / b, number of these points). a is the median absolute error of the predictions, and
+    b is that of the baseline."""
     errors = baseline_errors(found, predict)
     if not errors:
         return None, 0

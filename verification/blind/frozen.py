@@ -1,5 +1,5 @@
-"""Predictions of drawn points. They are written to a file before anything is measured. The SHA-256
-digest of the file shows that no prediction was altered afterwards."""
+"""Predictions of drawn points. They are written to a file before any point is measured. The file's
+SHA-256 digest shows that no prediction was altered afterwards."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from verification.blind.machine import MachineProfile
 from verification.blind.space import Hardware, Work
 
 RATE = "rate_per_s"
-# Pairs (word, regime). The regime of a limit is that of the first pair whose word is contained in
-# the limit's name.
+# Pairs (word, regime). A limit has the regime of the first pair whose word is part of the limit's
+# name.
 REGIMES = (
     ("disk", "disk"),
     ("nic", "link"),
@@ -34,10 +34,10 @@ OTHER_REGIME = "waiting"
 
 @dataclass(frozen=True)
 class FrozenPrediction:
-    """A point and its predicted rate in operations per second, with the limits of the 90 %
-    interval. `limit` names what takes the largest share of the predicted time, and `regime` is its
-    kind (disk, link, …). `roofline_per_s` is the rate that the busiest disk or link allows, or None
-    if no disk or link is used."""
+    """A point and its predicted rate in operations per second, with the bounds of its 90 %
+    interval. `limit` names what takes the largest share of the predicted time. `regime` is the kind
+    of this limit (disk, link, …). `roofline_per_s` is the largest rate that the busiest disk or
+    link allows, or None if no disk or link is used."""
 
     name: str
     system: str
@@ -110,8 +110,8 @@ def predicted(point: BlindPoint, machine: MachineProfile) -> FrozenPrediction:
 
 
 def regime(limit: Limit | None) -> str:
-    """Returns the kind of the factor that limits a rate most: disk, link, latency or processor.
-    Returns OTHER_REGIME for any other factor, and if no factor limits the rate."""
+    """Returns the kind of the limit: disk, link, latency or processor. Returns OTHER_REGIME if the
+    limit is of any other kind, or if nothing limits the rate."""
     name = "" if limit is None else limit.name
     return next((kind for word, kind in REGIMES if word in name), OTHER_REGIME)
 

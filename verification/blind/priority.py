@@ -15,12 +15,14 @@ NICE = -10
 
 @contextmanager
 def high_priority(root: Path = PROCESSORS) -> Iterator[bool]:
-    """Returns a context in which this process, and all processes that it starts, are preferred to
-    other programs. The value of the context is true if the kernel allowed this.
+    """Returns a context in which the kernel prefers this process, and all processes that it starts,
+    to other programs. The value of the context is true if the kernel allowed this.
 
-    A control group is needed, because the kernel gives each session of processes an equal share of
-    the processors (autogroups), whatever the nice values are. At the end, the process leaves the
-    group and the group is removed. If the group cannot be removed, it limits no process."""
+    A control group is needed. Without it, the kernel gives each session of processes an equal share
+    of the processors (autogroups), whatever the nice values are. At the end, the process leaves the
+    group, and the group is removed. If it cannot be removed, it remains without limiting any
+    process.
+    """
     group = root / f"dfslab-blind-{os.getpid()}"
     before = os.getpriority(os.PRIO_PROCESS, 0)
     try:

@@ -50,9 +50,9 @@ class Provenance(BaseModel):
 
 
 class About(BaseModel):
-    """How a campaign was made. `sha256` is the digest of the file of frozen predictions.
-    `left_out` counts drawn configurations that are not measured, by reason. `commit` is the
-    revision of dfslab that predicted."""
+    """How a campaign was made. `sha256` is the digest of the file of frozen predictions. `left_out`
+    maps each reason to the number of drawn configurations that are not measured for this reason.
+    `commit` is the revision of dfslab that made the predictions."""
 
     title: str
     seed: int
@@ -65,13 +65,15 @@ class About(BaseModel):
 
 @dataclass(frozen=True)
 class MeasuredPoint:
-    """One measurement of a point, in the order of the file's columns.
+    """One measurement of a point. The fields are in the order of the file's columns.
 
-    `rate_per_s` is in operations per second; None if nothing was measured, and `failed` then has
-    the reason. `window_s` is the duration of the measured part in seconds and `operations` the
-    number of successful operations. `others_share` is the processor time of other programs,
-    `stolen_share` that of other virtual machines, both as shares of all processors; None if
-    unknown."""
+    - `rate_per_s`: operations per second. It is None if nothing was measured; `failed` then has the
+      reason.
+    - `window_s`: duration of the measured part in seconds.
+    - `operations`: number of successful operations.
+    - `others_share`, `stolen_share`: processor time of other programs and of other virtual
+      machines, as shares of all processors. They are None if unknown.
+    """
 
     name: str
     started: str

@@ -1,6 +1,6 @@
-"""Prints the results of a blind campaign as text: the errors of the predictions for each group of
-points, such as each file system or each number of clients, and the points with the largest errors.
-"""
+"""Prints the results of a blind campaign as text. It prints the errors of the predictions for each
+group of points, such as each file system or each number of clients. It also prints the points with
+the largest errors."""
 
 from __future__ import annotations
 

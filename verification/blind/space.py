@@ -37,8 +37,8 @@ LOCAL = "local"
 @dataclass(frozen=True)
 class Layout:
     """A file system with a layout of its data. `scenario` is the name of the scenario whose
-    deployment is changed, or "" for a directory of this machine. `servers` is the number of hosts
-    that store data, and `values` has the keys of the scenario that define the layout."""
+    deployment is adapted, or "" for a directory of this machine. `servers` is the number of hosts
+    that store data. `values` has the keys of the scenario that define the layout."""
 
     scenario: str
     servers: int
@@ -63,8 +63,8 @@ LAYOUTS = {
 
 @dataclass(frozen=True)
 class Hardware:
-    """The hardware of a testbed: rates of every link and disk, one-way latency between two hosts,
-    seek time of a disk, and the number of hosts on which clients run."""
+    """The hardware of a testbed: the rate of every link, the rate of every disk, the one-way
+    latency between two hosts, the seek time of a disk, and the number of client hosts."""
 
     link_bytes_per_s: float
     latency_s: float
@@ -75,9 +75,10 @@ class Hardware:
 
 @dataclass(frozen=True)
 class Work:
-    """The workload of a point. `kind` is one of WORKLOADS and `operation` one of its members.
-    `size_bytes` is the size of a file (0 for metadata operations), and `transfer_bytes` that of a
-    call. If `fsync` is true, written files are forced to disk before they are closed."""
+    """The workload of a point. `kind` is one of WORKLOADS, and `operation` is one of its
+    operations. `size_bytes` is the size of a file (0 for metadata operations). `transfer_bytes` is
+    the number of bytes that one call transfers. If `fsync` is true, written files are forced to
+    disk before they are closed."""
 
     kind: str
     operation: str
@@ -119,8 +120,8 @@ def work(chance: random.Random) -> Work:
 
 
 def source(seed: int, *names: object) -> random.Random:
-    """Returns the source of random numbers for one part of a campaign, such as one testbed. Each
-    part has a separate source, so that its draws do not depend on other parts."""
+    """Returns a generator of random numbers for one part of a campaign, such as one testbed. Each
+    part has a separate generator, so that its draws do not depend on the draws of other parts."""
     return random.Random(" ".join(map(str, (seed, *names))))
 
 

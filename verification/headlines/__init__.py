@@ -1,3 +1,3 @@
-"""Headline figures: the few figures of each experiment that are computed again while a constant is
-varied, to show how much they depend on it. Each module computes the headline figures of one
-subject; table.py has the table of all experiments."""
+"""Headline figures: a few figures of each experiment that show how much its results depend on a
+constant. They are computed again each time the constant is varied. Each module computes the
+headline figures of one subject. table.py has the table of all experiments."""

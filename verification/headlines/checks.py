@@ -12,9 +12,13 @@ from verification.reproductions import wu
 
 def museum_of_lies() -> Headlines:
     """Returns four headline figures of the museum of lies, a collection of faulty and honest
-    results. They are the faulty results that the rule for their fault detects, the findings of
-    other rules on faulty results, the sets of honest runs with an alarm, and all alarms on honest
-    runs."""
+    results:
+
+    - the faulty results whose fault is detected by the rule for this fault
+    - the findings of other rules on faulty results
+    - the sets of honest runs with a false alarm
+    - all false alarms on honest runs
+    """
     named = other = 0
     for exhibit in museum.exhibits():
         rules = [one.rule for one in museum.findings(exhibit)]
@@ -30,14 +34,15 @@ def museum_of_lies() -> Headlines:
 
 
 def _honest() -> list[str]:
-    """Returns the sets of honest runs: those of the museum of lies, and the first recordings of
-    reads and of writes of HDFS, which have repetitions."""
+    """Returns the names of the sets of honest runs whose alarms are counted. They are the sets of
+    the museum of lies, and the first recordings of reads and of writes of HDFS. The recordings of
+    HDFS have repetitions."""
     repeated = {one for name in wu.SCENARIOS for one in recordings.of_scenario(name)[:2]}
     own = set(museum.honest()) - recordings.every_file()
     return sorted(own | repeated)
 
 
 def bottleneck() -> Headlines:
-    """Returns the names of the bottlenecks that the net of PVFS finds for reads from memory and for
-    writes to slow disks."""
+    """Returns the names of two bottlenecks that the Petri net of PVFS finds: one for reads from
+    memory, and one for writes to slow disks."""
     return {"limits that the net names": nguyen_probes.bottleneck().text}

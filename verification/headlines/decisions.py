@@ -1,5 +1,5 @@
-"""Headline figures of decisions: the changes that `dfslab advise` recommends, the settings that
-`dfslab tune` would measure, and the differences that `dfslab compare` finds."""
+"""Headline figures of decisions. They are the changes that `dfslab advise` recommends, the settings
+that `dfslab tune` would measure, and the differences that `dfslab compare` finds."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ CHOSEN = 8
 
 
 def recommended() -> Headlines:
-    """Returns the headline figures of advice. Three pieces of advice are computed from
-    descriptions, and one from a recording, whose measurements decide which gains are withheld."""
+    """Returns the headline figures of four pieces of advice. Three are computed from descriptions.
+    One is computed from a recording; its measurements decide which gains are not stated."""
     (subject, *_) = recordings.of_scenario(MEASURED)
     scenario = recordings.scenario(MEASURED)
     measured = evidence_in(
@@ -82,8 +82,8 @@ def _first(one: Recommended) -> str:
 
 
 def learnt_errors() -> Headlines:
-    """Returns the mean error of predicted changes for each basis of a prediction (such as a
-    calibrated or an uncalibrated model). The error is learnt from pairs of configurations of one
+    """Returns the mean error of predicted changes for each basis of a prediction, such as a
+    calibrated or an uncalibrated model. The error is computed from pairs of configurations of one
     recording."""
     (subject, *_) = recordings.of_scenario(MEASURED)
     found = learnt(list(changes.pairs_of(MEASURED, subject)))
@@ -98,9 +98,11 @@ def learnt_errors() -> Headlines:
 
 def tuned_settings() -> Headlines:
     """Returns two headline figures of the search for settings: the number of chosen settings, and
-    the geometric mean of the largest gain of each case. The cases are those of
-    verification/trials/tuning.toml with the first workload. Each measurement is assumed to confirm
-    the predicted gain."""
+    the geometric mean over the cases of the largest gain in a case.
+
+    The cases are those of verification/trials/tuning.toml with the first workload. Each measurement
+    is assumed to confirm the predicted gain.
+    """
     chosen = 0
     gains = []
     for name in tuning.file_systems():
@@ -124,10 +126,14 @@ def tuned_settings() -> Headlines:
 
 
 def compared_recordings() -> Headlines:
-    """Returns three headline figures of comparisons: the share of compared metrics that differ, the
-    median smallest change that would be found, and the median half-width of the interval of a
-    change. Each recording of reads and writes is compared with the next recording of the same
-    plan."""
+    """Returns three headline figures of comparisons of recordings:
+
+    - the share of compared metrics that differ
+    - the median of the smallest changes that would be found
+    - the median half-width of the interval of a change
+
+    Each recording of reads and writes is compared with the next recording of the same plan.
+    """
     found = [
         compare_runs(recordings.runs(name, before), recordings.runs(name, after), (before, after))
         for name in wu.SCENARIOS

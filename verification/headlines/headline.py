@@ -1,5 +1,5 @@
-"""The names and values of headline figures (the few figures that show how much an experiment
-depends on a constant), and their computation from the figures of a recording."""
+"""The names and values of headline figures, and their computation from the figures of a recording.
+Headline figures are the few figures that show how much an experiment depends on a constant."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from verification.figures import Bar, Figure, bars, shown
 # A headline figure is a number, a name (such as the name of a law), or None if it has no value.
 Headline = float | str | None
 Headlines = dict[str, Headline]
-# Separator in the name of a headline figure, between the id of its bar and the part of the
-# recording.
+# Separator in the name of a headline figure. It is between the id of the figure's bar and the part
+# of the recording.
 PART = ": "
-# Bars that have a single headline figure, the median over all parts of a recording. Their parts can
-# be combined for one of three reasons: they are the same quantity for several steps or workloads;
-# they are the error or the coverage of one model for rates and for response times; or they are
-# shares of confirmed statements. The parts of every other bar are different quantities, and each
-# part has a separate headline figure.
+# The parts of most bars are different quantities, and each part has a separate headline figure. The
+# bars in COMBINED are the exception: the single headline figure of such a bar is the median over
+# all parts of a recording. The parts of a bar can be combined for one of three reasons:
+# - They are the same quantity for several steps or workloads.
+# - They are the error or the coverage of one model for rates and for response times.
+# - They are shares of confirmed statements.
 COMBINED = {
     "wu.function-error-all": "median of the steps",
     "wu.function-error": "median of the steps",
@@ -32,8 +33,8 @@ COMBINED = {
 
 def of_figures(figures: Sequence[Figure]) -> Headlines:
     """Returns a dictionary from the name of each headline figure to its value. A headline figure is
-    the median, over all recordings, of the figures of one bar and one part. For a bar in COMBINED,
-    the median is over all parts, too. Figures without a value are left out."""
+    the median of the figures of one bar and one part over all recordings. For a bar in COMBINED,
+    the median is also over all parts. Figures without a value are left out."""
     found: dict[str, list[float]] = {}
     for one in figures:
         if one.value is not None:
@@ -48,8 +49,9 @@ def bar_of(headline: str) -> Bar | None:
 
 
 def text_of(headline: str, value: Headline) -> str:
-    """Returns the value of a headline figure as the page shows it: with the unit of its bar, or as
-    a number with three digits if the name of the headline figure states the unit."""
+    """Returns the text of a headline figure's value for the page. The value has the unit of its
+    bar. If the name of the headline figure states the unit, the text is a number with three
+    digits."""
     if value is None:
         return "–"
     if isinstance(value, str):

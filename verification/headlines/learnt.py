@@ -1,5 +1,5 @@
-"""Headline figures of models that are learnt from the runs of the designed study: their errors on
-held-out layouts, and the factors that they rank first."""
+"""Headline figures of models that are fitted to the runs of the designed study. They are the errors
+of the models on held-out layouts, and the factors with the highest ranks."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ def greybox() -> Headlines:
 
 
 def boosting() -> Headlines:
-    """Returns the headline figure of the boosting model: its median error on the layouts that are
-    also held out for the grey-box model."""
+    """Returns the headline figure of the boosting model, its median error on held-out layouts. The
+    same layouts are held out for the grey-box model."""
     model, requested, measured = _of_fold("boosting")
     return {"median error of boosting": _median_error(model, requested, measured)}
 
 
 def _of_fold(name: str) -> tuple[LearntModel, list[Point], np.ndarray]:
-    """Returns (model fitted to all but one fold of the layouts, points of the left-out fold, their
-    measured rates in bytes per second)."""
+    """Fits a model to all but one fold of the layouts. Returns (fitted model, points of the
+    left-out fold, measured rates of these points in bytes per second)."""
     rows = _rows()
     known, requested = next(GroupKFold(kumar.FOLDS).split(rows.rates, groups=rows.layouts))
     part = TrainingRows(
@@ -58,9 +58,10 @@ def _rows() -> TrainingRows:
 
 
 def ranked_factors() -> Headlines:
-    """Returns headline figures of the grey-box model's sensitivity indices over the legal
-    combinations of factors: the names of the first factors in the ranking, the index of the first
-    one, the mean width of the intervals, and the number of factors that matter."""
+    """Returns headline figures of the grey-box model's sensitivity indices. The indices are
+    computed over the legal combinations of factors. The figures are the factors with the highest
+    ranks, the index of the first factor, the mean width of the intervals, and the number of factors
+    that matter."""
     scenario, rows = recordings.scenario(kumar.STUDY), _rows()
     allowed, seed = legal(scenario), scenario.run.seed
     names = [factor.name for factor in allowed.factors]

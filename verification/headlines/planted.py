@@ -1,6 +1,6 @@
-"""Headline figures of `dfslab expect` on computed instead of measured rates. Some rates are those
-of the deployments of verification/trials/planted_testbeds.py with slow hardware. Others are the
-expected rates of a mount of whose hardware little is known."""
+"""Headline figures of `dfslab expect` on computed rates, which replace measured rates. Some of the
+rates are computed for the deployments of verification/trials/planted_testbeds.py with slow
+hardware. Others are the expected rates of mounts of whose hardware little is known."""
 
 from __future__ import annotations
 
@@ -35,8 +35,9 @@ from verification.trials.planted_testbeds import LATE_S, NAMED_BY, TIME_S, decla
 
 FILE_SYSTEMS = ("cephfs", "moosefs")
 PROBED = Probed(copy_bytes_per_s=2e9, call_s=1e-6)
-# NOISE_SD is the standard deviation of ln(computed rate), which stands for the noise of a
-# measurement. SERIES is the number of series of rates, with different noise, for each fault.
+# NOISE_SD is the standard deviation of the noise that is added to ln(computed rate), as in a
+# measurement. SERIES is the number of series of rates for each fault. Each series has different
+# noise.
 NOISE_SD, SERIES = 0.05, 10
 # Pieces of hardware, each with the factor by which it is slower than declared. NO_FAULT stands for
 # hardware as declared.
@@ -50,7 +51,7 @@ BUSY = Probed(processor_share=0.8)
 
 @dataclass(frozen=True)
 class ExpectedPlace:
-    """A file system whose rates are expected (a place). It has the operations that are compared,
+    """A place, which is a file system with expected rates. It has the operations that are compared,
     the facts about the hardware, and the expected rates."""
 
     operations: Sequence[GridOperation]
@@ -132,12 +133,12 @@ def _expected(
 
 
 def _named(place: ExpectedPlace, fault: str, factor: float) -> tuple[int, int]:
-    """Computes SERIES series of rates, each with different noise, on hardware that is `factor`
-    times as slow as declared in the fact `fault`. Returns (number of series in which the fault is
-    found, number of operations whose gap the fault named first explains, summed over these series).
+    """Computes SERIES series of rates with different noise. The hardware is `factor` times as slow
+    as declared in the fact `fault`. If `fault` is NO_FAULT, the hardware is as declared.
 
-    The fault is found in a series if it is named first. If `fault` is NO_FAULT, the hardware is as
-    declared, and a series counts if any fault is named.
+    Returns two sums over these series. The first is the number of series in which the fault is
+    named first (for NO_FAULT: in which any fault is named). The second is the number of operations
+    whose gap is explained by the fault that is named first.
     """
     suspected = suspects(place.operations, place.facts)
     deployment = place.deployment
@@ -163,7 +164,7 @@ def _rates_per_s(operations: Sequence[GridOperation], deployment: Deployment) ->
 
 def _late(place: ExpectedPlace, factor: float) -> SuspectedFault | None:
     """Returns the fault that is named if the round trip to the metadata server takes `factor` times
-    as long as expected, or None if no fault is named."""
+    the expected time. Returns None if no fault is named."""
     return _by_round_trip(place, factor * place.round_trip_s)
 
 

@@ -13,8 +13,8 @@ from verification.sampling import sampled
 from verification.trials import interventions
 from verification.truth import aiio, pagecache
 
-# The seed by which one recording of an experiment with many recordings is selected. The same seed
-# always selects the same recording.
+# The seed of the choice of one recording from an experiment with many recordings. The same seed
+# always gives the same recording.
 SEED = "constants"
 
 
@@ -31,8 +31,8 @@ def _of_wu() -> str:
 
 
 def expected() -> Headlines:
-    """Returns the headline figures of the uncalibrated model's expectations on one recording of
-    reads or writes. They are the shares of the expectations that the measurements confirmed."""
+    """Returns the shares of expectations that measurements confirmed. The expectations are those of
+    the uncalibrated model, on one recording of reads or writes."""
     name = next(name for name in wu.SCENARIOS if name in _of_wu())
     results = recordings.runs(name, _of_wu())
     points = list({result.point_id: result.point for result in results}.values())
@@ -48,8 +48,8 @@ def expected() -> Headlines:
 
 
 def metadata_server() -> Headlines:
-    """Returns the headline figures of all recordings of the metadata server. For each curve of
-    response times, they include the name of the selected law."""
+    """Returns the headline figures of all recordings of the metadata server. They include the name
+    of the selected law for each curve of the response time."""
     subjects = wu_namenode.subjects()
     laws: Headlines = {}
     for subject in subjects:
@@ -81,10 +81,16 @@ def simulated() -> Headlines:
 
 
 def application_logs() -> Headlines:
-    """Returns the headline figures of advice from Darshan logs. They are the figures of pairs of
-    logs (before and after a change), the changes that are recommended for all logs, and the largest
-    error of a predicted saving. The error is the ratio, at least 1, of the predicted to the
-    measured saving. It is computed for the pairs whose change was named."""
+    """Returns the headline figures of advice from Darshan logs:
+
+    - the figures of pairs of logs, recorded before and after a change
+    - for all logs, the numbers of recommended changes and of changes that are not worth making
+    - for all logs, the expected savings
+    - the largest error of a predicted saving, over the pairs whose change was named
+
+    The error is the ratio of the larger to the smaller of the predicted and the measured saving, so
+    it is at least 1.
+    """
     ratios = [one.ratio for one in aiio.pairs() if one.is_named]
     every = [advise(one) for one in aiio.logs()]
     return of_figures(aiio.figures(aiio.SUBJECT)) | {

@@ -1,7 +1,8 @@
-"""The table of experiments whose headline figures show how much depends on a varied constant.
+"""The table of experiments that have headline figures. These figures show how much an experiment
+depends on a varied constant.
 
-The module of an experiment is imported only when its figures are computed. So a constant can be
-varied before any module reads it, and a process imports only what it needs.
+The module of an experiment is imported only when its figures are computed. A constant can therefore
+be varied before any module reads it. A process imports only what it needs.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ def function_of(experiment: str) -> Callable[[], Headlines]:
 
 def headlines(experiment: str, is_varied: bool) -> Headlines:
     """Returns the headline figures of an experiment, rounded to four digits. They are computed with
-    the constants of this process. If `is_varied` is true, a constant was varied; then the
-    dictionary is empty if the figures cannot be computed."""
+    the constants of this process. If `is_varied` is true, one of the constants was varied. The
+    dictionary is then empty if the figures cannot be computed."""
     try:
         return _rounded(function_of(experiment)())
     except _impossible():
@@ -59,8 +60,8 @@ def headlines(experiment: str, is_varied: bool) -> Headlines:
 
 
 def _impossible() -> tuple[type[Exception], ...]:
-    """Returns the exception types by which a computation reports that it is impossible with a
-    varied constant. Any other exception is a defect."""
+    """Returns the types of exceptions that mean that a computation is impossible with a varied
+    constant. Any other exception is a defect."""
     from dfslab.method import RunFailed
     from dfslab.spec.input_error import InputError
     from numpy.linalg import LinAlgError

@@ -1,5 +1,5 @@
-"""Reads recorded benchmark results with documented faults (the exhibits) and results without faults
-(the honest runs), and applies the rules of `dfslab check` to both."""
+"""Applies the rules of `dfslab check` to two kinds of recorded benchmark results. The exhibits are
+results with documented faults. The honest runs are results without faults."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ SUFFIX = ".json.xz"
 
 @dataclass(frozen=True)
 class Exhibit:
-    """One benchmark result with a documented fault. `file` is the name of the file with the result,
-    and `rule` is the rule that has to detect the fault. `on` is the scenario with the deployment on
-    which the result was measured; "" if the deployment is unknown."""
+    """One benchmark result with a documented fault. `file` is the name of the file with the result.
+    `rule` is the rule that has to detect the fault. `on` is the scenario whose deployment was used
+    for the measurement, or "" if the deployment is unknown."""
 
     file: str
     rule: str
@@ -108,7 +108,7 @@ def _lean(result: Result) -> Result:
 
 
 def alarms(name: str) -> list[Finding]:
-    """Returns the false alarms: the findings of the rules for a set of runs without faults. The
-    finding that a run's content was not compared (`run.verify = "none"`) is true, and therefore
-    left out."""
+    """Returns the false alarms, which are the findings of the rules for a set of runs without
+    faults. One finding is left out because it is true: the content of a run was not compared
+    (`run.verify = "none"`)."""
     return [one for one in judged(of_results(runs(name))) if one.rule != STATED]

@@ -1,6 +1,6 @@
-"""Creates an emulated disk with a file system: an image on a loop device with rate limits, mounted
-in a new directory. Everything is removed at the end. Needs root.
-"""
+"""Creates an emulated disk with a file system. The disk is an image on a loop device with rate
+limits. The file system is mounted in a new directory. Everything is removed at the end. Needs
+root."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ IMAGE_BYTES = 6 << 30
 
 @dataclass(frozen=True)
 class EmulatedDisk:
-    """A disk: its file system (ext4 or xfs), limits in bytes per second and in requests per second,
-    and the directory with its image, which is in memory or on a real disk."""
+    """An emulated disk: its file system (ext4 or xfs), its limits in bytes per second and in
+    requests per second, and the directory of its image. The directory is in memory or on a real
+    disk."""
 
     file_system: str
     read_rate: float

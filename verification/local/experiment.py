@@ -1,6 +1,5 @@
-"""Computes the errors of predicted rates for the recordings of local file systems. A prediction is
-made from the description and the recorded profile of the machine; no measured rate is an input.
-"""
+"""Computes the errors of predicted rates for the recordings of local file systems. A prediction
+uses the description and the recorded profile of the machine. It uses no measured rate."""
 
 from __future__ import annotations
 
@@ -41,9 +40,9 @@ def subjects() -> list[str]:
 
 
 def figures(subject: str) -> list[Figure]:
-    """Returns the median and the 90th percentile of |error| of the present description's
-    predictions, for each number of clients. Also returns the coverage of the intervals that were
-    frozen before the measurement."""
+    """Returns the figures of a recording for each number of clients. They are the median and the
+    90th percentile of |error| of predictions by the present description. Another figure is the
+    coverage of the intervals that were frozen before the measurement."""
     found = []
     rows = measured(subject)
     for clients in CLIENTS:
@@ -82,7 +81,7 @@ def predictions(subject: str) -> list[frozen.FrozenPrediction]:
 
 def today(subject: str, before: frozen.FrozenPrediction) -> float:
     """Returns the operations per second that the present description predicts for a condition. The
-    number of operations is that of the measurement."""
+    prediction is for the number of operations that the measurement had."""
     condition = next(one for one in conditions() if one.name == before.condition)
     row = next(
         row
@@ -99,8 +98,8 @@ def today(subject: str, before: frozen.FrozenPrediction) -> float:
 
 @dataclass(frozen=True)
 class Recording:
-    """What the JSON file of a recording states: the recorded half of the grid of conditions, the
-    machine's profile in TOML, and the hash of the frozen predictions."""
+    """The content of a recording's JSON file: the half of the grid of conditions that was recorded,
+    the machine's profile in TOML, and the hash of the frozen predictions."""
 
     half: str
     profile: str

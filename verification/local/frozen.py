@@ -1,6 +1,6 @@
-"""Predicts the conditions of the grid from the description of local file systems and the measured
-profile of a machine alone. A hash shows that the predictions were not changed afterwards.
-"""
+"""Predicts the rates under the conditions of the grid. A prediction uses only the description of
+local file systems and the measured profile of a machine. A hash shows that the predictions were not
+changed afterwards."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from dfslab.spec.scenario import Point, Scenario
 from verification.local.grid import MIB, Condition
 
 # Each measurement should take WANTED_S seconds, and ends after LIMIT_S seconds. All clients
-# together make at most MOST_OPERATIONS operations, which use at most MOST_BYTES bytes.
+# together execute at most MOST_OPERATIONS operations. These operations use at most MOST_BYTES
+# bytes.
 WANTED_S, LIMIT_S = 0.6, 2.0
 MOST_BYTES, MOST_OPERATIONS = 256 * MIB, 20_000
 

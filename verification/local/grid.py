@@ -1,7 +1,8 @@
 """The grid of conditions under which local file systems are measured, and its two halves.
 
-The measurements of the development half may be used to find the causes of errors. The judged half
-is measured after the description and the calibration were changed, and gives the reported errors.
+The measurements of the development half may be used to find the causes of errors. After that, the
+description and the calibration are changed. The judged half is measured after these changes and
+gives the reported errors.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ Half = Literal["development", "judged"]
 SEED = 26
 CLIENTS = (1, 8)
 KIB, MIB = 1 << 10, 1 << 20
-# Sizes in bytes, as (file, transfer): for operations on whole files, for the largest files, and for
-# operations on parts of files.
+# Pairs (file size, transfer size) in bytes. WHOLE is for operations on whole files, LARGEST for the
+# largest files, and PARTS for operations on parts of files.
 WHOLE = ((4 * KIB, 4 * KIB), (64 * KIB, 64 * KIB), (MIB, 64 * KIB), (16 * MIB, MIB))
 LARGEST = (64 * MIB, 64 * MIB)
 PARTS = ((16 * MIB, 4 * KIB), (16 * MIB, 64 * KIB))
@@ -25,10 +26,11 @@ PARTS = ((16 * MIB, 4 * KIB), (16 * MIB, 64 * KIB))
 
 @dataclass(frozen=True)
 class Condition:
-    """One workload on one directory, without its number of clients.
+    """One workload on one directory. The number of clients is not part of it.
 
-    `file_bytes` and `transfer_bytes` are 0 for operations on empty files. `fsync` is when written
-    data is forced to disk: "none", after each file ("close") or after each transfer ("write").
+    `file_bytes` and `transfer_bytes` are 0 for operations on empty files. `fsync` states when
+    written data is forced to disk: "none", after each file ("close") or after each transfer
+    ("write").
     """
 
     workload: str

@@ -89,9 +89,10 @@ def recorded(
     about_file: Path,
     rates_file: Path,
 ) -> None:
-    """Measures the profile, freezes the predictions, measures all conditions, and writes both new
-    files: the description (JSON) and the rates (CSV). `made` is part of the description: the half
-    of the grid, the file system and its limits. Raises InputError if a file exists."""
+    """Measures the profile, freezes the predictions, and measures all conditions. Writes two new
+    files: `about_file` with the description of the recording (JSON), and `rates_file` with the
+    rates (CSV). `made` is part of the description: the half of the grid, the file system and its
+    limits. Raises InputError if a file exists."""
     started = datetime.now(UTC).isoformat(timespec="seconds")
     profile = calibrate.toml(calibrate.measure(directory, PROFILE_REPEATS))
     planned = [
@@ -130,7 +131,7 @@ def recorded(
 
 
 def _measured(session: access.InstrumentSession, point: Point) -> Row:
-    """Returns the measured rate of one run and how much other work disturbed it. The rate is
+    """Runs a point and returns its measured rate and the disturbance by other work. The rate is
     missing if the run failed."""
     began_s = time.monotonic()
     try:

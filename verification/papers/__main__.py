@@ -12,9 +12,9 @@ from verification.papers.rows import Row, RowError, rows, written
 
 
 def main(names: Sequence[str]) -> None:
-    """Prints the result and the verdict of each row of `names`, such as "nguyen.figure-2". Without
-    names, computes the results of all rows and writes the page. Ends with exit code 2 if a name is
-    no row."""
+    """Prints the result and the verdict of each row in `names`, such as "nguyen.figure-2". If
+    `names` is empty, computes the results of all rows and writes the page. Ends with exit code 2 if
+    a name is not the name of a row."""
     if not names:
         PAGE.write_text(page(), encoding="utf-8")
         print(f"written: {PAGE.parent.name}/{PAGE.name}")

@@ -1,6 +1,5 @@
-"""The result that dfslab obtains for a statement of a paper, as a text and a verdict. The result
-comes from the committed figures of the recordings, or from a function (a probe) that computes
-it."""
+"""The result that dfslab obtains for a statement of a paper. It has a text and a verdict. It is
+taken from the committed figures of the recordings, or computed by a function (a probe)."""
 
 from __future__ import annotations
 
@@ -48,9 +47,12 @@ def not_judged(text: str) -> Obtained:
 
 def verdict_of(confirmed: int, contradicted: int, undecided: int) -> Verdict:
     """Returns the verdict on a statement with several parts. The arguments are the numbers of parts
-    that the data confirm, contradict, and leave undecided. The verdict is "miss" if a part is
-    contradicted. Otherwise it is "hit" if at least half of the parts are confirmed, else "not
-    judged"."""
+    that the data confirm, contradict, and leave undecided.
+
+    - "miss": at least one part is contradicted.
+    - "hit": no part is contradicted, and at least half of the parts are confirmed.
+    - "not judged": all other cases.
+    """
     if contradicted:
         return "miss"
     return "hit" if confirmed and confirmed >= undecided else "not judged"
@@ -61,10 +63,11 @@ Probe = Callable[[], Obtained]
 
 def obtained(row: Row) -> Obtained:
     """Returns the result for a row, which is one statement of a paper. If the row names a function
-    `probe`, its result is returned. Otherwise the result is that of the figures that the row names.
+    `probe`, the function's result is returned. Otherwise the result consists of the figures that
+    the row names.
 
-    If all bars of the row still await a recording, the row's function `earlier` judges an earlier
-    recording. Without `earlier`, the row is not judged.
+    If all bars of the row still await a recording, the function `earlier` of the row judges an
+    earlier recording. If the row has no such function, it is not judged.
     """
     if row.probe:
         return probe_of(row)()
@@ -121,10 +124,11 @@ def figures_of(row: Row) -> list[Figure]:
 
 
 def of_figures(figures: Sequence[Figure]) -> Obtained:
-    """Returns the figures as one text, with their common verdict.
+    """Returns the figures as one text, with a common verdict.
 
-    The verdict is "miss" if any figure with enough data points misses its bar. Otherwise it is
-    "hit" if at least half of the figures have enough data points, else "not judged".
+    - "miss": at least one figure with enough data points misses its bar.
+    - "hit": no figure does, and at least half of the figures have enough data points.
+    - "not judged": all other cases.
     """
     texts = [_of_bar(bar, [one for one in figures if one.bar == bar]) for bar in _bars_of(figures)]
     counts = Counter(one.verdict for one in figures)

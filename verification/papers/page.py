@@ -40,8 +40,9 @@ def page() -> str:
 
 
 def stale() -> list[str]:
-    """Returns one line of text for each line of the new page that the committed page lacks, and a
-    last line with the command that renews the page. The list is empty if no line is lacking."""
+    """Returns one line of text for each line that the committed page lacks compared with the new
+    page. The last line is the command that renews the page. The list is empty if no line is
+    missing."""
     committed = PAGE.read_text(encoding="utf-8").splitlines() if PAGE.exists() else []
     new = [line for line in page().splitlines() if line not in committed]
     lines = [f"{PAGE.name}: not as committed: {line[:LINE_MAX]}" for line in new]
@@ -79,8 +80,8 @@ def _line(row: Row, found: Obtained) -> str:
 
 
 def _summary(answers: dict[str, list[Answer]]) -> str:
-    """Returns a table with the number of verdicts of each kind for each paper, followed by a list
-    of the rows with the verdict "miss"."""
+    """Returns a table with one line for each paper. The line has the number of verdicts of each
+    kind. A list of the rows with the verdict "miss" follows the table."""
     lines = ["| paper | rows | hit | miss | not judged |", "|---|---|---|---|---|"]
     for paper, found in answers.items():
         counts = Counter[str](one.verdict for _, one in found)

@@ -26,21 +26,26 @@ Kind = Literal["table", "figure", "equation", "claim"]
 
 
 class RowError(Exception):
-    """Raised if a row of a paper's TOML file is wrong. The message names the file, the row, and
-    what is allowed."""
+    """Raised if a row of a paper's TOML file is invalid. The message names the file, the row, and
+    the values that are allowed."""
 
 
 @dataclass(frozen=True)
 class Row:
     """One table, figure, equation or claim of a paper.
 
-    `id` is the paper and the place in it, such as "wu.table-1". `says` is one sentence with the
-    paper's figure. `command` is the command that reproduces it. Either `figures` or `probe` gives
-    what dfslab obtains. `figures` lists figures of verification/figures.json, each as BAR, BAR /
-    RECORDING or BAR / RECORDING / PART. `probe` is "module:function", a function without arguments
-    that returns an `Obtained`. A row with `figures` may also have `earlier`, a function in the form
-    of `probe`. While the scenario of the figures has not been recorded, this function judges an
-    earlier recording. `why` is the reason for the verdict, or a remark on it.
+    - `id`: the paper and the place in it, such as "wu.table-1".
+    - `says`: one sentence with the paper's figure.
+    - `command`: the command that reproduces the figure.
+    - `figures`: figures of verification/figures.json, each as BAR, BAR / RECORDING or BAR /
+      RECORDING / PART.
+    - `probe`: a function without arguments that returns an `Obtained`, as "module:function".
+    - `earlier`: a function in the form of `probe` that judges an earlier recording, as long as the
+      scenario of `figures` has not been recorded.
+    - `why`: the reason for the verdict, or a remark on it.
+
+    The result that dfslab obtains comes from either `figures` or `probe`. Only a row with `figures`
+    may have `earlier`.
     """
 
     id: str

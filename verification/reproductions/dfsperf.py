@@ -1,7 +1,9 @@
-"""Recomputes two kinds of statements of the DFS-Perf report. The first kind compares two rates that
-may differ little: of processes and of threads, of reads of a client's own files and of any client's
-files, or of memory and of the file system below the memory. The second kind is about the growth of
-throughput with the number of nodes."""
+"""Recomputes two kinds of statements of the DFS-Perf report.
+
+The first kind compares two rates that may differ little: with processes and with threads, of reads
+of a client's own files and of any client's files, or of memory and of the file system below it. The
+second kind is about the growth of throughput with the number of nodes.
+"""
 
 from __future__ import annotations
 
@@ -58,8 +60,9 @@ def of_runs(subject: str, runs: Sequence[Result]) -> list[Figure]:
 
 
 def of_nodes(subject: str, runs: Sequence[Result]) -> list[Figure]:
-    """Returns, for each system, the throughput with the largest number of client nodes divided by
-    the throughput with the smallest number. `subject` names the recording."""
+    """Returns the growth of the throughput of each system with the number of client nodes. The
+    growth is the throughput with the largest number of nodes divided by the throughput with the
+    smallest number. `subject` names the recording."""
     made = []
     for system in OF_NODES:
         nodes = {int(str(one.labels["workload.nodes"])): one for one in _on(runs, system)}
@@ -109,9 +112,10 @@ def _rates_per_s(runs: Sequence[Result]) -> list[float]:
 def _reads_per_s(
     runs: Sequence[Result], system: str, *, shuffle: bool = False, apart: bool = False
 ) -> list[float]:
-    """Returns the files per second that one client reads while it reads, for each run that fits.
-    `shuffle` selects runs with or without shuffling, and `apart` selects runs with processes or
-    threads."""
+    """Returns the files per second that one client reads while it reads. The list has one value for
+    each run of `system` with the given mode. If `shuffle` is true, the runs are those with
+    shuffling, otherwise those without. If `apart` is true, the runs are those with processes,
+    otherwise those with threads."""
     return [
         1 / one.value(key(LATENCY, MEAN, "read"))
         for one in _of(runs, system, ITERATE)

@@ -1,6 +1,7 @@
 """Computes figures (errors, coverages and noise) for the experiment of Kumar 2018 from recordings.
-Some recordings are of a designed study of a real GlusterFS. The others are of a program, whose
-iterations are predicted by a model that was fitted to plain reads and writes only."""
+Some recordings are of a designed study of a real GlusterFS. The others are of a program that runs
+in iterations. The time of an iteration is predicted by a model that was fitted to plain reads and
+writes only."""
 
 from __future__ import annotations
 
@@ -72,9 +73,12 @@ def _of_runs(subject: str, results: Sequence[Result]) -> list[Figure]:
 
 
 def _of_layouts(subject: str, results: Sequence[Result]) -> list[Figure]:
-    """Returns two figures: the median error of the grey-box model on held-out layouts, and the
-    coverage of its intervals. The grey-box model adds a learnt correction to the rates of the
-    sequence model. The sequence model is not calibrated here."""
+    """Returns two figures of the grey-box model: its median error on held-out layouts, and the
+    coverage of its intervals.
+
+    The grey-box model adds a fitted correction to the rates of the sequence model. The sequence
+    model is not calibrated here.
+    """
     rows = rows_of(results)
     count = len(rows.points)
     off, held = np.zeros(count), np.zeros(count)
@@ -99,8 +103,8 @@ def _of_layouts(subject: str, results: Sequence[Result]) -> list[Figure]:
 
 
 def _of_split(subject: str, results: Sequence[Result], split: str) -> list[Figure]:
-    """Returns the errors of the grey-box model on held-out runs. `split` says what `dfslab learn`
-    holds out: random rows, layouts, rates or larger scales."""
+    """Returns the errors of the grey-box model on held-out runs. `split` is the name of the runs
+    that `dfslab learn` holds out: random rows, layouts, rates or larger scales."""
     seed = results[0].point.scenario.run.seed
     found = crossval.validate(results, ("greybox", "linear"), seed, _silent, (split,))
     scores = found.scores[split]
@@ -118,8 +122,8 @@ def _silent(*_: Any) -> None:
 
 
 def _of_program(subject: str) -> list[Figure]:
-    """Returns the errors of predicted times of a program's iterations. The model that predicts the
-    times was fitted to plain reads and writes."""
+    """Returns the errors of the predicted times of a program's iterations. The predicting model was
+    fitted to plain reads and writes only."""
     results = recordings.runs(PROGRAM, subject)
     model = SequenceModel().fit([result for result in results if not result.point.held_out])
     rates: dict[str, list[float]] = {}

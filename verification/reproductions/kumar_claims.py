@@ -1,9 +1,11 @@
-"""Compares the claims of Kumar 2018 with the findings of a designed study.
+"""Compares the claims of Kumar 2018 with the findings of a designed study. The claims are about
+directions of effects and about ranks of factors.
 
-The direction of an effect is the sign of the slope in a log-linear regression of one operation. The
-rank of a factor is its position among the total sensitivity indices of one regime, such as direct
-I/O. If the interval of a slope or an index is too wide for a decision, the verdict is
-"inconclusive".
+- The direction of an effect is the sign of the slope in a log-linear regression of one operation.
+- The rank of a factor is its position among the total sensitivity indices of one regime, such as
+  direct I/O.
+
+If the interval of a slope or an index is too wide for a decision, the verdict is "inconclusive".
 """
 
 from __future__ import annotations
@@ -17,8 +19,8 @@ from dfslab.studies.designs.lessons import Regime, Slope, direction
 
 @dataclass(frozen=True)
 class Sign:
-    """The direction of an effect that Kumar 2018 reports for a factor, and the measured slope: the
-    change of log2 rate for each doubling of the factor."""
+    """The direction of a factor's effect that Kumar 2018 reports, and the measured slope. The slope
+    is the change of log2 rate for each doubling of the factor."""
 
     claim: str
     operation: str
@@ -41,8 +43,8 @@ class Rank:
 
 
 # Directions of effects that Kumar 2018 claims. Each is (claim, factor, expected sign, operations
-# that the claim concerns, number added to the slope). The number -1 turns the slope of the total
-# rate into the slope of the rate of each client.
+# that the claim concerns, number added to the slope). If this number is -1, the slope of the total
+# rate becomes the slope of the rate of each client.
 CLAIMS = (
     ("more network, faster", "network", "+", ("read", "write"), 0.0),
     ("more copies, slower writes", "copies", "-", ("write",), 0.0),
@@ -75,9 +77,9 @@ def signs(slopes: Sequence[Slope]) -> list[Sign]:
 
 
 def _agrees(expected: str, shown: str) -> str:
-    """Returns the verdict on a claim. The claim "0" states that a factor has no effect. It needs
-    the equivalence test, because an interval that includes 0 does not show that there is no
-    effect."""
+    """Returns the verdict on a claim. The claim "0" is that a factor has no effect. It needs the
+    equivalence test: an interval that includes 0 is not enough, because it may also include large
+    effects."""
     if shown == "inconclusive":
         return "inconclusive"
     as_claimed = shown == ("no effect" if expected == "0" else expected)
@@ -138,10 +140,13 @@ def ranks(regimes: Sequence[Regime]) -> list[Rank]:
 
 
 def _placed(expected: str, observed: str, totals: Mapping[str, Metric]) -> str:
-    """Returns the verdict on a rank. Kumar 2018 has the factor `expected` at this rank, and the
-    measurements have the factor `observed`. The verdict is "as in the paper" if both are the same
-    factor, "inconclusive" if the intervals of their indices overlap, and else "otherwise than in
-    the paper"."""
+    """Returns the verdict on a rank of the factors. `expected` is the factor that has this rank in
+    Kumar 2018. `observed` is the factor that has this rank in the measurements.
+
+    - "as in the paper": both are the same factor.
+    - "inconclusive": the intervals of their indices overlap.
+    - "otherwise than in the paper": all other cases.
+    """
     if expected == observed:
         return "as in the paper"
     mine, theirs = totals[expected], totals[observed]

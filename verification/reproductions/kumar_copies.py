@@ -1,5 +1,5 @@
 """Recomputes two statements of Kumar 2018: more copies slow reads down, and more clients lower the
-speed. In the recording, only copies, clients and the operation vary."""
+speed. The recording varies only the number of copies, the number of clients and the operation."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def figures(subject: str) -> list[Figure]:
 
 
 def of_runs(subject: str, results: Sequence[Result]) -> list[Figure]:
-    """Returns two kinds of figures. For each operation that reads, the rate with four copies is
-    divided by that with one copy. For each operation, the rate of four clients together is divided
-    by that of one client. `subject` names the recording."""
+    """Returns two kinds of ratios. For each operation that reads, the ratio is the rate with four
+    copies divided by the rate with one copy. For each operation, the ratio is the total rate of
+    four clients divided by the rate of one client. `subject` names the recording."""
     made = []
     for operation in (*READS, *WRITES):
         own = [one for one in results if one.labels[OPERATION] == operation]
@@ -44,8 +44,8 @@ def of_runs(subject: str, results: Sequence[Result]) -> list[Figure]:
 
 def ratio(results: Sequence[Result], factor: str) -> float:
     """Returns the rate at the largest value of a factor divided by the rate at its smallest value.
-    Each rate is the geometric mean over the repetitions and over the values of the other
-    factors."""
+    Each of the two rates is the geometric mean over the repetitions and over the values of the
+    other factors."""
     values = sorted({int(str(one.labels[factor])) for one in results})
     high, low = (
         geometric_mean([one.value() for one in results if one.labels[factor] == value]).value

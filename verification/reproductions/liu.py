@@ -1,5 +1,5 @@
 """Recomputes the experiment of Liu 2018 from recordings. In each recorded round, one part of a real
-HDFS was slowed down, and the call profiles have to rank this part first."""
+HDFS was slowed down. The figures state whether the call profiles rank this part first."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ def subjects() -> list[str]:
 
 
 def rounds(subject: str) -> list[dict[str, Any]]:
-    """Returns one dictionary for each recorded round. It has the part that was slowed down, the
-    part that the call profiles rank first, and the predicted and the measured saving of running the
-    slowed part at full speed again."""
+    """Returns one dictionary for each recorded round. Its entries are the part that was slowed
+    down, the part that the call profiles rank first, and a predicted and a measured saving. The
+    saving is the time that is saved if the slowed part runs at full speed again."""
     found = []
     with lzma.open(recordings.DATA / f"{subject}{recordings.PROFILES}", "rt") as stream:
         for one in json.load(stream):
             files = [callprofile.File.model_validate(file) for file in one["files"]]
-            # A profile states when its process started, but its sums begin with the round.
-            # Therefore the start time is set to the beginning of the round.
+            # A profile states the time at which its process started, but its sums cover only the
+            # round. Therefore the start time is set to the beginning of the round.
             files = [
                 file.model_copy(
                     update={"started_unix_ns": file.written_unix_ns - round(one["slow_s"] * 1e9)}

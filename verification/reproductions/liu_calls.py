@@ -1,10 +1,12 @@
-"""Recomputes the experiments of Liu 2018, section 3.2, from tables of function calls: seven Spark
-jobs, files of several sizes, and several frequencies of requests.
+"""Recomputes the experiments of Liu 2018, section 3.2, from tables of function calls. The
+experiments vary three things: the Spark job (seven jobs), the file size, and the frequency of
+requests.
 
-A recording is a CSV table with a row for each function of HDFS and each configuration: the number
-of calls in all processes, the sum, mean and 0.99 quantile of their durations in seconds, and the
-duration of the whole program. The table does not include what the testbed did before and after the
-program. `python -m verification.reproductions.liu_record` writes the table from run folders.
+A recording is a CSV table with a row for each function of HDFS and each configuration. A row has
+the number of calls in all processes, the sum, mean and 0.99 quantile of their durations in seconds,
+and the duration of the whole program. The table does not include what the testbed did before and
+after the program. `python -m verification.reproductions.liu_record` writes the table from run
+folders.
 """
 
 from __future__ import annotations
@@ -37,8 +39,8 @@ TABLE_1 = {
     SEND_PACKET: (0.0005, 0.0004, 0.0002, 0.0001, 0.0001, 0.0002),
     LOCATIONS: (0.0088, 0.0006, 0.0005, 0.0003, 0.0007, 0.0014),
 }
-# In Liu 2018, the function that takes longest is the same in six of the seven jobs and another in
-# READING_JOB. SIZED_JOB is the job whose input sizes Liu 2018 varied.
+# READING_JOB: in Liu 2018, one function takes longest in six of the seven jobs; in this job it is
+# another function. SIZED_JOB: the job whose input sizes Liu 2018 varied.
 READING_JOB, SIZED_JOB = "bayes", "wordcount"
 TINY = "tiny"
 
@@ -46,8 +48,8 @@ TINY = "tiny"
 @dataclass(frozen=True)
 class Call:
     """The calls of one function in one configuration: their number, and the sum, mean and 0.99
-    quantile of their durations in seconds. `p99_s` is None if the function consists of several
-    calls, such as an open and a read. `took_s` is the duration of the whole program."""
+    quantile of their durations in seconds. `p99_s` is None if one use of the function consists of
+    several calls, such as an open and a read. `took_s` is the duration of the whole program."""
 
     function: str
     calls: int
@@ -82,9 +84,9 @@ def calls(recording: str) -> dict[Configuration, dict[str, Call]]:
 
 @cache
 def points(recording: str) -> dict[str, dict[str, str]]:
-    """Returns the state of each instrumentation point of a recording, by step and point. The state
-    is `callprofile.INSTRUMENTED` if any process instrumented the point, else the state that the
-    agent reported."""
+    """Returns {step: {instrumentation point: state}} for the instrumentation points of a recording.
+    If any process instrumented the point, its state is `callprofile.INSTRUMENTED`. Otherwise it is
+    the state that the agent reported."""
     path = recordings.path_of(recording).with_suffix(".json")
     found: dict[str, dict[str, str]] = json.loads(path.read_text(encoding="utf-8"))["points"]
     return {
@@ -117,8 +119,9 @@ def _sum_s(found: dict[str, Call], functions: Sequence[str]) -> float:
 
 
 def lead(found: dict[str, Call], function: str, without: Sequence[str] = ()) -> float:
-    """Returns a / b. a is the sum of the durations of `function`. b is the largest such sum of the
-    other functions in NAMED, without the functions `without`."""
+    """Returns how far a function leads the other functions in NAMED by total duration. It is the
+    total duration of `function` divided by the largest total duration of another function. The
+    functions in `without` are ignored."""
     others = [one for one in NAMED if one != function and one not in without]
     return found[function].sum_s / max(_sum_s(found, [one]) for one in others)
 
@@ -131,8 +134,8 @@ def share(found: dict[str, Call], function: str) -> float:
 
 def _of_jobs(subject: str) -> list[Figure]:
     """Returns two kinds of figures. For each job with tiny input, they are ratios of total times of
-    HDFS functions. For SIZED_JOB, they are the shares (see `share`) of createFileSystem with larger
-    inputs, each divided by its share with tiny input."""
+    HDFS functions. For SIZED_JOB with each larger input, the figure is the share of
+    createFileSystem (see `share`) divided by its share with tiny input."""
     made = []
     for (size, job), found in calls(subject).items():
         if size != TINY:
@@ -163,8 +166,9 @@ def _of_sizes(subject: str) -> list[Figure]:
 
 
 def _of_frequencies(subject: str) -> list[Figure]:
-    """Returns the rank correlation of all mean delays with Table 1 of Liu 2018, and the ratio of
-    the longest to the shortest mean delay of createFileSystem over the frequencies."""
+    """Returns two figures. The first is the rank correlation of all mean delays with those in Table
+    1 of Liu 2018. The second is the ratio of the longest to the shortest mean delay of
+    createFileSystem over the frequencies."""
     every = list(calls(subject).values())
     pairs = [
         (paper_s, found[function].mean_s)

@@ -100,9 +100,9 @@ def _rows(folder: Path, result: Result, names: Sequence[str]) -> Iterator[Row]:
         if one.mean_s is None:
             continue
         ends = system.functions[one.name]
-        # A function that consists of several calls, such as an open and a read, has several ends
-        # and no quantile. The recording does not show which calls belong to one use of the
-        # function.
+        # One use of a function may consist of several calls, such as an open and a read. Such a
+        # function has several ends of paths (`ends`). It has no quantile, because the recording
+        # does not show which calls belong to the same use.
         p99_s = quantile_s(top, ends[0], QUANTILE) if len(ends) == 1 else None
         numbers = [one.total_s, one.mean_s, p99_s, result.program.took_s]
         yield [*labels, one.name, one.count, *map(_digits, numbers)]
@@ -113,9 +113,9 @@ def _digits(number: float | None) -> float | str:
 
 
 def quantile_s(top: MergedStep, end: str, q: float) -> float:
-    """Returns the quantile `q` (from 0 to 1) of the durations in seconds of all calls whose path
-    ends with `end`. If a call is made within another one of these calls, only the outer call
-    counts."""
+    """Returns the quantile `q` (from 0 to 1) of durations in seconds. The durations are those of
+    all calls whose path ends with `end`. If such a call is made within another such call, only the
+    outer call counts."""
     merged = MergedStep(durations=defaultdict(int))
     outermost: CallPath | None = None
     for path, node in callprofile.walk(top):

@@ -21,7 +21,7 @@ from verification.figures import Figure, bars
 
 SCENARIOS = ("wu-write", "wu-read")
 # The classes of steps that Wu 2013 distinguishes in each operation. "write/rest" is the time of a
-# write without the calls that the write makes. Wu names this time writeRequest.
+# write minus the time of the calls that it makes. Wu names this time writeRequest.
 CLASSES = {
     "write": (
         "whole",
@@ -40,8 +40,8 @@ BASELINES = ("serial", "mean")
 
 
 def subjects() -> list[str]:
-    """Returns the names of all recordings. If several recordings follow the same plan, the name of
-    their pool is included as well."""
+    """Returns the names of all recordings and pools. A pool joins several recordings that follow
+    the same plan."""
     found: list[str] = []
     for name in SCENARIOS:
         found += recordings.of_scenario(name)
@@ -77,8 +77,8 @@ Make = Callable[[str, str, float | None, int], Figure]
 
 
 def _of_functions(found: Operations, operation: str, figure: Make) -> list[Figure]:
-    """Returns the errors of the fitted functions f1 to f7 of Wu 2013 for each class of steps. They
-    are computed twice: for held-out times above the noise floor, and for all held-out times."""
+    """Returns the errors of the fitted functions f1 to f7 of Wu 2013 for each class of steps. There
+    are two errors: over the held-out times above the noise floor, and over all held-out times."""
     made, judged = [], 0
     classes = CLASSES[operation]
     least = bars()["wu.function-error"].points_min
@@ -114,9 +114,12 @@ def _of_sequence(
     operation: str,
     figure: Make,
 ) -> list[Figure]:
-    """Returns three kinds of figures of the sequence model: the median errors of held-out rates and
-    response times, the coverage of the intervals of both, and the bias of the rates of files of at
-    least 1 MiB."""
+    """Returns three kinds of figures of the sequence model:
+
+    - the median errors of held-out rates and of held-out response times
+    - the coverage of the intervals of both
+    - the bias of the rates of files of at least 1 MiB
+    """
     rates: dict[str, list[float]] = {}
     sizes = {}
     for result in results:
@@ -146,8 +149,8 @@ def _of_sequence(
 
 
 def _of_expectations(results: Sequence[Result], figure: Make) -> list[Figure]:
-    """Returns the share of the uncalibrated model's expectations that the measurements confirmed,
-    for each kind of change: of file size and of deployment."""
+    """Returns the share of expectations that the measurements confirmed, for changes of the file
+    size and for changes of the deployment. The expectations are those of the uncalibrated model."""
     points = list({result.point_id: result.point for result in results}.values())
     counts = step_statements.tally(
         step_statements.score(step_statements.expectations(points), results)
@@ -161,8 +164,8 @@ def _of_expectations(results: Sequence[Result], figure: Make) -> list[Figure]:
 
 
 def pairs() -> list[str]:
-    """Returns the name of each pair of recordings. A pair consists of a recording and the next one
-    that follows the same plan."""
+    """Returns the name of each pair of recordings. The two recordings of a pair follow the same
+    plan, one directly after the other."""
     return [
         recordings.PAIR.join(pair)
         for name in SCENARIOS
@@ -173,8 +176,8 @@ def pairs() -> list[str]:
 
 def repetition(subject: str) -> list[Figure]:
     """Returns the median and the largest difference between the two recordings of a pair. The
-    difference of a configuration is |ln(a / b)| for its mean latencies a and b in the two
-    recordings."""
+    difference is computed for each configuration. It is |ln(a / b)|, where a and b are the mean
+    latencies of the configuration in the two recordings."""
     means = []
     name = _scenario(subject)
     latency = f"latency_s_mean.{name.removeprefix('wu-')}"

@@ -1,6 +1,6 @@
-"""Recomputes the law of a metadata server's response to getBlockLocations (Wu 2013, section 4.2)
-from recordings of scenarios/wu-locations.toml. The law is compared with the law of responses to
-stat."""
+"""Recomputes the law of a metadata server's response to getBlockLocations (Wu 2013, section 4.2).
+The recordings are those of scenarios/wu-locations.toml. The law is compared with the law of the
+response to stat."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def subjects() -> list[str]:
 
 @cache
 def curves(subject: str) -> dict[tuple[str, float], ResponseCurve]:
-    """Returns the response curve of each operation at each share of a core. The keys are
-    (operation, share of a core). The operation is "open", which requests the locations of blocks,
-    or "stat". Only runs with the same number of files for each client are used."""
+    """Returns a dictionary from (operation, share of a core) to the response curve. The operation
+    is "open", which requests the locations of blocks, or "stat". Only runs with the same number of
+    files for each client are used."""
     found = server_law(recordings.runs(SCENARIO, subject))
     assert found is not None, f"{subject} has no curve of four points"
     return {(one.operation, one.share): one for one in found.curves if one.files == "each"}
@@ -43,9 +43,9 @@ class PaperLaw:
 
 
 def paper_law(curve: ResponseCurve) -> PaperLaw:
-    """Returns Wu's law with the least squared relative errors over the numbers of clients of a
-    response curve. One client is left out, because the law gives 0 s for it. Laws are not compared
-    by AICc, because three numbers of clients are too few for this criterion."""
+    """Fits Wu's law to a response curve by least squares of the relative errors. The point with one
+    client is left out, because the law gives 0 s for it. Other laws are not compared by AICc,
+    because the curve has only three numbers of clients."""
     points = [
         (clients * math.log(clients), response.value)
         for clients, response in zip(curve.clients, curve.response, strict=True)
@@ -59,8 +59,8 @@ def paper_law(curve: ResponseCurve) -> PaperLaw:
 
 
 def figures(subject: str) -> list[Figure]:
-    """Returns all figures that are computed from one recording: how well Wu's law fits
-    getBlockLocations, and the law's coefficient for getBlockLocations divided by its coefficient
+    """Returns the figures of one recording. They state how well Wu's law fits getBlockLocations.
+    One more figure is the coefficient of the law for getBlockLocations divided by the coefficient
     for stat."""
     made = []
     for (operation, share), curve in curves(subject).items():

@@ -39,10 +39,13 @@ def _figure(subject: str, bar: str, part: str, value: float, points: int) -> Fig
 
 
 def _of_curve(subject: str, curve: ResponseCurve) -> list[Figure]:
-    """Returns two figures of one curve of response times. If the number of files grows with the
-    clients, they are R² of the most likely law and the weight of evidence of Wu's law. If the
-    number of files is constant, they are R² of Wu's law, and the rate with the most clients divided
-    by the rate with the fewest."""
+    """Returns two figures of one curve of response times.
+
+    - If the number of files grows with the clients: R² of the most likely law, and the weight of
+      evidence of Wu's law.
+    - If the number of files is constant: R² of Wu's law, and the rate with the most clients divided
+      by the rate with the fewest.
+    """
     part, count = f"{curve.share:g} of a core, files {curve.files}", len(curve.clients)
     paper = next(one for one in curve.fits if one.law == PAPER)
     if curve.files == "each":
@@ -58,11 +61,11 @@ def _of_curve(subject: str, curve: ResponseCurve) -> list[Figure]:
 
 def _of_ratio(subject: str, reference: Ratio, one: Ratio) -> list[Figure]:
     """Returns relative errors for a processor that is limited to a share of a core. The first is
-    the error of the capacity that follows from the processor's benchmark score.
+    the error of the capacity that is computed from the processor's benchmark score.
 
-    Two more errors follow if `one` is not the processor `reference`. They are errors of ratios of
-    the two processors: the ratio of scores, compared with the ratio of shares, and the ratio of the
-    law's coefficients k, compared with the ratio of scores.
+    If `one` is not the processor `reference`, two ratios of `one` and `reference` are judged as
+    well. The ratio of the scores is compared with the ratio of the shares. The ratio of the law's
+    coefficients k is compared with the ratio of the scores.
     """
     part = f"{one.share:g} of a core"
     capacity = abs(one.q_from_score_per_s / one.q_measured_per_s - 1)
@@ -78,8 +81,9 @@ def _of_ratio(subject: str, reference: Ratio, one: Ratio) -> list[Figure]:
 
 
 def _of_rates(subject: str, curves: list[ResponseCurve]) -> list[Figure]:
-    """Returns a relative error for each pair of successive shares of a core: of the ratio of the
-    two rates, compared with the ratio of the processor scores. The number of files is constant."""
+    """Returns a relative error for each pair of successive shares of a core. The ratio of the rates
+    at the two shares is compared with the ratio of the processor scores. The number of files is
+    constant."""
     made = []
     for less, more in pairwise(sorted(curves, key=lambda curve: curve.share)):
         assert less.score is not None
@@ -92,9 +96,10 @@ def _of_rates(subject: str, curves: list[ResponseCurve]) -> list[Figure]:
 
 
 def _of_burst(subject: str, one: Burst) -> list[Figure]:
-    """Returns three figures of a burst of requests above the capacity, each as measured / predicted
-    value. They are the time to drain the queue, and the mean and the 0.9 quantile of the response
-    time. The predictions use the processor's score."""
+    """Returns three figures of a burst of requests whose rate exceeds the capacity. Each is a
+    measured value divided by the predicted value. The values are the time to drain the queue, the
+    mean response time, and the 0.9 quantile of the response time. The predictions use the
+    processor's score."""
     part = f"{one.share:g} of a core, {one.rate_per_s:g}/s for {one.length_s:g} s"
     assert one.measured_p90 is not None
     drain = one.measured_drain_s / one.predicted_drain_s

@@ -43,9 +43,9 @@ def main() -> None:
 
 
 def contention(results: Sequence[Result]) -> dict[str, float]:
-    """Returns the median and the maximum, over the runs, of the contention of a run. The contention
-    is the fraction of all processors' time that was used by programs other than the workload and
-    the file system. The dictionary is empty if no run recorded this fraction."""
+    """Returns the median and the maximum of the contention of the runs. The contention of a run is
+    the fraction of all processors' time that other programs used, apart from the workload and the
+    file system. The dictionary is empty if no run recorded this fraction."""
     found = [
         one.load.machine.others_share
         for one in results

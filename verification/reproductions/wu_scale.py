@@ -1,5 +1,6 @@
-"""Recomputes two statements of Wu 2013, section 4.1. The recordings have the scale that a statement
-needs: the paper's file sizes for Phase II, and DataNodes that differ only in their memory."""
+"""Recomputes two statements of Wu 2013, section 4.1, each from recordings at the scale that it
+needs. One needs the paper's file sizes for Phase II. The other needs DataNodes that differ only in
+their memory."""
 
 from __future__ import annotations
 
@@ -15,9 +16,9 @@ from verification.figures import Figure
 
 PHASE_2, MEMORY = "wu-phase-2", "wu-memory"
 OPERATIONS = {"sequential_read": "read", "sequential_write": "write"}
-# The steps of each operation that move the bytes of blocks. The time of a step with "-" is
-# subtracted: it is a call of the NameNode within another step. Wu 2013 calls the results readBlock
-# and writeRequest.
+# The steps of each operation that move the bytes of blocks. If a name begins with "-", the time of
+# the step is subtracted: the step is a call of the NameNode within another step. Wu 2013 calls the
+# resulting times readBlock and writeRequest.
 BLOCKS = {"read": ("read",), "write": ("write", "-write/addBlock", "close", "-close/complete")}
 MEMORY_KEY = "deployment.node.server.memory"
 
@@ -35,8 +36,8 @@ def figures(subject: str) -> list[Figure]:
 
 
 def totals_s(results: Sequence[Result], operation: str) -> dict[float, float]:
-    """Returns a dictionary from file size in bytes to the total seconds of moving the blocks of all
-    files of a test. The seconds are the geometric mean over the repetitions."""
+    """Returns a dictionary from file size in bytes to total seconds. The total is the time of
+    moving the blocks of all files of a test. It is the geometric mean over the repetitions."""
     found: dict[float, list[float]] = {}
     for result in results:
         if OPERATIONS[str(result.labels["workload.name"])] != operation:
@@ -64,8 +65,9 @@ def _of_phase_2(subject: str, results: Sequence[Result]) -> list[Figure]:
 
 
 def _of_memory(subject: str, results: Sequence[Result]) -> list[Figure]:
-    """Returns a figure for each file size, for writes, cold reads and second reads. The figure is
-    the mean time with the smallest memory divided by the mean time with the largest memory."""
+    """Returns one figure for each file size and each kind of operation: writes, cold reads and
+    second reads. The figure is the mean time with the smallest memory divided by the mean time with
+    the largest memory."""
     times: dict[tuple[str, str], dict[float, list[float]]] = {}
     for result in results:
         labels = result.labels

@@ -1,8 +1,8 @@
-"""Reads the table of all numeric constants of models and studies, and of those constants of the
-Rust core that affect figures. The table states the origin of each constant, and how the
-verification varies it.
+"""Reads the table of numeric constants. It has all constants of models and studies, and the
+constants of the Rust core that affect figures. It states the origin of each constant, and how the
+verification varies the constant.
 
-The table is constants.toml. It contains no values, because they are read from the modules.
+The table is constants.toml. It contains no values, because the values are read from the modules.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ CORE = HERE.parent / "core"
 # table. Elsewhere in the core, only floating-point constants need a row.
 CORE_MODEL = "trace/src/replay"
 RUST_CONSTANT = re.compile(r"^\s*(?:pub(?:\([a-z]+\))? )?const ([A-Z0-9_]+): ([a-z0-9]+) =", re.M)
-# Two forms of test modules in Rust: a module in another file (TEST_MODULE), and a module within the
-# same file (OWN_TESTS).
+# Two ways to declare a test module in Rust: TEST_MODULE matches a module in another file, and
+# OWN_TESTS is the beginning of a module within the same file.
 TEST_MODULE = re.compile(r"#\[cfg\(test\)\]\nmod (\w+);")
 OWN_TESTS = "#[cfg(test)]\nmod tests {"
 RUST_NUMBER = re.compile(r"(?<![\w.])\d[\d_]*\.\d+(?:e-?\d+)?")
-# Floating-point numbers that need no name: identities, halves, and powers of ten that guard against
-# a division by zero or convert units.
+# Floating-point numbers that need no name. PLAIN has identities and halves. Powers of ten up to
+# SMALL or from LARGE guard against a division by zero or convert units.
 PLAIN = {0.0, 0.5, 1.0, 2.0}
 SMALL, LARGE = 1e-6, 100.0
 # Name, inside a varied module, of the function that changes the value of the constant.
@@ -54,15 +54,21 @@ Value = Number | tuple["Value", ...]
 
 @dataclass(frozen=True)
 class Constant:
-    """One row of constants.toml: constants of one module with a common origin. `module` is a module
-    of the package without the package's name, or a source file of the core.
+    """One row of constants.toml: constants of one module that have the same origin. `module` is a
+    module of the package without the package's name, or a source file of the core.
 
-    `kind` states the origin of the values: `derived` from a formula, `cited` from a source,
-    `estimated` from data, or a `choice`. Two further kinds are a `bound` of work or output, and a
-    `definition`. `reaches` names the experiments whose headline figures depend on the choice.
+    `kind` states the origin of the values:
 
-    A choice is varied by halving and doubling its distance from `about`, which is 1 for a ratio
-    that has no effect at 1. The varied value never exceeds `most`.
+    - `derived`: from a formula.
+    - `cited`: from a source.
+    - `estimated`: from data.
+    - `choice`: chosen; only such constants are varied.
+    - `bound`: a limit of work or output.
+    - `definition`: a definition.
+
+    `reaches` names the experiments whose headline figures depend on the choice. A choice is varied
+    by halving and doubling its distance from `about`. For a ratio that has no effect at 1, `about`
+    is 1. The varied value never exceeds `most`.
     """
 
     module: str
@@ -74,10 +80,13 @@ class Constant:
     most: float | None = None
 
     def varied(self, value: Value, factor: float) -> Value:
-        """Returns the varied `value` of a constant. For a float, the distance from `about` is
-        multiplied by `factor`, and the result is at most `most`. An integer is multiplied by
-        `factor` and rounded, to at least 1. A `Fraction` is multiplied by `factor`. Each element of
-        a tuple is varied in the same way."""
+        """Returns the varied `value` of a constant, by its type:
+
+        - Float: the distance from `about` is multiplied by `factor`. The result is at most `most`.
+        - Integer: multiplied by `factor` and rounded. The result is at least 1.
+        - `Fraction`: multiplied by `factor`.
+        - Tuple: each element is varied in the same way.
+        """
         if isinstance(value, tuple):
             return tuple(self.varied(one, factor) for one in value)
         if isinstance(value, int):
@@ -152,9 +161,9 @@ def _is_number(node: ast.AST) -> bool:
 
 
 def unnamed_in(text: str) -> Iterator[tuple[int, float]]:
-    """Yields (line, value) of each floating-point number that a function of a Python module
-    contains although it should be a named constant. Numbers in PLAIN, and powers of ten up to SMALL
-    or from LARGE, need no name."""
+    """Yields (line, value) of each floating-point number in a function of a Python module that
+    should be a named constant. Numbers in PLAIN, and powers of ten up to SMALL or from LARGE, need
+    no name and are left out."""
     for function in ast.walk(ast.parse(text)):
         if not isinstance(function, ast.FunctionDef):
             continue
@@ -171,8 +180,9 @@ def _is_odd(value: float) -> bool:
 
 
 def core_sources(root: Path = CORE) -> dict[str, str]:
-    """Returns the text of each source file of the core. The keys are paths such as
-    "core/CRATE/src/…". Comments, and code that is compiled only for tests, are left out."""
+    """Returns a dictionary from the path of each source file of the core, such as
+    "core/CRATE/src/…", to its text. Comments, and code that is compiled only for tests, are left
+    out."""
     texts = {one: one.read_text(encoding="utf-8") for one in sorted(root.glob("*/src/**/*.rs"))}
     tests = {
         folder / name
@@ -188,8 +198,9 @@ def core_sources(root: Path = CORE) -> dict[str, str]:
 
 
 def in_core(root: Path = CORE) -> set[str]:
-    """Returns "FILE.NAME" of every constant of the core that needs a row: each numeric one in
-    CORE_MODEL, and each floating-point one elsewhere."""
+    """Returns "FILE.NAME" of every constant of the core that needs a row in the table. In
+    CORE_MODEL, these are all numeric constants. Elsewhere, they are the floating-point
+    constants."""
     return {
         f"{path}.{name}"
         for path, text in core_sources(root).items()
@@ -206,12 +217,12 @@ def value_of(constant: str) -> Value:
 
 
 def vary(constant: str, factor: float) -> None:
-    """Varies a constant in this process, by `factor`, as the constant's row of constants.toml
-    requires. The value is changed when the module of the constant is imported, directly after the
-    statement that binds it.
+    """Multiplies a constant by `factor` in this process, as its row of constants.toml requires. The
+    value is changed when the module of the constant is imported, directly after the statement that
+    binds it.
 
-    The module must not be imported yet. Then everything that modules compute from the constant when
-    they are imported, such as default arguments, is varied too.
+    The module must not be imported yet. When modules are imported, they may compute values from the
+    constant, such as default arguments. These values are then varied too.
     """
     module, _, name = constant.rpartition(".")
     imported = f"{PACKAGE}.{module}"
@@ -241,8 +252,8 @@ class _VariedFinder(MetaPathFinder):
 
 
 class _VariedLoader(SourceFileLoader):
-    """Loads a module from its source, with a statement that changes the value of the constant
-    `name` directly after the statement that binds it."""
+    """Loads a module from its source with one additional statement. This statement is directly
+    after the statement that binds the constant `name`, and changes the value of the constant."""
 
     def __init__(self, module: str, path: str, name: str, change: Callable[[Value], Value]) -> None:
         super().__init__(module, path)

@@ -27,8 +27,8 @@ AS_IT_IS = ""
 
 @dataclass(frozen=True)
 class Variation:
-    """One headline figure of one experiment, computed with a constant unchanged, halved and
-    doubled.
+    """One headline figure of one experiment with three values: with a constant unchanged, halved
+    and doubled.
 
     A value is None if the figure cannot be computed with the varied constant. A value is a text if
     the figure is a name, such as the name of a law.
@@ -49,11 +49,12 @@ class Variation:
 
     @property
     def change(self) -> float:
-        """Returns the larger of the two relative changes of the headline figure, by halving and by
-        doubling the constant. The change is infinite if the figure is a name that changes, or if
-        the figure has no value any more.
+        """Returns the relative change of the headline figure when the constant is varied. It is the
+        larger of the changes by halving and by doubling. The change is infinite if the figure is a
+        name that changes, or if the figure has no value any more.
 
-        Changes below the rounding differences of libraries count as 0.
+        Changes that are smaller than the rounding differences between versions of libraries count
+        as 0.
         """
         return max(_change(self.base, one) for one in (self.half, self.twice))
 
@@ -94,8 +95,8 @@ def tasks() -> list[tuple[str, str]]:
 
 
 def compute(wanted: Sequence[tuple[str, str]], workers: int) -> list[Variation]:
-    """Computes the headline figures of the tasks (constant, experiment) in `wanted` with the
-    constant unchanged, halved and doubled, each in a new process."""
+    """Computes the headline figures of the tasks (constant, experiment) in `wanted`. They are
+    computed three times, each in a new process: with the constant unchanged, halved and doubled."""
     bases = [(AS_IT_IS, experiment, 1.0) for experiment in dict.fromkeys(e for _, e in wanted)]
     varied_tasks = [(*task, factor) for task in wanted for factor in FACTORS.values()]
     every = [*bases, *varied_tasks]
@@ -127,9 +128,12 @@ def absent() -> list[tuple[str, str]]:
 
 def stale(workers: int) -> list[tuple[str, str]]:
     """Returns the tasks (constant, experiment) whose rows in the committed table are absent or out
-    of date. Rows are out of date if they were computed with former models. To find out, each
-    experiment's headline figures are computed with all constants unchanged: if one figure differs
-    from the committed value, all rows of the experiment are out of date."""
+    of date. Rows are out of date if they were computed with former models.
+
+    To find these rows, each experiment's headline figures are computed with all constants
+    unchanged. If one of them differs from the committed value, all rows of the experiment are out
+    of date.
+    """
     experiments = list(dict.fromkeys(experiment for _, experiment in tasks()))
     with ThreadPoolExecutor(workers) as pool:
         bases = pool.map(lambda one: varied.in_a_process(one, AS_IT_IS, 1.0), experiments)
@@ -139,8 +143,8 @@ def stale(workers: int) -> list[tuple[str, str]]:
 
 def stale_of(found: dict[str, Headlines], before: Sequence[Variation]) -> list[tuple[str, str]]:
     """Returns the tasks (constant, experiment) whose rows in `before` are absent or out of date.
-    `found` has the headline figures of each experiment with all constants unchanged. Rows are out
-    of date if their unchanged values differ from these figures."""
+    `found` has the headline figures of each experiment with all constants unchanged. A row is out
+    of date if its value for the unchanged constant differs from these figures."""
     rows: dict[tuple[str, str], dict[str, Headline]] = {}
     for one in before:
         rows.setdefault((one.constant, one.experiment), {})[one.headline] = one.base
@@ -160,8 +164,9 @@ def save(rows: Sequence[Variation]) -> None:
 
 
 def differences(found: Sequence[Variation], before: Sequence[Variation]) -> list[str]:
-    """Returns one line of text for each variation of `found` that is not among the committed
-    variations `before`, or that differs from the committed one."""
+    """Returns one line of text for each variation of `found` that is new or changed. A variation is
+    new if the committed variations `before` do not have it. It is changed if it differs from the
+    committed one."""
     known = {one.key: one for one in before}
     wrong = []
     for one in found:

@@ -25,10 +25,10 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
 def in_a_process(experiment: str, constant: str, factor: float) -> Headlines:
-    """Returns the headline figures of an experiment, computed in a new process. `constant` is
-    multiplied by `factor`; "" leaves all constants unchanged. The dictionary is empty if the
-    figures cannot be computed with the varied constant. Raises RuntimeError if the process fails.
-    """
+    """Computes the headline figures of an experiment in a new process. `constant` is multiplied by
+    `factor` in this process. If `constant` is "", all constants are unchanged. The dictionary is
+    empty if the figures cannot be computed with the varied constant. Raises RuntimeError if the
+    process fails."""
     requested = [experiment, constant, f"{factor}"] if constant else [experiment]
     done = subprocess.run(
         [sys.executable, "-m", "verification.sensitivity.varied", *requested],

@@ -1,10 +1,11 @@
-"""Measures how wrong predicted changes are, from recorded configurations that differ in one factor.
+"""Measures the errors of predicted changes. A change is the ratio of the rates of two recorded
+configurations that differ in one factor. Its error is ln(predicted ratio / measured ratio).
 
 Each fold of a recording's configurations is held out once, and the model is calibrated on the other
-folds. A pair consists of one configuration that was used for the calibration and one that was held
-out. The error of a pair is ln(predicted ratio / measured ratio) of the two rates. The errors of the
-uncalibrated model, whose constants are priors, are computed for all pairs of configurations. All
-errors include the noise of the measurements."""
+folds. A pair then consists of one configuration that was used for the calibration and one that was
+held out. The errors of the uncalibrated model, whose constants are priors, are computed for all
+pairs of configurations. All errors include the noise of the measurements.
+"""
 
 from __future__ import annotations
 
@@ -26,10 +27,10 @@ SEED = 1
 
 
 def pairs_of(scenario: str, recording: str) -> Iterator[ErrorOfChange]:
-    """Yields the errors of predicted changes between pairs of configurations of one recording,
-    first those of the uncalibrated model and then those of the calibrated models. Only complete
-    runs with closed arrivals are used, and only pairs between which `change_between` finds a
-    change."""
+    """Yields the errors of predicted changes between pairs of configurations of one recording. The
+    errors of the uncalibrated model come first, then those of the calibrated models. Only complete
+    runs with closed arrivals are used. Only pairs between which `change_between` finds a change are
+    used."""
     results = [one for one in recordings.runs(scenario, recording) if one.complete]
     results = [one for one in results if one.point.scenario.workload.arrival == "closed"]
     by_point: dict[str, list[Result]] = {}
@@ -81,11 +82,11 @@ def _of_basis(
 
 
 def learnt_from() -> list[tuple[str, str]]:
-    """Returns (scenario, recording) for every recording from which the errors are computed: the
-    first recording of each scenario.
+    """Returns (scenario, recording) for every recording from which the errors are computed. Of each
+    scenario, it is the first recording.
 
-    Designed studies are excluded, because their configurations differ in many factors at once.
-    Tables of public measurements are excluded, because they belong to no scenario.
+    Designed studies are excluded, because their configurations differ in many factors at the same
+    time. Tables of public measurements are excluded, because they belong to no scenario.
     """
     names = dict.fromkeys(
         recordings.scenario_of(path.stem) for path in sorted(recordings.DATA.glob("*.csv"))

@@ -1,13 +1,13 @@
-"""Learns the error of predicted gains from the recorded interventions, and judges the learnt error
-on the file systems from which it was not learnt.
+"""Computes the error of predicted gains from the recorded interventions. Judges this error on file
+systems that were not used to compute it.
 
-`python -m verification.trials.intervention_errors` writes the table of errors that the
-package contains.
+`python -m verification.trials.intervention_errors` writes the table of errors that the package
+contains.
 
-For the judgement, each file system is left out once, and the error is learnt from the interventions
-of the other file systems. This error determines the intervals and the certainty of the predicted
-gains on the file system that was left out. The predicted gains are those that were recorded before
-any measurement.
+For the judgement, each file system is left out once. The error is computed from the interventions
+of the other file systems. It determines the intervals and the certainty of the predicted gains on
+the file system that was left out. The predicted gains are those that were recorded before any
+measurement.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ from dfslab.studies.trials.measured_gain import START
 from verification.figures import Figure
 
 EXPERIMENT = "interventions"
-# Smallest number of interventions of a workload, or of a kind of change, for which its median error
-# is computed.
+# Smallest number of interventions for which a median error is computed. The medians are computed
+# for each workload and for each kind of change.
 FEWEST_OF_PART = 5
 
 
 def figures(recording: str, interventions: Sequence[Intervention]) -> list[Figure]:
-    """Returns two kinds of figures. The first judge the interventions of each file system by errors
-    that are learnt from other file systems. The second are the signed median errors by workload and
-    by kind of change."""
+    """Returns two kinds of figures. The first kind judges the predicted gains on each file system
+    with errors that are computed from other file systems. The second kind is the signed median
+    errors by workload and by kind of change."""
     found = judged(interventions)
     sure = [(one, predicted) for one, predicted in found if predicted.sureness != "cannot tell"]
     right = [has_direction(predicted, gain(one)) for one, predicted in sure]
@@ -111,8 +111,9 @@ def _error_of(one: Intervention) -> CarriedOutError | None:
 
 
 def _trial(one: Intervention) -> str:
-    """Returns a digest of the runs of the unchanged configuration with which an intervention was
-    compared. It is equal for interventions that were compared with the same runs."""
+    """Returns a digest that identifies the runs of the unchanged configuration with which an
+    intervention was compared. Interventions that were compared with the same runs have the same
+    digest."""
     assert one.measured is not None
     starts = [f"{run.value}" for run in one.measured.runs if run.configuration == START]
     text = "\n".join([one.predicted.scenario, *starts])
@@ -121,7 +122,7 @@ def _trial(one: Intervention) -> str:
 
 def judged(interventions: Sequence[Intervention]) -> list[tuple[Intervention, GainEstimate]]:
     """Returns (intervention, predicted gain) for each intervention. The interval and the certainty
-    of the gain are learnt from the interventions on other file systems."""
+    of the gain are computed from the interventions on other file systems."""
     known = [(one, error) for one in interventions if (error := _error_of(one)) is not None]
     found = []
     for system in dict.fromkeys(error.file_system for _, error in known):

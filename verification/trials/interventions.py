@@ -1,10 +1,10 @@
-"""Records predicted and real gains of changes on testbeds, one resource at a time, and computes the
-figures that judge the predictions.
+"""Records predicted and measured gains of changes on testbeds. Each change concerns one resource.
+The module also computes the figures that judge the predictions.
 
-A base is the unchanged configuration of one file system and workload. `python -m
-verification.trials.interventions SYSTEM WORKLOAD --group N` carries out one group of the
-changes of a base. It appends the interventions to `data/interventions.jsonl`, predictions
-first. It needs root.
+A base is the unchanged configuration of one file system and workload. The changes of a base are
+divided into groups. `python -m verification.trials.interventions SYSTEM WORKLOAD --group N` carries
+out one group. It stores the predictions before it measures, and appends the interventions to
+`data/interventions.jsonl`. It needs root.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ TABLE = Path(__file__).with_suffix(".toml")
 RECORDING = "interventions"
 FILE = DATA / f"{RECORDING}{INTERVENTIONS}"
 EXPERIMENT = "interventions"
-# The scenario of each file system, which comes with dfslab. Its deployment is changed to the
-# hardware of the table.
+# The scenario of each file system. The scenario comes with dfslab. Its deployment is changed to the
+# hardware of the table of bases.
 SYSTEMS = {
     "nfs": "nfs",
     "glusterfs": "glusterfs",
@@ -51,8 +51,8 @@ SYSTEMS = {
     "cephfs": "cephfs",
 }
 ROUNDS = 2
-# GROUP is the largest number of changes in a group, if each of its changes needs a separate
-# testbed. LIMIT_S is the time limit in seconds of the trial that measures a group.
+# GROUP is the largest number of changes in a group whose changes each need a separate testbed.
+# LIMIT_S is the time limit in seconds of the trial that measures a group.
 GROUP, LIMIT_S = 3, 200.0
 # Smallest number of changes of a file system for which its coverage is computed separately.
 FEWEST = 5
@@ -99,8 +99,8 @@ def base_of(system: str, workload: str) -> Base:
 
 
 def plan_of(base: Base) -> VerificationPlan:
-    """Plans the changes of a base. Some changes are left out, and the reason is printed: changes
-    that are illegal on the base, that a testbed cannot make, or that change nothing."""
+    """Plans the changes of a base. A change is left out if it is illegal on the base, if a testbed
+    cannot make it, or if it changes nothing. The reason is printed."""
     start = base.scenario
     point = Point(scenario=start, labels={})
     model = PairedModel(DecisionInput(TABLE, start, [point], "description"))
@@ -122,10 +122,9 @@ def plan_of(base: Base) -> VerificationPlan:
 
 
 def groups_of(plan: VerificationPlan) -> list[VerificationPlan]:
-    """Returns the groups of a plan's changes. The changes that concern the workload alone are the
-    first group, because one testbed is enough for all of them. Each change of the deployment or the
-    file system needs a separate testbed. These changes are divided into as few groups as possible
-    with at most GROUP changes."""
+    """Divides the changes of a plan into groups. The first group has the changes that concern only
+    the workload, because one testbed is enough for all of them. Each other change needs a separate
+    testbed. These changes are divided into as few groups as possible with at most GROUP changes."""
     of_workload = [one for one in plan.interventions if _is_of_workload(one)]
     others = [one for one in plan.interventions if not _is_of_workload(one)]
     count = math.ceil(len(others) / GROUP)
@@ -160,9 +159,9 @@ def measured() -> list[Intervention]:
 
 
 def figures(recording: str) -> list[Figure]:
-    """Returns two sets of figures of all interventions. The first judges the predictions as they
-    were recorded. The second judges predictions whose intervals are learnt from the errors on other
-    file systems."""
+    """Returns two sets of figures of all interventions. The first set judges the predictions as
+    they were recorded. The second set judges predictions with other intervals, which are computed
+    from the errors on other file systems."""
     return [*_as_predicted(recording), *intervention_errors.figures(recording, measured())]
 
 
@@ -204,9 +203,9 @@ def is_inside(one: Intervention) -> bool:
 
 
 def regrets_of(found: Sequence[Intervention]) -> list[float]:
-    """Returns the regret 1 - g / G for each base. g is the measured gain of the change with the
-    largest predicted gain, or 1 (doing nothing) if no predicted gain is above 1. G is the largest
-    measured gain of all changes of the base, at least 1."""
+    """Returns the regret 1 - g / G for each base. G is the largest measured gain of all changes of
+    the base, but at least 1. g is the measured gain of the change with the largest predicted gain.
+    If no predicted gain is above 1, nothing is changed, and g is 1."""
     bases: dict[str, list[Intervention]] = {}
     for one in found:
         bases.setdefault(one.predicted.scenario, []).append(one)

@@ -1,10 +1,10 @@
 """Compares the measured rates of testbeds with the rates that `dfslab expect` predicts. Some
-testbeds are healthy. The other testbeds have a planted fault, but declare the hardware of a healthy
-testbed.
+testbeds are healthy. The others have a planted fault, although they declare the same hardware as a
+healthy testbed.
 
-`python -m verification.trials.planted_testbeds FILE_SYSTEM FAULT` starts a testbed, compares it and
-appends the comparison to `data/expecting.jsonl`. The figures use every recorded comparison. It
-needs root.
+`python -m verification.trials.planted_testbeds FILE_SYSTEM FAULT` starts a testbed, compares its
+rates, and appends the comparison to `data/expecting.jsonl`. The figures use every recorded
+comparison. It needs root.
 """
 
 from __future__ import annotations
@@ -50,12 +50,13 @@ FAULTS: tuple[Fault, ...] = (
 RECORDING = EXPERIMENT = "expecting"
 FILE = DATA / f"{RECORDING}{INTERVENTIONS}"
 FILE_SYSTEMS = ("cephfs", "juicefs", "glusterfs", "moosefs", "hdfs")
-# Hardware that no scenario of the product declares: bytes per second of every link and every disk,
-# one-way latency between two hosts in seconds, and number of data servers.
+# Hardware of the testbeds. LINK and DISK are the bytes per second of every link and every disk.
+# LATENCY_S is the one-way latency between two hosts. SERVERS is the number of data servers. No
+# predefined scenario has the same hardware.
 LINK, DISK, LATENCY_S, SERVERS = 45e6, 35e6, 4e-4, 3
-# The late metadata server receives each packet LATE_S seconds later. The other values are fractions
-# of declared rates: of the slow server's link, of the client's slow link, and of the slow disks of
-# all servers.
+# Sizes of the faults. The late metadata server receives each packet LATE_S seconds later. The slow
+# hardware has a fraction of the declared rate: SLOW of a server's link, SLOW_CLIENT_LINK of the
+# client's link, and SLOW_DISK of the disks of all servers.
 LATE_S, SLOW, SLOW_CLIENT_LINK, SLOW_DISK = 0.02, 1 / 8, 1 / 2, 1 / 3
 TIME_S = 30.0
 # For each fault, the texts that name it. An answer names the fault if it contains one of the texts.
@@ -85,8 +86,8 @@ class RecordedComparison(BaseModel):
 
     @property
     def planted(self) -> Fault:
-        """The fault that the testbed had, or "none". A late metadata server cannot be planted in a
-        file system without metadata servers. If it was requested, the fault is "none"."""
+        """The fault that the testbed had, or "none". A file system without metadata servers cannot
+        have a late metadata server. If this fault was requested for it, the result is "none"."""
         return self.fault if can_have(self.file_system, self.fault) else "none"
 
     @property
@@ -99,8 +100,8 @@ class RecordedComparison(BaseModel):
 
 
 def can_have(file_system: str, fault: Fault) -> bool:
-    """Returns whether a fault can be planted in a testbed of a file system. Only the fault of a
-    late metadata server is limited: the file system must have metadata servers."""
+    """Returns whether a testbed of a file system can have a fault. Only the fault of a late
+    metadata server has a condition: the file system must have metadata servers."""
     return fault != "late metadata server" or bool(_roles(file_system, "metadata"))
 
 
@@ -117,8 +118,9 @@ def declared(file_system: str) -> Deployment:
 
 @contextmanager
 def testbed_with(file_system: str, fault: Fault) -> Iterator[BaseTestbed[Any]]:
-    """A context with a running testbed that has a fault. The record of the testbed has the declared
-    deployment, without the fault. Raises InputError if the file system cannot have the fault."""
+    """Returns a context with a running testbed that has a fault. The record of the testbed does not
+    show the fault: it has the declared deployment. Raises InputError if the file system cannot have
+    the fault."""
     if not can_have(file_system, fault):
         raise InputError("FAULT", fault, f"{file_system} has no metadata server that can be late")
     metadata = _roles(file_system, "metadata")
@@ -187,9 +189,12 @@ def subjects() -> list[str]:
 
 
 def figures(recording: str) -> list[Figure]:
-    """Returns three shares: the measured rates of healthy testbeds that are inside the expected
-    intervals, the planted faults that are named, and the healthy testbeds for which a fault is
-    named."""
+    """Returns three shares:
+
+    - the share of the measured rates of healthy testbeds that are inside the expected intervals
+    - the share of the planted faults that are named
+    - the share of the healthy testbeds for which a fault is named
+    """
     found = recorded()
     healthy = [one for one in found if one.planted == "none"]
     inside = [

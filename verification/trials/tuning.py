@@ -1,11 +1,13 @@
-"""Tunes file systems on testbeds. Tuning measures at most three combinations of settings besides
-the start settings. Then all combinations of the same settings (the grid) are measured, which shows
-how close tuning comes to the best combination.
+"""Tunes file systems on testbeds and compares the result with the best combination of settings.
+
+Tuning measures the start settings and at most three combinations of other settings. Then all
+combinations of the same settings (the grid) are measured. They show how close tuning comes to the
+best combination.
 
 `python -m verification.trials.tuning FILE_SYSTEM WORKLOAD` records the next part of one case and
-appends it to `data/tuning.jsonl`: first the outcome of the tuning, then each round of the grid. It
-reports if all parts are already recorded. A part that was interrupted is not recorded, and is
-measured again the next time. It needs root.
+appends it to `data/tuning.jsonl`. The first part is the outcome of the tuning. Each further part is
+a round of the grid. The command reports if all parts are already recorded. A part that was
+interrupted is not recorded, and is measured again the next time. It needs root.
 """
 
 from __future__ import annotations
@@ -59,8 +61,8 @@ class TunedCase(BaseModel):
 
 class GridRound(BaseModel):
     """The runs of one round of a case's grid, in the order of their measurement. `turn` is the
-    number of the round, from 0. `refused` has the reason for each combination of settings that
-    could not be measured."""
+    number of the round, from 0. `refused` maps each combination of settings that could not be
+    measured to the reason."""
 
     event: Literal["grid"] = "grid"
     written: str
@@ -77,9 +79,8 @@ _LINE: TypeAdapter[TunedCase | GridRound] = TypeAdapter(Line)
 
 @dataclass(frozen=True)
 class Case:
-    """A file system with a workload. `singles` has the values of single settings that tuning may
-    set. `grid` has all combinations of these values with at least one change of the start
-    settings."""
+    """A file system with a workload. `singles` has the single settings and values that tuning may
+    choose. `grid` has all combinations of these values that differ from the start settings."""
 
     file_system: str
     workload: str
@@ -122,8 +123,8 @@ def case_of(file_system: str, workload: str) -> Case:
 
 
 def record(case: Case) -> bool:
-    """Measures the next part of a case that is not in the file of recordings, and appends it.
-    Returns False if the file has all parts."""
+    """Measures the next part of a case and appends it to the file of recordings. Returns False if
+    the file already has all parts."""
     known = [one for one in lines() if _key_of(one) == (case.file_system, case.workload)]
     if not any(isinstance(one, TunedCase) for one in known):
         _append(_tuned(case))
@@ -145,8 +146,8 @@ def _tuned(case: Case) -> TunedCase:
         print(plan.announcement(), flush=True)
         outcome, _ = tune(plan, measuring, _print, _report, _quiet)
     print("\n".join(outcome.sentences()), flush=True)
-    # The path of the records is removed, because the records were in a temporary folder. The
-    # outcome has the predicted and the measured gains.
+    # The path of the records is removed from the outcome, because the records were in a temporary
+    # folder. The outcome itself has the predicted and the measured gains.
     outcome = outcome.model_copy(update={"records": ""})
     return TunedCase(
         written=_now(), file_system=case.file_system, workload=case.workload, outcome=outcome
@@ -194,11 +195,11 @@ def subjects() -> list[str]:
 
 
 def figures(recording: str) -> list[Figure]:
-    """Returns one figure for each case that was tuned and whose grid was measured: the gain of the
-    settings that tuning chose, divided by the largest gain of the grid. A case whose grid has fewer
-    than ROUNDS rounds has no value.
+    """Returns the figures of tuning. There is one figure for each case that was tuned and whose
+    grid was measured. It is the gain of the settings that tuning chose, divided by the largest gain
+    of the grid. It has no value if the grid has fewer than ROUNDS rounds.
 
-    The last figure is the share of cases in which the chosen settings are worse than the start
+    The last figure is the share of cases in which the chosen settings are slower than the start
     settings.
     """
     gains = {key: gains_of(key) for key in dict.fromkeys(map(_key_of, lines()))}
@@ -231,8 +232,8 @@ def _key_of(line: TunedCase | GridRound) -> tuple[str, str]:
 
 def gains_of(key: tuple[str, str]) -> dict[str, float]:
     """Returns a dictionary from each combination of settings of a case's grid to its measured gain.
-    The gain of a round is the value divided by the value of the start settings. The geometric mean
-    over the rounds is returned."""
+    In each round, the gain is the value of the combination divided by the value of the start
+    settings. The returned gain is the geometric mean over the rounds."""
     rounds = [one for one in lines() if isinstance(one, GridRound) and _key_of(one) == key]
     runs = [run for one in rounds for run in one.runs]
     names = [name for name in dict.fromkeys(run.configuration for run in runs) if name != START]

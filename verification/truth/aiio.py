@@ -1,11 +1,11 @@
-"""Judges advice from Darshan logs on public pairs of logs. Each pair has one log from before a
-change of a program and one from after the change. The advice that is computed from the first log
-must rank this change first, and must predict a saving near the measured one.
+"""Judges advice from Darshan logs on public pairs of logs. A pair has a log from before a change of
+a program and a log from after it. The advice is computed from the first log. It must rank the real
+change first, and must predict a saving near the measured one.
 
-verification/data/aiio-pairs.csv has counters of logs of one Lustre machine, published by the
-project hpc-io/aiio (revision 82d6cb9, modified BSD licence) and read with PyDarshan 3.5.0. The
-letter of `role` marks a pair. Pairs were found by names, commands and counters, not by a statement
-of the source.
+verification/data/aiio-pairs.csv has counters of logs of one Lustre machine. The project hpc-io/aiio
+published the logs (revision 82d6cb9, modified BSD licence), and PyDarshan 3.5.0 read them. The
+letter of `role` identifies a pair. The source does not state which logs are pairs: they were found
+by names, commands and counters.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ CHANGED = {
     "D": "larger_transfers",
     "E": "aligned_requests",
 }
-# A predicted saving is near the measured one if the ratio of the two is at most this number. The
-# larger of them is divided by the smaller.
+# Largest ratio at which a predicted saving counts as near the measured one. The ratio is the larger
+# of the two savings divided by the smaller.
 NEAR = 1.5
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A pair of logs. `first` is the first change of the advice that is computed from the log
-    before the real change, or None if the advice has no change. `saved_s` is the I/O time in
-    seconds that the real change saved, in the slowest process."""
+    """A pair of logs. `first` is the change that the advice ranks first, or None if the advice has
+    no change. The advice is computed from the log before the real change. `saved_s` is the I/O time
+    in seconds that the real change saved, in the slowest process."""
 
     letter: str
     first: IoChange | None
@@ -139,10 +139,12 @@ def _direction(row: Mapping[str, str], name: str) -> DirectionCounters:
 
 
 def figures(subject: str) -> list[Figure]:
-    """Returns three shares of all pairs. The first counts pairs whose real change is first in the
-    advice. The second counts those of them whose predicted saving is also near the measured one.
-    The third counts pairs whose measured saving is inside the interval of the first change in the
-    advice."""
+    """Returns three shares of all pairs:
+
+    - the pairs whose real change is first in the advice
+    - the pairs for which, in addition, the predicted saving is near the measured one
+    - the pairs whose measured saving is inside the interval of the first change in the advice
+    """
     found = pairs()
 
     def figure(bar: str, hits: int) -> Figure:

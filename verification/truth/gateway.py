@@ -1,12 +1,13 @@
 """Predicts the rates and response times of an object gateway of Ceph, as `dfslab predict TABLE`
 does.
 
-The table has reads and writes of four object sizes by 1 to 512 workers. The measurements with two
-numbers of workers (concurrencies) of one object size are given, and those with the other numbers of
-workers are predicted. The two exponents of the model (the station's gain and the growth of the
-tail) are estimated from the other object sizes only. The baseline is the serial law, N / X = u + v
-N, for the rate X of each operation with N workers, and a straight line for its response times. Both
-go through the two given measurements.
+The table has reads and writes of four object sizes by 1 to 512 workers. Of one object size, the
+measurements with two numbers of workers (concurrencies) are given. The values with the other
+numbers of workers are predicted. The model has two exponents, the station's gain and the growth of
+the tail. They are estimated from the other object sizes only.
+
+The baseline goes through the two given measurements. For the rate X of an operation with N workers
+it is the serial law, N / X = u + v N. For response times it is a straight line.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ Curve: TypeAlias = Mapping[int, Mapping[str, OperationPoint]]
 
 @dataclass(frozen=True)
 class Case:
-    """A prediction of one measured value, with the prediction of the baseline. `measure` is "rate",
-    or "mean" or "p99" of the response time; `operation` is "read" or "write"."""
+    """A measured value with two predictions: by the model and by the baseline. `measure` is "rate",
+    or "mean" or "p99" of the response time. `operation` is "read" or "write"."""
 
     measure: Measure
     operation: str
@@ -65,9 +66,12 @@ class Case:
 
 
 def figures() -> list[Figure]:
-    """Returns figures for each pair of given concurrencies: the errors of the rates of all
-    operations, the coverage of the intervals, and for each operation the errors of the mean and of
-    the 0.99 quantile of its response time."""
+    """Returns figures for each pair of given concurrencies:
+
+    - the errors of the rates of all operations
+    - the coverage of the intervals
+    - for each operation, the errors of the mean and of the 0.99 quantile of the response time
+    """
     made = []
     for pair in GIVEN:
         cases = [case for size in curves() for case in cases_of(size, pair)]
@@ -106,7 +110,7 @@ def curves() -> dict[int, Curve]:
 
 def cases_of(size: int, pair: Pair) -> Iterator[Case]:
     """Yields the predictions for one object size. The measurements with the two numbers of workers
-    in `pair` are given. The values with all other numbers of workers are predicted."""
+    in `pair` are given. The values with all other numbers of workers are predicted from them."""
     curve = curves()[size]
     others = tuple(one for one in curves() if one != size)
     given = {n: curve[n] for n in pair}
@@ -128,9 +132,9 @@ def cases_of(size: int, pair: Pair) -> Iterator[Case]:
 
 
 def _baseline(given: Curve, operation: str, clients: int) -> OperationPoint:
-    """Returns the prediction of the baseline for a number of workers: the rate of the serial law,
-    and response times on straight lines. The law and the lines go through the two measurements in
-    `given`."""
+    """Returns the prediction of the baseline for a number of workers. The rate follows the serial
+    law. Response times are on straight lines. The law and the lines go through the two measurements
+    in `given`."""
     (first, one), (second, other) = ((n, point[operation]) for n, point in given.items())
 
     def line(at_first: float, at_second: float) -> float:
@@ -147,9 +151,9 @@ def _baseline(given: Curve, operation: str, clients: int) -> OperationPoint:
 
 @cache
 def gain_of(sizes: Sequence[int]) -> float:
-    """Returns the value of GAINS with which the total rates of these object sizes are predicted
-    best. The best value has the smallest median of |relative error|. The rates are predicted from
-    each pair of concurrencies in GIVEN."""
+    """Returns the value of GAINS that predicts the total rates of these object sizes best. The best
+    value has the smallest median of |relative error|. The rates are predicted from each pair of
+    concurrencies in GIVEN."""
 
     def error(gain: float) -> float:
         found = []
@@ -166,9 +170,10 @@ def gain_of(sizes: Sequence[int]) -> float:
 
 @cache
 def tail_growth_of(sizes: Sequence[int]) -> float:
-    """Returns the growth of the tail of these object sizes. It is the median of ln(t(n) / t(m)) /
-    ln(n / m), where t is the 0.99 quantile of the response time divided by its mean, m is the
-    larger number of workers of a pair in GIVEN, and n is a number above m."""
+    """Returns the growth of the tail of the response times of these object sizes. It is the
+    median of ln(t(n) / t(m)) / ln(n / m). t is the 0.99 quantile of the response time divided by
+    the mean response time. m is the larger number of workers of a pair in GIVEN, and n is a
+    number above m."""
     found = []
     for size, (_, largest) in product(sizes, GIVEN):
         curve = curves()[size]

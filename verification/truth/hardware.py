@@ -1,9 +1,12 @@
-"""Predicts IO500's data and metadata rates of 2018 to 2021 from descriptions of hardware.
+"""Predicts the data and metadata rates of IO500 submissions of 2018 to 2021 from descriptions of
+hardware.
 
-The institutions are divided into groups; the laws that predict a group are estimated from the
-institutions of all other groups. `python -m verification.truth.hardware` estimates the laws from
-all institutions, and writes them to the table that the product uses. The baseline is the number of
-client nodes times the median rate per client node, over the institutions of the other groups.
+The institutions are divided into groups. The laws that predict a group are estimated from the
+institutions of all other groups. The baseline is the number of client nodes multiplied by the
+median rate of a client node, over the institutions of the other groups.
+
+`python -m verification.truth.hardware` estimates the laws from all institutions, and writes them to
+the table that the product uses.
 """
 
 from __future__ import annotations
@@ -36,8 +39,8 @@ ORIGIN = "IO500 submissions of 2018 to 2021 (verification/data/truth-io500.csv)"
 
 @dataclass(frozen=True)
 class Expected:
-    """The expectations of a phase before any data are used. `shares` has the expected factor of
-    each resource. Three standard deviations of natural logarithms follow: of a factor, of the
+    """What is assumed of a phase before any data are used. `shares` has the expected factor of each
+    resource. The other fields are standard deviations of natural logarithms: of a factor, of the
     effect of a kind of file system, and of the effect of a single file system."""
 
     shares: dict[str, float]
@@ -55,11 +58,12 @@ class Expected:
 # The resources of a phase, in the order of the values below.
 DATA_RESOURCES = ("clients' links", "processes", "servers' links", "devices")
 METADATA_RESOURCES = ("processes", "clients", "metadata servers")
-# Expected rates of the phases. In an "easy" phase, they are half of the declared rates of links and
-# devices, and 1 GB/s for each process. In a "hard" phase, with small writes to a shared file, they
-# are a tenth of the declared rates of links and devices, and 0.1 GB/s for each process. In a
-# metadata phase, they are 2,000 operations per second for each process, and 50,000 for each client
-# node and each metadata server.
+# Expected rates of the phases.
+# - EASY: half of the declared rates of links and devices, and 1 GB/s for each process.
+# - HARD, with small writes to a shared file: a tenth of the declared rates of links and devices,
+#   and 0.1 GB/s for each process.
+# - METADATA: 2,000 operations per second for each process, and 50,000 for each client node and each
+#   metadata server.
 EASY = Expected(dict(zip(DATA_RESOURCES, (0.5, 1e9, 0.5, 0.5), strict=True)), 0.8, 0.7, 0.5)
 HARD = Expected(dict(zip(DATA_RESOURCES, (0.1, 1e8, 0.1, 0.1), strict=True)), 1.5, 1.5, 1)
 METADATA = Expected(dict(zip(METADATA_RESOURCES, (2e3, 5e4, 5e4), strict=True)), 1.3, 1.2, 1)
@@ -81,10 +85,13 @@ class Submission:
 
 
 def figures() -> list[Figure]:
-    """Returns three kinds of figures. The first is the median factor f between predicted and
-    measured rates, for each phase, for all data phases and for all metadata phases. The second is
-    ln f divided by the ln f of the baseline. The third is the coverage of the 90 % intervals for
-    data and for metadata rates."""
+    """Returns three kinds of figures:
+
+    - the median factor f between predicted and measured rates, for each phase, for all data phases
+      and for all metadata phases
+    - ln f divided by ln f of the baseline
+    - the coverage of the 90 % intervals, for data rates and for metadata rates
+    """
     made = []
     for bar, phases in (
         ("hardware-data", io_hardware.DATA_PHASES),
@@ -107,8 +114,9 @@ def figures() -> list[Figure]:
 
 @dataclass(frozen=True)
 class Compared:
-    """Three rates per second of one submission and phase: the prediction of the law, the prediction
-    of the baseline, and the measured rate. `group` is the number of the institution's group."""
+    """Three rates per second of one submission in one phase: the prediction of the law, the
+    prediction of the baseline, and the measured rate. `group` is the number of the institution's
+    group."""
 
     group: int
     predicted: float
@@ -122,8 +130,9 @@ class Compared:
 
 
 def covered(phase: str) -> list[bool]:
-    """Returns, for each submission, whether its rate is in the 90 % interval. The half-width of the
-    interval is the 0.9 quantile of the errors of the submissions of all other groups."""
+    """Returns, for each submission, whether its measured rate is in the predicted 90 % interval.
+    The half-width of the interval is the 0.9 quantile of the errors of the submissions of all other
+    groups."""
     every = compared(phase)
     widths = {
         group: p90([one.error for one in every if one.group != group]) for group in range(GROUPS)
@@ -165,8 +174,9 @@ def group_of(institution: str) -> int:
 
 
 def estimated(some: Sequence[Submission], phase: str) -> PhaseLaw:
-    """Returns the law of a phase that has the smallest residuals of ln(rate). A residual has the
-    weight n^(-1/4) for an institution with n submissions."""
+    """Fits the law of a phase to the measured rates of submissions by weighted least squares. The
+    residuals are differences of ln(rate). The weight of a residual is n^(-1/4), where n is the
+    number of submissions of the institution."""
     expected = EXPECTED[phase]
     whole = io_hardware.units([one.hardware for one in some])
     true = np.log([one.rates_per_s[phase] for one in some])
@@ -198,7 +208,8 @@ def estimated(some: Sequence[Submission], phase: str) -> PhaseLaw:
 
 def learnt() -> PhaseLaws:
     """Returns the laws of all phases, estimated from all institutions. The half-width of a law's
-    interval is the 0.9 quantile of the prediction errors for institutions that were left out."""
+    interval is the 0.9 quantile of prediction errors. These errors are those for institutions that
+    were left out of the estimate."""
     found = {}
     for phase in EXPECTED:
         some = [one for one in submissions() if phase in one.rates_per_s]

@@ -1,11 +1,11 @@
-"""Compares predicted with published times of a program that consists of tasks. Page caches hold the
-files of earlier tasks. The file system is a local disk, or an NFS server that writes through.
+"""Compares predicted with published times of a program that consists of tasks. Files of earlier
+tasks are in page caches. The file system is a local disk, or an NFS server that writes through.
 
-The published programs repeat a read, a computation and a write three times. The caches are dropped
-before the program starts. Every input is hardware that the authors measured. A read or write call
-copies each byte once, into memory, so the rate at which memory is written bounds the rates of reads
-and of writes. The thresholds of dirty pages are not published; Linux's default thresholds are
-assumed (20 % and 10 % of memory).
+The published program repeats a read, a computation and a write three times. The caches are dropped
+before the program starts. All inputs of the predictions are hardware that the authors measured. A
+read or write call copies each byte once into memory, so the rates of reads and writes cannot exceed
+the rate at which memory is written. The thresholds of dirty pages are not published. They are
+assumed to be Linux's defaults (20 % and 10 % of memory).
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def table(subject: str) -> list[Row]:
 
 
 def predicted_s(subject: str, row: Row) -> float:
-    """Returns the predicted seconds of a row: the time of one task's read or write, or the sum over
-    the three tasks."""
+    """Returns the predicted seconds of a row. A row has the time of one task's read or write, or
+    the sum of these times over the three tasks."""
     times = _times_s(subject, row["instances"], row["file_gb"])
     if row["task"] == SUM:
         return sum(seconds for (op, _), seconds in times.items() if op == row["op"])
@@ -81,7 +81,7 @@ def _times_s(subject: str, instances: str, file_gb: str) -> dict[tuple[str, int]
 
 def _measured_constants(row: Row) -> dict[str, float]:
     """Returns the constants that follow from measured hardware, as a dictionary from name to value.
-    They are the seconds of processor time for the copy of a byte."""
+    Each is the processor time in seconds for copying a byte."""
     byte_s = 1e-6 / float(row["memory_write_mb_s"])
     return dict.fromkeys(
         ("read_byte_cpu", "write_byte_cpu", "client_byte_cpu", "server_byte_cpu"), byte_s

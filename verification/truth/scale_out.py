@@ -2,10 +2,12 @@
 does.
 
 A rate is limited either by the object stores or by the links of the nodes. The limit is the
-resource that has the higher utilisation with 30 stores, according to the rates of a single store
-and the stated rates of links. The prediction follows from the busiest store or node, which has the
-most placement groups. The number of placement groups is not stated; it is assumed to be Ceph's
-default. The baseline is a rate in proportion to the number of stores.
+resource with the higher utilisation at 30 stores. The utilisation is computed from the rates of a
+single store and the stated rates of links.
+
+The prediction follows from the busiest store or node, which has the most placement groups. The
+number of placement groups is not stated. It is assumed to be Ceph's default. The baseline is a rate
+in proportion to the number of stores.
 """
 
 from __future__ import annotations
@@ -36,8 +38,9 @@ class Cell:
 
 
 def figures() -> list[Figure]:
-    """Returns figures: for each kind of operation, the error and its ratio to the baseline's error;
-    and the share of operations whose measured rate is inside the predicted interval."""
+    """Returns two kinds of figures. For each kind of operation, they are the error, and the error
+    divided by the error of the baseline. One further figure is the share of operations whose
+    measured rate is inside the predicted interval."""
     made, covered = [], []
     known = [_cell(row) for row in rows(TABLE)]
     for start in (one for one in known if one.servers == GIVEN):
@@ -55,8 +58,8 @@ def figures() -> list[Figure]:
 
 
 def predicted(start: Cell, single: list[Cell]) -> hashed_placement.ScaledRate:
-    """Returns the predicted rate of WANTED object stores from `start`, the measurements of GIVEN
-    stores. `single` has the measurements of a single object store."""
+    """Predicts the rate of WANTED object stores. The prediction uses `start`, the measurement of
+    GIVEN stores, and `single`, the measurements of a single object store."""
     per_store = hashed_placement.PLACEMENTS / (start.copies if start.operation == "read" else 1)
     if link_use(start) <= store_use(start, single):
         return hashed_placement.scaled(_kind(start), start.rate_per_s, GIVEN, WANTED, per_store)
@@ -68,18 +71,20 @@ def predicted(start: Cell, single: list[Cell]) -> hashed_placement.ScaledRate:
 
 
 def link_use(one: Cell) -> float:
-    """Returns the use of the nodes' links by an operation in one direction, as a share of their
-    rate. A write uses the links once for each copy, because the primary object store sends the
-    other copies on."""
+    """Returns the utilisation of the nodes' links in one direction by an operation. A write uses
+    the links once for each copy, because the primary object store forwards the other copies."""
     crossings = 1 if one.operation == "read" else one.copies
     bits = 8 * one.size_bytes * one.rate_per_s * crossings
     return bits / (one.nodes * one.node_link_bit_per_s)
 
 
 def store_use(one: Cell, single: list[Cell]) -> float:
-    """Returns a / b. a is the rate of each object store, including all copies of writes. b is the
-    rate of a single store. If the operation was not measured on a single store, returns 1: the
-    stores then count as the limit, because such operations leave the links nearly idle."""
+    """Returns the utilisation of an object store: its rate, including all copies of writes, divided
+    by the rate of a single store.
+
+    If the operation was not measured on a single store, returns 1. The stores then count as the
+    limit, because such operations leave the links nearly idle.
+    """
     alone = [each.rate_per_s for each in single if _kind(each) == _kind(one)]
     copies = one.copies if one.operation == "write" else 1
     return one.rate_per_s * copies / one.servers / median(alone) if alone else 1.0

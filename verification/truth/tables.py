@@ -39,8 +39,8 @@ def figure(table: str, bar: str, part: str, value: float, points: int) -> Figure
 def error_figures(
     table: str, bar: str, part: str, errors: Sequence[float], baseline: Sequence[float]
 ) -> list[Figure]:
-    """Returns two figures: the median absolute error of predictions, and this error divided by that
-    of a baseline on the same rows."""
+    """Returns two figures. The first is the median absolute error of predictions. The second is
+    this error divided by the median absolute error of a baseline on the same rows."""
     assert len(errors) == len(baseline), "the baseline predicts the same rows"
     own, other = (median(map(abs, some)) for some in (errors, baseline))
     return [
@@ -52,8 +52,8 @@ def error_figures(
 def factor_figures(
     table: str, bar: str, part: str, factors: Sequence[float], baseline: Sequence[float]
 ) -> list[Figure]:
-    """Returns two figures: the median factor f between predicted and measured values, and ln f
-    divided by the ln f of a baseline on the same rows."""
+    """Returns two figures. The first is the median factor f between predicted and measured values.
+    The second is ln f divided by ln f of a baseline on the same rows."""
     assert len(factors) == len(baseline), "the baseline predicts the same rows"
     own, other = median(factors), median(baseline)
     return [

@@ -1,9 +1,10 @@
-"""Predicts the largest number of accelerators of MLPerf Storage v1.0 from hardware.
+"""Predicts from hardware the largest number of accelerators that a system serves in MLPerf Storage
+v1.0.
 
-The product's model has six constants (shares), which are the same for all systems. For each
-organisation, they are estimated from the results of all other organisations. The baseline is the
-lowest of the stated rates of links and drives. The benchmark defines the rate of an accelerator
-that never waits for data.
+The product's model has six constants (shares), which are the same for all systems. The constants
+for an organisation are estimated from the results of all other organisations. The baseline is the
+number that the lowest of the stated rates of links and drives allows. The benchmark defines the
+rate of an accelerator that never waits for data.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ from verification.truth.tables import Row, factor, factor_figures, figure, known
 TABLE = "truth-mlperf-storage"
 MODELS = ("unet3d", "resnet50", "cosmoflow")
 # Expected constants, in the order of `Shares`: 0.6 of a client's links, an exponent of 0, 0.75 of
-# the servers' links, 0.9 of the drives, 0.4 ms of a core for a sample and 1 ns for a byte.
-# DEVIATIONS has the standard deviations of these constants: of the exponent itself, and of the
-# natural logarithm of each other constant. Where there are data, the expectations have little
-# weight.
+# the servers' links, 0.9 of the drives, 0.4 ms of a core for a sample and 1 ns of a core for a
+# byte. DEVIATIONS has their standard deviations. For the exponent, it is that of the exponent
+# itself; for each other constant, it is that of the natural logarithm. If there are many data, the
+# expectations have little weight.
 EXPECTED = Shares(0.6, 0.0, 0.75, 0.9, 4e-4, 1e-9)
 DEVIATIONS = (0.7, 0.15, 0.5, 0.15, 1.0, 1.0)
 # Residuals of ln(number) with a magnitude above this number count linearly, not squared.
@@ -48,9 +49,13 @@ class Submission:
 
 
 def figures() -> list[Figure]:
-    """Returns three kinds of figures. The first is the median factor f between predicted and
-    reported numbers of accelerators, over all submissions and for each training model. The second
-    is ln f divided by the ln f of the baseline. The third is the coverage of the 90 % intervals."""
+    """Returns three kinds of figures:
+
+    - the median factor f between predicted and reported numbers of accelerators, over all
+      submissions and for each training model
+    - ln f divided by ln f of the baseline
+    - the coverage of the 90 % intervals
+    """
     found = [(one, predicted(one)) for one in submissions()]
     made = []
     for model in ("", *MODELS):
@@ -63,9 +68,9 @@ def figures() -> list[Figure]:
 
 
 def link_roofline(system: TrainingSystem, load: TrainingLoad) -> int:
-    """Returns the number of accelerators that the stated rates allow, at least 1. The smallest of
-    three rates limits this number: the clients' links, the servers' links, and the drives. No
-    losses are counted."""
+    """Returns the number of accelerators that the stated rates allow, at least 1. The number is
+    limited by the smallest of three rates: of the clients' links, of the servers' links, and of the
+    drives. No losses are taken into account."""
     whole = Shares(1.0, 0.0, 1.0, 1.0, 0.0, 1e-30)
     rate = min(training.capacities(system, load.sample_bytes, whole).values())
     return max(1, floor(rate / load.needed_bytes_per_s))
@@ -86,16 +91,17 @@ def submissions() -> tuple[Submission, ...]:
 
 @cache
 def shares_without(organisation: str) -> Shares:
-    """Returns the shares that are estimated from the submissions of all other organisations. If
-    `organisation` is "", all submissions are used: the result is the product's default shares."""
+    """Returns the shares that are estimated from the submissions of all organisations except
+    `organisation`. If `organisation` is "", all submissions are used. The result is then the
+    product's default shares."""
     return estimated([one for one in submissions() if one.organisation != organisation])
 
 
 def estimated(some: Sequence[Submission]) -> Shares:
-    """Returns the shares with which the predicted numbers of accelerators fit the reported ones
-    best, by robust least squares. A submission's residual is ln(predicted number / reported
-    number), with the weight n^(-1/4) if its organisation has n submissions. Further residuals keep
-    the shares near EXPECTED, in units of DEVIATIONS."""
+    """Fits the shares to the reported numbers of accelerators by robust least squares. The residual
+    of a submission is ln(predicted number / reported number). Its weight is n^(-1/4), where n is
+    the number of submissions of its organisation. Further residuals keep the shares near EXPECTED,
+    in units of DEVIATIONS."""
     counts: Mapping[str, int] = Counter(one.organisation for one in some)
     weights = np.array([counts[one.organisation] ** -0.25 for one in some])
     expected = _logs(EXPECTED)

@@ -31,9 +31,9 @@ SHOWN = 12
 
 
 def repeated(files: CampaignFiles) -> list[Repeated]:
-    """Returns all measured points of a campaign, each predicted again from the recorded description
-    and from the recorded profile of the machine. The file of the frozen predictions is only read.
-    """
+    """Returns all measured points of a campaign with their present predictions. The predictions use
+    the recorded configuration and the recorded profile of the machine. The file of the frozen
+    predictions is only read."""
     machine = about_of(files).machine
     found = []
     for one in judged(files):
@@ -50,10 +50,12 @@ def group_of(point: FrozenPrediction) -> str:
 
 
 def text(campaigns: Sequence[CampaignFiles]) -> str:
-    """Returns the report on earlier campaigns. It compares the errors and the coverage of the
-    frozen and of the present predictions by kind of point. It lists the constants that are learnt
-    from the points, and the groups of points that contribute most to the error of the present
-    predictions."""
+    """Returns the report on earlier campaigns. It has three parts:
+
+    - the errors and the coverage of the frozen and of the present predictions, by kind of point
+    - the constants that are fitted to the points
+    - the groups of points that contribute most to the error of the present predictions
+    """
     machines = [about_of(files).machine for files in campaigns]
     each = [repeated(files) for files in campaigns]
     found = [one for own in each for one in own]
@@ -87,9 +89,9 @@ def text(campaigns: Sequence[CampaignFiles]) -> str:
 @dataclass(frozen=True)
 class Contribution:
     """How much a group of points contributes to the error of all points. `median_without` and
-    `p90_without` are the median and the 90 % quantile of |error| of all points if the group had no
-    error. `bias` is the median of the group's signed errors. `inside` is the share of the group's
-    points whose measured rate is inside the predicted interval."""
+    `p90_without` are the median and the 90 % quantile of |error| over all points if the errors of
+    the group were zero. `bias` is the median of the group's signed errors. `inside` is the share of
+    the group's points whose measured rate is inside the predicted interval."""
 
     group: str
     points: int
@@ -102,8 +104,9 @@ class Contribution:
 def contributions(
     found: Sequence[Judged], group: Callable[[FrozenPrediction], str]
 ) -> list[Contribution]:
-    """Returns the contribution of every group of points, sorted by ascending `p90_without`, then by
-    ascending `median_without`. So the group that contributes most comes first."""
+    """Returns the contribution of every group of points, beginning with the group that contributes
+    most. The list is sorted by ascending `p90_without`, then by ascending `median_without`: if a
+    group contributes much, the errors without it are small."""
     groups: dict[str, list[Judged]] = {}
     for one in found:
         groups.setdefault(group(one.predicted), []).append(one)

@@ -1,6 +1,11 @@
-"""Tables of prediction errors of earlier campaigns, by kind of point. They compare three
-predictions: the frozen one, the present one, and the present one for the processor time that other
-programs left."""
+"""Tables of prediction errors of earlier campaigns, by kind of point.
+
+They compare three predictions:
+
+- the frozen prediction
+- the prediction by the present models
+- the prediction by the present models for the processor time that other programs left
+"""
 
 from __future__ import annotations
 
@@ -17,9 +22,9 @@ from verification.blind.space import METADATA
 
 @dataclass(frozen=True)
 class Repeated:
-    """A measured point with three predictions: the frozen one (`before`), the present one
-    (`after`), and the present one for the processor time that other programs left to the point
-    (`beside`, see contention.py)."""
+    """A measured point with three predictions. `before` is the frozen prediction. `after` is the
+    prediction by the present models. `beside` is the prediction by the present models for the
+    processor time that other programs left to the point (see contention.py)."""
 
     before: Judged
     after: Judged

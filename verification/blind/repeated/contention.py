@@ -1,9 +1,10 @@
-"""Predicts measured points with the processor time that other programs left to them. The difference
-from the usual prediction is the effect of other programs; the rest of the error is due to the
+"""Predicts measured points for the processor time that other programs left to them. The difference
+from the usual prediction is the effect of other programs. The rest of the error is due to the
 models.
 
-The recordings have the processor time that other programs used, as a share of all processors. So
-these predictions use more than the description and the machine's profile: they are no blind result.
+The recordings have the processor time that other programs used, as a share of all processors. These
+predictions therefore use a measured quantity in addition to the description and the machine's
+profile, and are no blind result.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ LEAST_SHARE = 0.1
 
 
 def left_share(one: Judged, cores: int) -> float:
-    """Returns the share of its processors' time that a point got, between LEAST_SHARE and 1.
-    Returns 1 if the use of other programs is not known. `cores` is the number of the machine's
-    cores.
+    """Returns the share of processor time that other programs left to a point, between LEAST_SHARE
+    and 1. Returns 1 if the use of other programs is not known. `cores` is the number of the
+    machine's cores.
 
     A point with fewer clients than cores leaves some cores idle. Other programs delay this point
     only by the processor time that they use in addition to the idle cores.
@@ -43,8 +44,9 @@ def scenario_beside_others(one: Judged, machine: MachineProfile) -> Scenario:
 
 
 def beside_others(one: Judged, machine: MachineProfile) -> Judged:
-    """Returns a point with the rate that is predicted for the processor time that other programs
-    left to the point. The limits of the 90 % interval change by the same factor as the rate."""
+    """Returns a copy of a point with another prediction: the rate for the processor time that other
+    programs left to the point. The bounds of the 90 % interval change by the same factor as the
+    rate."""
     alone, beside = (
         situation_of(scenario)
         for scenario in (

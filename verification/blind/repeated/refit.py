@@ -1,11 +1,11 @@
 """Fits the constants of descriptions to the measurements of earlier campaigns, one file system
 after the other.
 
-The fit is the product's calibration, with the priors of the descriptions. The fitted constants are
-those of an idle machine, but other programs used processors during the measurements. If processors
-limit a point of several clients, the share of other programs is subtracted. If processors limit a
-point of a single client, the point is left out: its latency includes waits for processors, which no
-counter measures.
+The fit is the calibration of dfslab, with the constants of the descriptions as priors. The fitted
+constants should be those of an idle machine, but other programs used processors during the
+measurements. Two corrections are made for points that processors limit. For a point of several
+clients, the share of other programs is subtracted. A point of a single client is left out, because
+its latency includes waits for processors, which no counter measures.
 """
 
 from __future__ import annotations
@@ -51,9 +51,10 @@ def refitted(observed: Sequence[Observation]) -> Mapping[str, Calibration]:
 
 
 def text(observed: Sequence[Observation]) -> Iterator[str]:
-    """Yields a headline and then a line for each constant. The line has the value in the
-    description, the fitted value, the standard error of its natural logarithm, and the share of the
-    prior's variance that the points remove."""
+    """Yields the lines of a table of constants: a headline, and one line for each constant. The
+    line has the constant's value in the description, its fitted value, and the standard error of
+    ln(fitted value). The last column is the share of the prior's variance that the points
+    remove."""
     yield "constants fitted to these points: description -> fit (ln error; learnt)"
     for name, found in refitted(observed).items():
         system = next(

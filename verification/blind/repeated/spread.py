@@ -1,6 +1,7 @@
-"""Learns from the points of earlier campaigns how far measured rates are from predictions that use
-a description alone. The result is a standard deviation for each size class (names without data,
-small files, large files), which `dfslab.models.fit.description_error` contains as a constant."""
+"""Computes from earlier campaigns how far measured rates are from predictions that use a
+description alone. The result is one standard deviation for each size class (names without data,
+small files, large files). `dfslab.models.fit.description_error` contains these standard deviations
+as a constant."""
 
 from __future__ import annotations
 
@@ -27,8 +28,9 @@ QUANTILE = quantiles.student(0.5 + CONFIDENCE / 2, UNCALIBRATED_FREEDOM)
 
 @dataclass(frozen=True)
 class Residual:
-    """The error of one point. `log_error` is ln(predicted / measured). `variance` is the part of
-    the error's variance that the priors of the description's constants explain."""
+    """The error of one point. `log_error` is ln(predicted / measured). `variance` is the variance
+    of this error that is due to the uncertainty of the description's constants, as their priors
+    state it."""
 
     size_class: str
     testbed: str
@@ -56,10 +58,9 @@ def residual(one: Judged, machine: MachineProfile) -> Residual:
 
 
 def learnt_sd(found: Sequence[Residual], confidence: float = CONFIDENCE) -> float:
-    """Returns the smallest standard deviation in TRIED with which at least the share `confidence`
-    of the measured rates are inside the 90 % intervals of their predictions. It is the standard
-    deviation of the description's own error. Returns the largest value of TRIED if none
-    suffices."""
+    """Returns the standard deviation of the description's own error. It is the smallest value in
+    TRIED with which the 90 % intervals of the predictions contain at least the share `confidence`
+    of the measured rates. Returns the largest value of TRIED if none suffices."""
     return next(
         (sd for sd in TRIED if fmean(one.is_inside(sd) for one in found) >= confidence), TRIED[-1]
     )
@@ -67,16 +68,16 @@ def learnt_sd(found: Sequence[Residual], confidence: float = CONFIDENCE) -> floa
 
 def regularised_sd(own: Sequence[Residual], every: Sequence[Residual]) -> float:
     """Returns the standard deviation of the description's own error for the group `own` of all
-    points `every`: sqrt((n s^2 + m S^2) / (n + m)). n is the number of points in `own`, and m is
-    POOLED_POINTS. s and S are the values of `learnt_sd` for `own` and for `every`."""
+    points `every`. It is sqrt((n s^2 + m S^2) / (n + m)), where n is the number of points in `own`,
+    m is POOLED_POINTS, s is `learnt_sd(own)` and S is `learnt_sd(every)`."""
     parts = len(own) * learnt_sd(own) ** 2 + POOLED_POINTS * learnt_sd(every) ** 2
     return math.sqrt(parts / (len(own) + POOLED_POINTS))
 
 
 def held_out(found: Sequence[Residual]) -> Iterator[tuple[Residual, bool]]:
-    """Yields (point, whether its measured rate is inside the interval). The interval is made for
-    the point's size class, with `regularised_sd` of the points of other testbeds. If other testbeds
-    have no point of this size class, the point counts as outside."""
+    """Yields (point, whether its measured rate is inside its interval). The width of the interval
+    is `regularised_sd` of the points of other testbeds that have the same size class. If there are
+    no such points, the point counts as outside."""
     for one in found:
         others = [other for other in found if other.testbed != one.testbed]
         own = [other for other in others if other.size_class == one.size_class]
@@ -84,8 +85,8 @@ def held_out(found: Sequence[Residual]) -> Iterator[tuple[Residual, bool]]:
 
 
 def text(found: Sequence[Residual]) -> Iterator[str]:
-    """Yields lines with the learnt standard deviation of each size class, and with the coverage on
-    testbeds that were left out when learning."""
+    """Yields lines of text: first the computed standard deviation of each size class. Then follows
+    the coverage on testbeds whose points were not used for the standard deviation."""
     yield "standard deviation of ln(predicted / measured) besides the priors of constants"
     for name in sorted({one.size_class for one in found}):
         own = [one for one in found if one.size_class == name]

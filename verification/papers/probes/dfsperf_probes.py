@@ -1,10 +1,10 @@
-"""Compares statements of the DFS-Perf report with dfslab. The statements are about the report's
-workloads, modes and figures.
+"""Compares statements of the DFS-Perf report with dfslab. The statements are about the workloads,
+modes and figures of the report.
 
-The figures are compared with a run of scenarios/dfs-perf-figures.toml, `dfsperf_quiet.csv`, which
-was recorded while no other program used the machine. An earlier run, `dfsperf_run.csv`, has one
-repetition and was recorded while other programs used the machine. The verdicts on the earlier run
-are shown after those on the quiet run.
+Two runs of scenarios/dfs-perf-figures.toml were recorded. `dfsperf_quiet.csv` was recorded while no
+other program used the machine. `dfsperf_run.csv` was recorded earlier, has one repetition, and
+other programs used the machine. The verdict on the quiet run counts. The verdict on the earlier run
+is shown after it.
 """
 
 from __future__ import annotations
@@ -24,10 +24,12 @@ from verification import recordings
 from verification.papers.obtained import Obtained, judged, not_judged, verdict_of
 
 SCENARIO = "dfs-perf-figures"
-# Smallest ratio of two rates that counts as a difference: APART_BUSY in the earlier run, APART in
-# the quiet run. Other programs used the machine during the earlier run; they are assumed to change
-# a rate by less than a factor of three. In the quiet run, each configuration was run twice, and a
-# difference of at least 5 % counts. Both limits were written down before the rates were read.
+# Smallest ratio of two rates that counts as a difference. Both limits were written down before the
+# rates were read.
+# - APART_BUSY is for the earlier run. Other programs used the machine then. They are assumed to
+#   change a rate by less than a factor of three.
+# - APART is for the quiet run. Each configuration was run twice, and a difference of at least 5 %
+#   counts.
 APART_BUSY, APART = 3.0, 1.05
 # The recorded runs, each as (file, name of the run in the text, smallest ratio that counts as a
 # difference). The first run gives the verdict.
@@ -35,17 +37,17 @@ RUNS = (
     ("dfsperf_quiet.csv", "a run on a quiet machine", APART),
     ("dfsperf_run.csv", "an earlier run on a busy machine", APART_BUSY),
 )
-# The DFS-Perf report states, without numbers, that two rates are similar, or that one is a lot
-# higher than the other. Here two rates are similar if their ratio is below A_LOT, and otherwise one
-# is a lot higher.
+# Smallest ratio at which one rate counts as a lot higher than the other. The DFS-Perf report states
+# without numbers that two rates are similar, or that one is a lot higher. Here they are similar if
+# their ratio is below A_LOT.
 A_LOT = 1.5
 # Largest number of ratios near 1 (too close to count as a difference) that are listed one by one.
 NEAR_LISTED_MAX = 8
 FILE_BYTES = 256 * 1024
 METADATA, MIXTURE, ITERATE = "dfsperf_metadata", "dfsperf_mixture", "dfsperf_iterate"
 DISTRIBUTED = ("hdfs", "glusterfs", "alluxio", "alluxio-through")
-# One comparison: (what is compared, the rate that is larger by the DFS-Perf report, the rate that
-# is smaller by the DFS-Perf report). A rate that was not recorded is None.
+# One comparison of two rates: (what is compared, first rate, second rate). According to the
+# DFS-Perf report, the first rate is the larger one. A rate that was not recorded is None.
 Pair = tuple[str, float | None, float | None]
 # Ways to run four clients, and the value of the label `processes` of their runs.
 MODES = {"threads": 0, "processes": 4}
@@ -90,8 +92,8 @@ def recorded_runs() -> tuple[RecordedRun, ...]:
 
 
 def of_recordings(judge: Callable[[RecordedRun], Obtained]) -> Callable[[], Obtained]:
-    """Returns a probe that calls `judge` for every recorded run. The first run gives the verdict.
-    The probe's text ends with the verdicts on all other runs."""
+    """Returns a probe that judges every recorded run by calling `judge`. The verdict of the probe
+    is that on the first run. The probe's text ends with the verdicts on all other runs."""
 
     @wraps(judge)
     def probe() -> Obtained:
@@ -104,8 +106,8 @@ def of_recordings(judge: Callable[[RecordedRun], Obtained]) -> Callable[[], Obta
 
 
 def rate(run: RecordedRun, system: str, workload: str, **labels: object) -> float | None:
-    """Returns the recorded operations per second of a workload, as a geometric mean over the runs
-    that have the given `labels`. Returns None if there is no such run."""
+    """Returns the recorded operations per second of a workload. The value is the geometric mean
+    over the runs that have the given `labels`. Returns None if there is no such run."""
     found = [one.value() for one in run.selected(system, workload, labels)]
     return geometric_mean(found).value if found else None
 
@@ -113,8 +115,9 @@ def rate(run: RecordedRun, system: str, workload: str, **labels: object) -> floa
 def moved(
     run: RecordedRun, system: str, workload: str, operation: str, **labels: object
 ) -> float | None:
-    """Returns the bytes per second of one client during an operation, as a geometric mean over the
-    runs that have the given `labels`. Returns None if no run recorded the operation."""
+    """Returns the bytes per second that one client transfers during an operation. The value is the
+    geometric mean over the runs that have the given `labels`. Returns None if no run recorded the
+    operation."""
     key = f"latency_s_mean.{operation}"
     found = [
         FILE_BYTES / one.value(key)
@@ -128,8 +131,9 @@ def greater(pairs: Sequence[Pair], apart: float) -> Obtained:
     """Judges whether the first rate of each pair exceeds the second one.
 
     A pair is decided if one rate is at least `apart` times the other. The verdict follows from the
-    numbers of decided pairs by the rule of `verdict_of`. The text lists the ratios of decided
-    pairs. It lists the other ratios if there are few of them, else their range.
+    numbers of decided and undecided pairs (see `verdict_of`). The text lists the ratios of decided
+    pairs. It lists the ratios of undecided pairs if there are few of them, and otherwise states
+    their range.
     """
     known = [(what, larger, smaller) for what, larger, smaller in pairs if larger and smaller]
     ratios = {what: larger / smaller for what, larger, smaller in known}
@@ -186,8 +190,9 @@ def _systems() -> list[str]:
 
 @of_recordings
 def figure_1(run: RecordedRun) -> Obtained:
-    """Judges whether the recording has the rates that figure 1 of the DFS-Perf report shows: those
-    of metadata operations with four threads and with four processes, on at least four systems."""
+    """Judges whether the recording has all rates that figure 1 of the DFS-Perf report shows. These
+    are the rates of metadata operations with four threads and with four processes, on at least four
+    systems."""
     found = {
         mode: [(one, value) for one in _systems() if (value := _metadata(run, one, mode))]
         for mode in MODES
@@ -234,8 +239,8 @@ def hdfs_is_slower(run: RecordedRun) -> Obtained:
 def hdfs_and_alluxio(run: RecordedRun) -> Obtained:
     """Judges whether HDFS and Alluxio have similar metadata rates, with threads and with processes.
 
-    Rates are similar if their ratio is below A_LOT. If the noise of the run is larger than A_LOT,
-    and the ratio is within the noise (`apart`), the statement is not judged.
+    Rates are similar if their ratio is below A_LOT. The statement is not judged if the noise of the
+    run (`apart`) is larger than A_LOT and the ratio is within the noise.
     """
     texts, similar = [], True
     limit = max(A_LOT, run.apart)
@@ -272,8 +277,9 @@ def local_processes(run: RecordedRun) -> Obtained:
 
 
 def _ratio_of_writes(run: RecordedRun, operation: str) -> Obtained:
-    """Judges whether the throughput of `operation` falls when the share of writes rises from 20 %
-    to 50 % and to 80 %, on every system, with threads and with processes."""
+    """Judges whether the throughput of `operation` falls as the share of writes rises. The shares
+    are 20 %, 50 % and 80 %. The throughput has to fall on every system, with threads and with
+    processes."""
     return greater(
         [
             (
@@ -392,8 +398,8 @@ def figure_3_memory(run: RecordedRun) -> Obtained:
 
 @of_recordings
 def figure_3_processes(run: RecordedRun) -> Obtained:
-    """Judges whether four processes are faster than four threads in reads of GlusterFS, and in
-    reads and writes of Alluxio's memory. Rates with and without shuffling are compared."""
+    """Judges whether four processes are faster than four threads, with and without shuffling. The
+    statement is about reads of GlusterFS, and about reads and writes of Alluxio's memory."""
     return greater(
         [
             (
@@ -413,8 +419,8 @@ def figure_3_processes(run: RecordedRun) -> Obtained:
 
 
 def figure_4() -> Obtained:
-    """Returns the numbers of nodes and clients that the scenario varies. Figure 4 of the DFS-Perf
-    report varies them too. The numbers are listed and not judged."""
+    """Returns the numbers of nodes and clients in the scenario. Figure 4 of the DFS-Perf report
+    also varies these two numbers. They are listed and not judged."""
     points = check(recordings.scenario("dfs-perf"))
     workloads = [point.scenario.workload for point in points]
     clients = sorted({one.clients for one in workloads if not one.nodes})

@@ -30,9 +30,9 @@ def rows() -> TrainingRows:
 
 @cache
 def _data() -> tuple[Floats, Floats]:
-    """Returns (matrix, rates in MB/s) for the recorded random writes. The columns of the matrix are
-    the factors of Kumar's first model. Factors that depend linearly on other factors are left
-    out."""
+    """Returns (matrix, rates in MB/s) for the recorded random writes. Each row of the matrix is a
+    run, and the columns are the factors of Kumar's first model. Factors that depend linearly on
+    other factors are left out."""
     own = np.flatnonzero([operation_of(point) == "random write" for point in rows().points])
     encoding, matrix = encoded(rows(), own, "linear")
     matrix = matrix[:, layout_columns(encoding, "glusterfs")]
@@ -64,9 +64,9 @@ def equation_2() -> Obtained:
 
 
 def _sums(known: slice, requested: slice) -> tuple[float, float, float, float]:
-    """Fits the model to the rows `known`. Returns (SST, SSE, SSR, R²) for the rows `requested`: the
-    total sum of squares, the sum of squared errors, the sum of squares of the regression, and
-    R²."""
+    """Fits the model to the rows `known` and evaluates it on the rows `requested`. Returns (SST,
+    SSE, SSR, R²): the total sum of squares, the sum of squared errors, the sum of squares of the
+    regression, and R²."""
     matrix, rates = _data()
     shown = PaperLinear().fit(matrix[known], rates[known]).predict(matrix[requested])
     wanted = rates[requested]
@@ -77,17 +77,17 @@ def _sums(known: slice, requested: slice) -> tuple[float, float, float, float]:
 
 
 def equation_3() -> Obtained:
-    """Judges whether SST = SSE + SSR on the rows of the fit: the total sum of squares, the sum of
-    squared errors, and the sum of squares of the regression."""
+    """Judges whether SST = SSE + SSR holds on the rows of the fit. SST is the total sum of squares,
+    SSE the sum of squared errors, and SSR the sum of squares of the regression."""
     total, error, explained, _ = _sums(ALL, ALL)
     text = f"error {error / total:.3f} + regression {explained / total:.3f} of the total"
     return judged(_close(total, error + explained), text)
 
 
 def equation_4() -> Obtained:
-    """Judges whether R² = 1 - SSE / SST and R² = SSR / SST agree on the rows of the fit. SST is the
-    total sum of squares, SSE the sum of squared errors, and SSR the sum of squares of the
-    regression."""
+    """Judges whether two formulas for R² agree on the rows of the fit: R² = 1 - SSE / SST and R² =
+    SSR / SST. SST is the total sum of squares, SSE the sum of squared errors, and SSR the sum of
+    squares of the regression."""
     total, error, explained, r2 = _sums(ALL, ALL)
     agree = _close(r2, 1 - error / total) and _close(r2, explained / total)
     *_, held_out = _sums(slice(0, None, 2), slice(1, None, 2))
@@ -107,8 +107,9 @@ def equation_5() -> Obtained:
 
 
 def _planted() -> dict[str, float]:
-    """Returns the first-order index (a share of the variance) of each factor of y = 3 a + b. Both a
-    and b take the values -1, 0 and 1 on a full grid."""
+    """Returns the first-order sensitivity index of each factor of the function y = 3 a + b. The
+    index is the factor's share of the variance of y. a and b take the values -1, 0 and 1 on a full
+    grid."""
     grid = [(a, b) for a in (-1.0, 0.0, 1.0) for b in (-1.0, 0.0, 1.0)]
     quantities = {"a": [a for a, _ in grid], "b": [b for _, b in grid]}
     return first_order_indices(quantities, np.array([3 * a + b for a, b in grid]))

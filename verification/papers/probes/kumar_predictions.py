@@ -1,6 +1,11 @@
-"""Compares statements of Kumar 2018 with predictions. The statements are about the choice of
-processors, the transfer of an ocean model's data, the importance of GlusterFS' parameters on fixed
-hardware, and the throughput by block size and by number of servers.
+"""Compares statements of Kumar 2018 with predictions.
+
+The statements are about four subjects:
+
+- the choice of processors
+- the transfer of an ocean model's data
+- the importance of GlusterFS' parameters on fixed hardware
+- the throughput by block size and by number of servers
 
 All rates are predicted from the description of GlusterFS with its prior constants. Nothing is
 fitted.
@@ -47,8 +52,8 @@ PARAMETERS: Mapping[str, Sequence[LevelValue]] = {
     "file_system.io_cache": [0, 1],
 }
 BLOCKS = "workload.transfer_size"
-# Table 8 of Kumar 2018: minutes that a transfer takes on each cluster. A cluster is named by its
-# processor, its link and its number of servers.
+# Table 8 of Kumar 2018. The values are the minutes that a transfer of data takes on each cluster.
+# The name of a cluster has its processor, its link and its number of servers.
 TABLE_8 = {
     "Atom, Gigabit, 4": 2311.0,
     "Gigabit, 4": 1916.0,
@@ -61,11 +66,11 @@ OCEAN_BYTES = 500e9
 # Ratio of the bandwidth of InfiniBand to that of Gigabit Ethernet, as Kumar 2018 measured it in
 # section 3.4.1.
 RATIO = 5.84
-# Two rates count as "about as fast" if their ratio is at most this factor. A curve counts as
-# "level" if its largest and smallest value differ by at most this factor.
+# Largest ratio of two rates that count as "about as fast". A curve counts as "level" if the ratio
+# of its largest to its smallest value is at most this factor.
 SIMILAR = 1.5
-# Limits for the importances in Table 7 of Kumar 2018. An importance of at least 0.9 counts as
-# "about 1". The importance of the block size for reads is 0.78.
+# Limits for the importances in Table 7 of Kumar 2018. ABOUT_ONE is the smallest importance that
+# counts as "about 1". READS is the importance of the block size for reads.
 ABOUT_ONE, READS = 0.9, 0.78
 
 
@@ -87,8 +92,9 @@ def _state(operation: str, is_direct: bool) -> Values:
 
 @cache
 def _importance(operation: str, is_direct: bool) -> dict[str, float]:
-    """Returns the importance of each parameter of GlusterFS, by name. The importance is the
-    quantity VI of equation (7) of Kumar 2018, computed over the full grid of all parameters."""
+    """Returns a dictionary from the name of each parameter of GlusterFS to its importance. The
+    importance is the quantity VI of equation (7) of Kumar 2018. It is computed over the full grid
+    of all parameters."""
     rows = list(itertools.product(*PARAMETERS.values()))
     state = _state(operation, is_direct)
     every = [{**state, **dict(zip(PARAMETERS, row, strict=True))} for row in rows]
@@ -120,8 +126,8 @@ def table_7_writes() -> Obtained:
 
 
 def table_7_reads() -> Obtained:
-    """Judges whether block size is the most important parameter of reads with caches, and whether
-    the two cache parameters together have an importance above 0.05."""
+    """Judges two statements on reads with caches. The block size is the most important parameter.
+    The two cache parameters together have an importance above 0.05."""
     found = _importance("sequential_read", False)
     caches = found["file_system.cache_size"] + found["file_system.io_cache"]
     text = f"{_listed(found)}; cache and its size {caches:.2f}"
@@ -135,8 +141,12 @@ def _curve(operation: str, is_direct: bool) -> Floats:
 
 
 def figure_4() -> Obtained:
-    """Judges whether throughput with direct I/O never falls over block sizes, is more than twice as
-    high at 256 KiB as at the smallest block, and is level (SIMILAR) from 256 KiB to 8 MiB."""
+    """Judges three statements on the throughput with direct I/O:
+
+    - It never falls when the block size rises.
+    - At 256 KiB it is more than twice as high as at the smallest block size.
+    - It is level (SIMILAR) from 256 KiB to 8 MiB.
+    """
     curves = {name: _curve(name, True) for name in ("sequential_write", "sequential_read")}
     text = "; ".join(
         f"{name} {curve[0] / 1e6:.2g} to {curve[3] / 1e6:.3g} MB/s at 256 KiB, "
@@ -156,8 +166,8 @@ def figure_5() -> Obtained:
 
 
 def figure_3() -> Obtained:
-    """Judges whether throughput rises linearly with the number of servers for five clients. A
-    straight line through the rates must have R² of at least 0.8."""
+    """Judges whether the throughput of five clients rises linearly with the number of servers. A
+    straight line that is fitted to the rates must have R² of at least 0.8."""
     texts, least = [], 1.0
     for operation in ("sequential_write", "sequential_read"):
         state = {
@@ -177,9 +187,11 @@ def figure_3() -> Obtained:
 @cache
 def ocean_minutes() -> dict[str, float]:
     """Returns the predicted minutes of a transfer of 500 GB for each cluster of Table 8 of Kumar
-    2018, by name. The minutes follow from the bytes per second that `dfslab run
-    scenarios/kumar-ocean.toml` prints. This rate is the bytes of writes and reads divided by the
-    time. The time includes deletions of files between the iterations.
+    2018, by name of the cluster.
+
+    The minutes are computed from the bytes per second that `dfslab run scenarios/kumar-ocean.toml`
+    prints. This rate is the bytes of writes and reads divided by the time. The time includes
+    deletions of files between the iterations.
     """
     found = [SequenceModel().run(one) for one in recordings.scenario("kumar-ocean").points()]
     rates = [one.value("throughput_bytes_per_s") for one in found]
@@ -223,9 +235,9 @@ def infiniband_ratio() -> Obtained:
 
 @cache
 def _processors() -> dict[tuple[str, str], str]:
-    """Returns, for each (bandwidth, block size), the processor that dfslab chooses. The processor
-    is named by its power. dfslab chooses the processor of the lowest power among those whose
-    predicted rate is within 5 % of the highest predicted rate."""
+    """Returns the processor that dfslab chooses for each (bandwidth, block size). A processor is
+    named by its power. Of the processors whose predicted rate is within 5 % of the highest
+    predicted rate, dfslab chooses the one with the lowest power."""
     scenario = recordings.scenario("kumar-processors")
     found = costs([SequenceModel().run(point) for point in scenario.points()])
     groups: dict[tuple[str, str], list[EnergyCost]] = {}
@@ -237,8 +249,9 @@ def _processors() -> dict[tuple[str, str], str]:
 
 def table_1() -> Obtained:
     """Judges whether dfslab chooses the processor of 45 W on Gigabit Ethernet for requests of 4
-    KiB, as Table 1 of Kumar 2018. The chosen processor has the least power of all processors that
-    are not the bottleneck. Small requests are judged because they need the most processor time."""
+    KiB. Kumar 2018 chooses it in Table 1. The chosen processor has the least power of all
+    processors that are not the bottleneck. Small requests are judged because they need the most
+    processor time."""
     found = _processors()
     text = ", ".join(f"{link}, {block}: {power}" for (link, block), power in found.items())
     return judged(found["993 Mbit/s", "4 KiB"] == "45 W", text)

@@ -1,5 +1,5 @@
 """Compares statements of Kumar 2018 with the recorded study of GlusterFS. The statements are about
-the factors that were varied, the linear models, and the directions of effects."""
+the factors that were varied, the linear models, and the signs of effects."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from verification.papers.obtained import Obtained, judged, verdict_of
 from verification.papers.probes.kumar_equations import rows
 from verification.reproductions import kumar, kumar_claims
 
-# Table 5 of Kumar 2018: the sign of each factor's coefficient, which is the same for every
+# Table 5 of Kumar 2018: the sign of each factor's coefficient. The sign is the same for every
 # operation. Disk speeds are left out, because their coefficients are about 0.
 SIGNS = {"network": 1, "servers": 1, "clients": -1, "copies": -1}
 # A coefficient differs from 0 if its absolute value is at least this many standard errors.
 ERRORS = 2.0
-# Table 6 of Kumar 2018: the smallest adjusted R², and the smallest R² on a held-out random quarter
-# of the rows.
+# Table 6 of Kumar 2018 has two values of R² for each linear model. ADJUSTED_R2 is the smallest
+# adjusted R². VALIDATION_R2 is the smallest R² on a random quarter of the rows that was held out.
 ADJUSTED_R2, VALIDATION_R2 = 0.735, 0.752
 HARDWARE = (
     "network",
@@ -72,8 +72,8 @@ def table_3() -> Obtained:
 
 
 def table_4() -> Obtained:
-    """Judges whether the study varies block sizes from 2 KiB to 8 MiB and has two levels of every
-    switch of GlusterFS, as in Table 4 of Kumar 2018."""
+    """Judges whether the study varies the factors of Table 4 of Kumar 2018. The block sizes have to
+    be from 2 KiB to 8 MiB, and every switch of GlusterFS has to have two levels."""
     design = _scenario().design
     blocks, caches = (_levels(design, name) for name in ("block_size", "cache_size"))
     switched = all(len(_levels(design, name)) == 2 for name in SWITCHES)
@@ -87,8 +87,9 @@ def _tables() -> list[PaperTable]:
 
 
 def table_5() -> Obtained:
-    """Judges whether the coefficients of the linear models of throughput in MB/s have the signs of
-    Table 5 of Kumar 2018. A coefficient that does not differ from 0 is inconclusive."""
+    """Judges whether the coefficients of the linear models have the signs of Table 5 of Kumar 2018.
+    The models predict the throughput in MB/s. A coefficient that does not differ from 0 is
+    inconclusive."""
     same = other = 0
     for table in _tables():
         for one in table.coefficients:
@@ -101,8 +102,8 @@ def table_5() -> Obtained:
 
 
 def network_first() -> Obtained:
-    """Judges whether the network has the largest effect of all factors for each operation. An
-    effect is the coefficient times the range of the factor."""
+    """Judges whether the network has the largest effect of all factors for each operation. The
+    effect of a factor is its coefficient times its range."""
     first = {
         table.operation: max(
             (one for one in table.coefficients if one.name in SIGNS), key=lambda one: one.effect
@@ -125,8 +126,8 @@ def table_6_adjusted() -> Obtained:
 
 
 def table_6_validation() -> Obtained:
-    """Judges R² of each of the four linear models on a held-out random quarter of the rows. It must
-    be at least the smallest R² of this kind in Table 6 of Kumar 2018."""
+    """Judges the R² of each of the four linear models on a random quarter of the rows that was held
+    out. It must be at least the smallest R² of this kind in Table 6 of Kumar 2018."""
     found = [table.validation for table in _tables()]
     return judged(min(found) >= VALIDATION_R2, _between(found))
 
@@ -154,8 +155,9 @@ def linear_is_enough() -> Obtained:
 
 
 def _claim(name: str) -> Obtained:
-    """Returns one verdict on a claimed direction of an effect, over all operations that the claim
-    concerns, by the rule of `verdict_of`. Inconclusive operations count as undecided."""
+    """Returns the verdict on a claimed direction of an effect. Each operation that the claim
+    concerns confirms or contradicts it, or is inconclusive and counts as undecided. `verdict_of`
+    combines the operations to one verdict."""
     found = [one for one in _signs() if one.claim == name]
     counts = kumar_claims.counts(found)
     same, open_, other = counts.values()

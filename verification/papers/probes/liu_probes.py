@@ -1,8 +1,8 @@
 """Compares statements of Liu 2018 with three sources: recorded profiles of a real HDFS, recorded
 tables of its calls, and the paper's own figures.
 
-The recorded profiles are those of verification/data/liu-interventions: ten rounds of one mixed
-workload on three DataNodes, in which every call was counted.
+The recorded profiles are those of verification/data/liu-interventions. They are ten rounds of one
+mixed workload on three DataNodes. Every call was counted.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from verification.reproductions.liu_calls import CREATE, LOCATIONS, SEND_BLOCK, 
 
 RECORDING = "liu-interventions"
 FREQUENCIES = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5)
-# Limits for two statements of Liu 2018. "Little to do with" means a ratio of at most SIMILAR. "More
-# than 90 %" is Liu's own figure.
+# Limits for two statements of Liu 2018. SIMILAR is the largest ratio that counts as "little to do
+# with". REMOVED is Liu's own figure, "more than 90 %".
 SIMILAR, REMOVED = 1.5, 0.9
 # Limits that were set after the recordings. The client counts as the bottleneck if the functions of
 # the servers take less than SERVERS_MOST of the requests' time. A faster medium counts as no great
@@ -132,8 +132,8 @@ def arguments() -> Obtained:
 
 
 def polymorphous() -> Obtained:
-    """Judges whether several instrumentation points, such as the signatures of one method, become
-    one step of the profile. Also, every point whose class was loaded must have been
+    """Judges two statements on instrumentation points. Several points, such as the signatures of
+    one method, become one step of the profile. Every point whose class was loaded was
     instrumented."""
     subjects = recordings.of_scenario(liu_calls.JOBS)
     if not subjects:
@@ -149,24 +149,24 @@ def polymorphous() -> Obtained:
 
 
 def statistics() -> Obtained:
-    """Judges whether the minimum time of each merged step is at most its maximum time. The text
-    also names the count, the sum and the quantiles of the times, which merged steps have."""
+    """Judges whether each merged step has a minimum time that is at most its maximum time. Merged
+    steps also have the count, the sum and the quantiles of the times. The text names these."""
     steps = [node for _, node in callprofile.walk(_top()) if node.count > 1]
     ordered = all(node.min_ns is None or node.min_ns <= node.max_ns for node in steps)
     return judged(ordered, f"count, sum, extremes and quantiles of {len(steps)} merged steps")
 
 
 def no_sampling() -> Obtained:
-    """Judges whether at most 0.1 % of the calls were lost. No call is left out on purpose, because
-    the tracer does not sample."""
+    """Judges whether at most 0.1 % of the calls were lost. The tracer does not sample, so it leaves
+    out no call on purpose."""
     lost = sum(sum(file.losses.model_dump().values()) for file in _files())
     calls = _profile().spans
     return judged(lost <= calls / 1000, f"{calls:,} calls counted without sampling, {lost} lost")
 
 
 def by_sum() -> Obtained:
-    """Judges whether the ranking of parts by their summed times names the slowed part first in at
-    least 90 % of the rounds."""
+    """Judges whether ranking parts by their summed times is right in at least 90 % of the rounds. A
+    ranking is right if its first part is the part that was slowed."""
     (found,) = [one for one in committed() if (one.bar, one.part) == ("liu.others-named", BY_SUM)]
     assert found.value is not None
     text = f"names the slowed part in {found.value:.0%} of {found.points} rounds"
@@ -192,8 +192,8 @@ def u_shape_measured() -> Obtained:
 
 def _falls_and_rises(rows: Mapping[str, Sequence[float]], source: str) -> Obtained:
     """Judges whether the delays of sendBlock, sendPacket and getBlockLocations are smallest at a
-    frequency of requests that is neither the lowest nor the highest. `rows` has the delays in
-    seconds of each function, in the order of the frequencies."""
+    medium frequency of requests, which is neither the lowest nor the highest. `rows` has the delays
+    in seconds of each function, in the order of the frequencies."""
     shown, holds = [], True
     for name in (SEND_BLOCK, SEND_PACKET, LOCATIONS):
         row = rows[name]
@@ -212,15 +212,16 @@ def create_file_system_level() -> Obtained:
 
 
 def send_block_share() -> Obtained:
-    """Judges whether sendBlock takes more than half as long as createFileSystem at some frequency
-    of requests in Table 1 of Liu 2018."""
+    """Judges whether sendBlock takes more than half of the time of createFileSystem at any
+    frequency of requests. The times are those of Table 1 of Liu 2018."""
     worst = max(block / whole for block, whole in zip(*_block_and_whole(), strict=True))
     return judged(worst > 0.5, f"sendBlock is at most {worst:.0%} of createFileSystem's delay")
 
 
 def servers_under_load() -> Obtained:
-    """Judges whether the functions getBlockLocations (NameNode) and sendBlock (DataNodes) take less
-    than half of the clients' time for requests, at the highest recorded frequency."""
+    """Judges whether two functions of servers take less than half of the clients' time for
+    requests. The functions are getBlockLocations (NameNode) and sendBlock (DataNodes). The time is
+    that at the highest recorded frequency of requests."""
     subjects = recordings.of_scenario(liu_calls.FREQUENCIES)
     if not subjects:
         return not_judged(f"no recording of scenarios/{liu_calls.FREQUENCIES}.toml yet")
@@ -236,8 +237,9 @@ def servers_under_load() -> Obtained:
 
 
 def faster_medium() -> Obtained:
-    """Judges whether writing to disk and flushing in the DataNodes takes at most MEDIUM_MOST of the
-    duration of each recorded job. A faster medium can save no more than this time."""
+    """Judges whether a faster medium would be no great gain for each recorded job. It can save at
+    most the time that the DataNodes need to write to disk and to flush. This time must be at most
+    MEDIUM_MOST of the job's duration."""
     subjects = recordings.of_scenario(liu_calls.JOBS)
     if not subjects:
         return not_judged(f"no recording of scenarios/{liu_calls.JOBS}.toml yet")

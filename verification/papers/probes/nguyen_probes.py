@@ -2,8 +2,9 @@
 errors.
 
 The paper prints its curves as pictures without numbers, so only their shapes are compared. Figures
-10 to 15 are predictions of `scenarios/pvfs-figures.toml`, with the paper's files and packets. The
-other functions simulate smaller files, and whole stripes instead of packets, to save time.
+10 to 15 are compared with predictions of `scenarios/pvfs-figures.toml`, which has the paper's files
+and packets. The other functions save time: they simulate smaller files, and whole stripes instead
+of packets.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ BLOCKS = (64 * KIB, 256 * KIB, MIB, 4 * MIB, 16 * MIB)
 FILE_BYTES = 64 * MIB
 # A curve counts as level if its largest value is less than 1.1 times its smallest.
 LEVEL = 1.1
-# Limits for the curves over block sizes. The rate at 1 MiB must be more than RISES times that at 64
-# KiB, and the rate at 16 MiB more than STAYS times the highest rate.
+# Limits for the curves of the rate over the block size. The rate at 1 MiB must be more than RISES
+# times the rate at 64 KiB. The rate at 16 MiB must be more than STAYS times the highest rate.
 RISES, STAYS = 1.1, 0.9
 
 
@@ -76,8 +77,8 @@ def figure_1() -> Obtained:
 
 
 def figure_2() -> Obtained:
-    """Judges whether the write rate, in blocks of 4 KiB, rises with the file size and is nearly
-    level from 2 MiB on."""
+    """Judges whether the write rate rises with the file size and is nearly level from 2 MiB on. The
+    block size is 4 KiB."""
     sizes = [4 * KIB, 64 * KIB, 256 * KIB, 2 * MIB, 16 * MIB]
     rates = [rate("write", 1, min(size, 4 * KIB), size) for size in sizes]
     text = f"{_of(rates)} at 4 KiB, 64 KiB, 256 KiB, 2 MiB, 16 MiB"
@@ -136,8 +137,8 @@ def figure_4() -> Obtained:
 
 
 def figure_5() -> Obtained:
-    """Judges whether the net of reads has the sending network of Nguyen and Apon's net, with one
-    station for each server's adapter."""
+    """Judges whether the net of reads contains the sending network of Nguyen and Apon's net. This
+    part has one station for each server's adapter."""
     net = read_net(Setup("read", 8))
     stations = {one.name: len(one.initial) for one in net.places}
     found = _has(net, {"back_send", "back_sent"})
@@ -152,8 +153,8 @@ def figure_6() -> Obtained:
 
 
 def figure_7() -> Obtained:
-    """Judges whether the net of reads has the server of Nguyen and Apon's net, which processes
-    requests in chunks of a stripe."""
+    """Judges whether the net of reads contains the server of Nguyen and Apon's net. This server
+    processes requests in chunks of a stripe."""
     return _has(read_net(Setup("read", 8)), {"accept", "read", "fetch", "fetched", "disk"})
 
 
@@ -164,8 +165,8 @@ def figure_8() -> Obtained:
 
 
 def figure_9() -> Obtained:
-    """Judges whether the net of writes has the server of Nguyen and Apon's net, which reassembles
-    data and writes them back later."""
+    """Judges whether the net of writes contains the server of Nguyen and Apon's net. This server
+    reassembles data and writes them back later."""
     return _has(write_net(Setup("write", 8)), {"accept_data", "absorb", "clean", "cleaned", "sync"})
 
 
@@ -182,9 +183,9 @@ def round_robin() -> Obtained:
 
 
 def interleaved() -> Obtained:
-    """Judges whether the rate of each client falls from 1 to 4 and to 8 clients that read from
-    disks. The cause must be the disks' seeks between more files: without seeks, each of 8 clients
-    must be more than 1.3 times as fast."""
+    """Judges whether the rate of each client falls when 1, 4 and 8 clients read from disks. The
+    cause must be that the disks seek between more files. To check this, the seeks are removed: each
+    of 8 clients must then be more than 1.3 times as fast."""
     one = Setup("read", file_size=FILE_BYTES, block_size=4 * MIB, cached=False, grain="chunk")
     each = [simulate(replace(one, clients=n)).throughput_bytes_per_s / n for n in (1, 4, 8)]
     still = replace(PaperHardware(), disk_seek_s=0.0, disk_rotation_s=0.0)
@@ -195,9 +196,9 @@ def interleaved() -> Obtained:
 
 @cache
 def predicted(operation: str, clients: int, block: int) -> float:
-    """Returns the bytes per second of all clients together that `dfslab predict
-    scenarios/pvfs-figures.toml` prints for a block size in bytes. Files have 512 MiB, as in Nguyen
-    and Apon 2012, and the network sends packets of 1,500 bytes at most."""
+    """Returns the total bytes per second of all clients, as `dfslab predict
+    scenarios/pvfs-figures.toml` prints them. `block` is the block size in bytes. Files have 512
+    MiB, as in Nguyen and Apon 2012. The network sends packets of at most 1,500 bytes."""
     values: dict[str, LevelValue] = {
         "workload.name": f"sequential_{operation}",
         "workload.transfer_size": block,
@@ -212,8 +213,8 @@ def predicted(operation: str, clients: int, block: int) -> float:
 def _curve(operation: str, clients: int) -> Obtained:
     """Judges whether the rate rises with the block size and is level at the largest blocks.
 
-    The rate rises if it is more than RISES times as high at 1 MiB as at 64 KiB. It is level if the
-    rate at 16 MiB is more than STAYS times the highest one.
+    The rate rises if the rate at 1 MiB is more than RISES times the rate at 64 KiB. It is level if
+    the rate at 16 MiB is more than STAYS times the highest rate.
     """
     rates = [predicted(operation, clients, block) for block in BLOCKS]
     text = f"{_of(rates)} at 64 KiB, 256 KiB, 1, 4, 16 MiB; bars: 1 MiB over 64 KiB "
@@ -259,8 +260,8 @@ def figure_15() -> Obtained:
 
 
 def dequeue() -> Obtained:
-    """Judges whether small blocks are slowed more than large ones by a cost of taking data from the
-    receive buffer (de-queue) that grows with the buffer."""
+    """De-queue is the taking of data from the receive buffer. Judges whether a cost of de-queue
+    that grows with the buffer slows small blocks more than large ones."""
     growing = replace(PaperHardware(), dequeue_s=2e-3)
     kept = []
     for block in (64 * KIB, 16 * MIB):
@@ -273,16 +274,16 @@ def dequeue() -> Obtained:
 
 
 def errors_by_clients() -> Obtained:
-    """Judges whether dfslab's prediction intervals without any measurement have relative
-    half-widths of 20 %, 25 % and more than 40 % at 1, 4 and 8 clients."""
+    """Judges the relative half-widths of dfslab's prediction intervals without any measurement.
+    They must be 20 %, 25 % and more than 40 % at 1, 4 and 8 clients."""
     found = [unfitted_error(count) for count in (1, 4, 8)]
     text = ", ".join(f"{one:.0%}" for one in found) + " at 1, 4, 8 clients"
     return judged(found[0] == 0.2 and found[1] == 0.25 and found[2] > 0.4, text)
 
 
 def larger_clusters() -> Obtained:
-    """Judges whether 16 clients and 8 servers have about twice (1.8 to 2.1 times) the rate of
-    Nguyen and Apon's 8 clients and 4 servers."""
+    """Judges whether doubling the cluster about doubles the rate (1.8 to 2.1 times). The doubled
+    cluster has 16 clients and 8 servers. Nguyen and Apon's cluster has 8 clients and 4 servers."""
     pairs = ((8, 4), (16, 8))
     setups = [
         Setup("read", clients, servers, file_size=16 * MIB, block_size=4 * MIB, grain="chunk")

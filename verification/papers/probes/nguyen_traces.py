@@ -1,8 +1,9 @@
-"""Compares Table 2 and Figures 16 to 21 of Nguyen and Apon 2012 with dfslab: the requests of a
-production system, and hybrid traces that several clients replay at once.
+"""Compares Table 2 and Figures 16 to 21 of Nguyen and Apon 2012 with dfslab. They show the requests
+of a production system, and hybrid traces that several clients replay at the same time.
 
-The paper's traces are not public and its figures have no numbers. `scenarios/pvfs-hybrid.toml`
-draws requests of the same kind, and the rates are those of dfslab's net.
+The traces of the paper are not public, and its figures have no numbers. Therefore
+`scenarios/pvfs-hybrid.toml` draws requests of the same kind. The compared rates are those of
+dfslab's net.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from dfslab.spec.streams.stream import stream_spec
 from verification import recordings
 from verification.papers.obtained import Obtained, judged
 
-# Table 2 of Nguyen and Apon 2012: the share in percent and the size in bytes of each class of
-# requests.
+# Table 2 of Nguyen and Apon 2012. Each class of requests is a pair: its share in percent, and the
+# size of its requests in bytes.
 TABLE_2 = ((97.952, 4 << 20), (2.047, 64 << 10), (0.00028, 4 << 10))
 # Number of requests that are drawn to check the shares.
 DRAWN = 100_000
@@ -36,8 +37,8 @@ def _points() -> dict[int, Point]:
 
 
 def table_2() -> Obtained:
-    """Judges whether the requests of the workload `request_mix` have the shares of Table 2 of
-    Nguyen and Apon 2012 within three standard errors."""
+    """Judges whether the workload `request_mix` has the shares of request classes of Table 2 of
+    Nguyen and Apon 2012. The tolerance is three standard errors."""
     workload = discover.workload("request_mix")
     own = workload.parameters.model_validate({"operations_per_client": DRAWN})
     sizes = [one.size_bytes for one in workload.stream_of(own, 1).given if one.size_bytes]
@@ -81,7 +82,7 @@ def _text(clients: int) -> str:
 
 def figure_17() -> Obtained:
     """Judges whether the hybrid trace of one client is at least 10 % slower than sequential
-    requests alone. The cause is that random requests make the disks seek."""
+    requests alone. It is slower because random requests make the disks seek."""
     scenario = _points()[1].scenario
     only = {**scenario.workload.parameters, "mixed_weight": 0.0}
     workload = scenario.workload.model_copy(update=only)

@@ -1,5 +1,5 @@
-"""Compares sections 2 and 3 of Wu 2013 with the description of HDFS. The tables, the diagrams and
-formulas (1) to (11) are compared, with known misprints corrected."""
+"""Compares sections 2 and 3 of Wu 2013 with the description of HDFS. The comparison covers the
+tables, the diagrams and formulas (1) to (11). Known misprints are corrected."""
 
 from __future__ import annotations
 
@@ -73,14 +73,14 @@ def _drawn(operation: str, operators: set[str], calls: set[str]) -> Obtained:
 
 
 def figure_2() -> Obtained:
-    """Judges whether the sequence diagram of a read has the fragments alt, par and loop of figure 2
-    of Wu 2013, and its messages getBlockLocations and readBlock."""
+    """Judges whether the sequence diagram of a read agrees with figure 2 of Wu 2013. It must have
+    the fragments alt, par and loop, and the messages getBlockLocations and readBlock."""
     return _drawn("read", {"alt", "par", "loop"}, {"getBlockLocations", "readBlock"})
 
 
 def figure_3() -> Obtained:
-    """Judges whether the sequence diagram of a write has the loop and the messages of figure 3 of
-    Wu 2013, and whether data go from each DataNode to the next."""
+    """Judges whether the sequence diagram of a write agrees with figure 3 of Wu 2013. It must have
+    the loop and the messages of this figure. Data must go from each DataNode to the next."""
     drawn = _drawn("write", {"loop"}, {"create", "addBlock", "complete"})
     sent = list(messages(interaction(HDFS, "write").body))
     data = [one for one in sent if one.sender.startswith("datanode")]
@@ -110,8 +110,9 @@ def equation_6() -> Obtained:
 
 
 def _depends(operation: str, label: str, *, whole: bool, wanted: set[str]) -> Obtained:
-    """Judges whether the time of one invocation depends on exactly the parameters `wanted`. In Wu
-    2013, they are the arguments of a function f_i."""
+    """Judges whether the time of one invocation depends on exactly the parameters `wanted`. In
+    Wu 2013, these parameters are the arguments of a function f_i, which is the time of the
+    invocation."""
     found = dependences(HDFS, operation, _by_label(operation)[label], whole=whole)
     return judged(found == wanted, f"{label} = f({_listed(found)})")
 
@@ -135,8 +136,8 @@ def equation_4() -> Obtained:
 
 
 def equation_7() -> Obtained:
-    """Judges whether f4, the time of create with its inner call, depends on exactly the parameters
-    in formula (7) of Wu 2013."""
+    """Judges whether f4 depends on exactly the parameters in formula (7) of Wu 2013. f4 is the time
+    of create including its inner call."""
     return _depends("write", "T_create_self", whole=True, wanted=DATA | NAMENODE)
 
 
@@ -147,8 +148,8 @@ def equation_8() -> Obtained:
 
 
 def equation_9() -> Obtained:
-    """Judges whether f6, the time of append with its inner call, depends on exactly the parameters
-    in formula (9) of Wu 2013."""
+    """Judges whether f6 depends on exactly the parameters in formula (9) of Wu 2013. f6 is the time
+    of append including its inner call."""
     return _depends("append", "T_append_self", whole=True, wanted=DATA | NAMENODE)
 
 

@@ -1,7 +1,7 @@
 """Compares Tables 2 to 4 of Wu 2013 with predictions for the paper's deployments at full scale.
 
-The predictions use the description of HDFS with prior constants. The paper prints no figures of its
-results, so its statements about the results are compared.
+The predictions use the description of HDFS with prior constants. The paper prints no numbers for
+its results. Therefore its statements about the results are compared.
 """
 
 from __future__ import annotations

@@ -1,11 +1,13 @@
-"""Compares the statements of Wu 2013, section 4.1, on its three phases and its deployments with the
-recordings.
+"""Compares statements of Wu 2013, section 4.1, with the recordings. The statements are about the
+paper's three phases and its deployments.
 
-The total time of a step is its mean times the number of files, as in the paper's Figures 4 and 5.
-Only recordings are used that began after the models of HDFS were chosen, so no choice depends on
-them. "Level" means within a factor of two, which is one unit of the paper's logarithmic axis.
-"Rises" and "falls" mean a rank correlation of file size and total time of at least 0.8, or at most
--0.8.
+- The total time of a step is its mean time multiplied by the number of files, as in the paper's
+  Figures 4 and 5.
+- Only recordings that began after the models of HDFS were chosen are used, so no choice depends on
+  them.
+- "Level" means within a factor of two, which is one unit of the paper's logarithmic axis.
+- "Rises" means a rank correlation of file size and total time of at least 0.8. "Falls" means a rank
+  correlation of at most -0.8.
 """
 
 from __future__ import annotations
@@ -23,8 +25,8 @@ from verification.papers.obtained import Obtained, judged
 
 LEVEL = 2.0
 TREND = 0.8
-# The recorded deployments differ in network latency, by which they are identified. In Wu 2013 they
-# are the even cluster (Tansuo), the uneven one (Inspur) and the virtual one (EC2).
+# The recorded deployments are identified by their network latency. In Wu 2013, EVEN is the even
+# cluster (Tansuo), UNEVEN the uneven one (Inspur), and VIRTUAL the virtual one (EC2).
 EVEN, UNEVEN, VIRTUAL = "50 us", "200 us", "1 ms"
 KIB, MIB = 2.0**10, 2.0**20
 # Smallest and largest file size in bytes of each of Wu's phases. All sizes are 1/64 of those in Wu
@@ -46,11 +48,12 @@ def curve(
     """Returns the curve of one phase: (file size in bytes, total seconds of the steps) for each
     file size. Runs with the same file size are combined by their geometric mean.
 
-    `steps` has the names of the steps whose times are added; the time of a step is subtracted if
-    its name begins with "-". `phase` is the smallest and the largest file size in bytes, `latency`
-    the network latency of the deployment. The curves of Phases I and II use the tests with several
-    clients, and add the seconds of all files. The curve of Phase III uses the tests with one client
-    and one file.
+    `steps` has the names of the steps whose times are added. If a name begins with "-", the time of
+    the step is subtracted. `phase` is the smallest and the largest file size in bytes. `latency` is
+    the network latency of the deployment.
+
+    The curves of Phases I and II use the tests with several clients and add the seconds of all
+    files. The curve of Phase III uses the tests with one client and one file.
     """
     times: dict[float, list[float]] = {}
     for result in _runs(operation):
@@ -66,8 +69,8 @@ def curve(
 
 
 def _total_s(result: Result, steps: Sequence[str], one_file: bool) -> float:
-    """Returns the total seconds of some steps in one run. They are totals for one file if
-    `one_file` is true, else for all files."""
+    """Returns the total seconds of some steps in one run. The total is over all files, or for one
+    file if `one_file` is true."""
     found = {one.step: one for one in result.steps}
     total_s = 0.0
     for name in steps:
@@ -78,8 +81,8 @@ def _total_s(result: Result, steps: Sequence[str], one_file: bool) -> float:
 
 
 def _of(*curves: Curve) -> str:
-    """Returns a text with two times of each curve in milliseconds: the time at the smallest and the
-    time at the largest file size."""
+    """Returns a text with two times of each curve in milliseconds. They are the time at the
+    smallest file size and the time at the largest file size."""
     return ", ".join(f"{1e3 * one[0][1]:.3g} to {1e3 * one[-1][1]:.3g} ms" for one in curves)
 
 
@@ -150,21 +153,21 @@ def read_phase_2_level() -> Obtained:
 
 
 def read_phase_2_lookups() -> Obtained:
-    """Judges whether the times of open and getBlockLocations fall with the file size over files of
-    medium size (Phase II of Wu 2013)."""
+    """Judges whether the times of open and getBlockLocations fall when the file size rises. The
+    files are those of medium size (Phase II of Wu 2013)."""
     return _rises(*(curve("read", [step], PHASE_2) for step in LOOKUPS), sign=-1)
 
 
 def read_phase_3() -> Obtained:
-    """Judges whether the times of readBlock and getBlockLocations rise with the file size over the
-    largest files (Phase III of Wu 2013)."""
+    """Judges whether the times of readBlock and getBlockLocations rise with the file size. The
+    files are the largest ones (Phase III of Wu 2013)."""
     return _rises(*(curve("read", [step], PHASE_3) for step in ("read", "open/getBlockLocations")))
 
 
 def read_blocks_dominate() -> Obtained:
-    """Judges two statements on the largest files (Phase III of Wu 2013). readBlock takes longer
-    than open in every test, and the ratio of the two times is larger for the largest file than for
-    the smallest file of this phase."""
+    """Judges two statements on reads of the largest files (Phase III of Wu 2013). In every test,
+    readBlock takes longer than open. The ratio of these two times is larger for the largest file of
+    the phase than for the smallest one."""
     reads, opens = (dict(curve("read", [step], PHASE_3)) for step in ("read", "open"))
     ratios = [reads[size] / opens[size] for size in sorted(reads)]
     text = f"read over open {ratios[0]:.3g} to {ratios[-1]:.3g} over the sizes of Phase III"
@@ -172,9 +175,9 @@ def read_blocks_dominate() -> Obtained:
 
 
 def _slower(operation: str, steps: Sequence[str], latency: str, other: str) -> Obtained:
-    """Judges whether steps take longer on one deployment than on another, in at least 90 % of the
-    tests of all phases. `latency` and `other` are the network latencies that identify the two
-    deployments."""
+    """Judges whether steps take longer on one deployment than on another in at least 90 % of the
+    tests of all phases. `latency` identifies the deployment that should be slower, and `other` the
+    other one. Both are network latencies."""
     ratios = []
     for phase in (PHASE_1, PHASE_2, PHASE_3):
         slow, fast = (dict(curve(operation, steps, phase, one)) for one in (latency, other))
@@ -198,8 +201,8 @@ def read_virtual() -> Obtained:
 
 
 def write_phase_1_level() -> Obtained:
-    """Judges whether the times of create, its remote call and addBlock are level over the smallest
-    files (Phase I of Wu 2013)."""
+    """Judges whether the times of create, its remote call and addBlock do not depend on the file
+    size ("level"). The files are the smallest ones (Phase I of Wu 2013)."""
     return _level(*(curve("write", [step], PHASE_1) for step in NAMENODE_CALLS))
 
 
@@ -222,14 +225,14 @@ def write_phase_2_level() -> Obtained:
 
 
 def write_phase_2_calls() -> Obtained:
-    """Judges whether the times of create, its remote call and addBlock fall with the file size over
-    files of medium size (Phase II of Wu 2013)."""
+    """Judges whether the times of create, its remote call and addBlock fall when the file size
+    rises. The files are those of medium size (Phase II of Wu 2013)."""
     return _rises(*(curve("write", [step], PHASE_2) for step in NAMENODE_CALLS), sign=-1)
 
 
 def write_phase_3() -> Obtained:
-    """Judges whether the times of writeRequest and addBlock rise with the file size over the
-    largest files (Phase III of Wu 2013)."""
+    """Judges whether the times of writeRequest and addBlock rise with the file size. The files are
+    the largest ones (Phase III of Wu 2013)."""
     return _rises(
         curve("write", WRITE_REQUEST, PHASE_3), curve("write", ["write/addBlock"], PHASE_3)
     )

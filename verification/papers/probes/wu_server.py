@@ -1,5 +1,6 @@
-"""Compares Wu 2013, section 4.2, with dfslab's model of the metadata server. The statements are
-about the server's memory, benchmark scores and response times, and about bursts of requests."""
+"""Compares Wu 2013, section 4.2, with dfslab's model of the metadata server. The compared
+statements are about the memory, the benchmark scores and the response times of the server, and
+about bursts of requests."""
 
 from __future__ import annotations
 
@@ -13,8 +14,9 @@ from dfslab.studies.server_law import PAPER, ServerLaw, server_law
 from verification import recordings
 from verification.papers.obtained import Obtained, judged, not_judged
 
-# Table 5 of Wu 2013 has the benchmark score of each NameNode. Table 6 has 1 / k for each, where k
-# in milliseconds is the coefficient of Wu's law: response time = k x ln x for x clients.
+# Values of Wu 2013 for each NameNode. SCORES has the benchmark scores of Table 5. COEFFICIENTS has
+# the coefficients k in milliseconds of Wu's law: response time = k x ln x for x clients. PER_MS has
+# the values of 1 / k of Table 6.
 SCORES = {"nn1": 7.7, "nn2": 27.0, "nn3": 48.0}
 PER_MS = {"nn1": 0.90490, "nn2": 3.17521, "nn3": 6.04705}
 COEFFICIENTS = {"nn1": 1.10509, "nn2": 0.31494, "nn3": 0.16537}
@@ -55,7 +57,7 @@ def memory() -> Obtained:
 
 def memory_by_blocks() -> Obtained:
     """Judges whether a NameNode of 16 GiB holds as many files of 200 blocks as files of one block.
-    Each file and each block take 200 B."""
+    In the calculation, each file and each block takes 200 B of memory."""
     sizes = {1: "64 MiB", 200: "12.5 GiB"}
     found = {blocks: limits(_scenario(file_size=size)).files[0] for blocks, size in sizes.items()}
     texts = [f"{one.files / 1e6:.3g} M of {blocks} blocks" for blocks, one in found.items()]
@@ -113,8 +115,9 @@ def equation_12() -> Obtained:
 
 
 def table_5() -> Obtained:
-    """Returns the ratios of the NameNodes' benchmark scores in Wu 2013, and of the scores at
-    several processor shares that dfslab measured. The ratios are listed and not judged."""
+    """Returns two lists of ratios, which are not judged. One list has the ratios of the NameNodes'
+    benchmark scores in Wu 2013. The other has the ratios of scores that dfslab measured at several
+    processor shares."""
     ratios = [SCORES[name] / SCORES["nn1"] for name in ("nn2", "nn3")]
     law = _law()
     own = ", ".join(f"{one.share:g} of a core {one.score_ratio:.3g}" for one in law.ratios)
@@ -129,9 +132,9 @@ def _law() -> ServerLaw:
 
 
 def table_6() -> Obtained:
-    """Judges whether Table 6 of Wu 2013 is consistent: the printed 1 / k must agree with the
-    printed k. For each NameNode, the capacity that follows from the NameNode's score must be within
-    10 % of the capacity that follows from the NameNode's law."""
+    """Judges whether Table 6 of Wu 2013 is consistent. The printed 1 / k must agree with the
+    printed k. For each NameNode, two values of the capacity must agree within 10 %: one is computed
+    from the score of the NameNode, and one from its law."""
     close = all(abs(1 / COEFFICIENTS[name] - PER_MS[name]) < 2e-4 for name in SCORES)
     off = {
         name: laws.capacity_from_score(SCORES[name], 99, SCORES["nn1"], PER_MS["nn1"])
@@ -145,8 +148,9 @@ def table_6() -> Obtained:
 
 
 def printed_constant() -> Obtained:
-    """Judges whether the divisor that Wu 2013 prints in the formula of the capacity q is right: for
-    the NameNode nn1, q must be within 10 % of the capacity that follows from the law of nn1."""
+    """Judges whether the divisor in Wu's formula of the capacity q is right. With the printed
+    divisor, q of the NameNode nn1 must be within 10 % of the capacity that is computed from the law
+    of nn1."""
     true = laws.capacity_from_score(1, 99, 1, PER_MS["nn1"])
     printed = laws.capacity_from_score(SCORES["nn1"], 99, 17, PER_MS["nn1"])
     return judged(
@@ -182,9 +186,9 @@ def throughput_falls() -> Obtained:
 
 
 def law_at_constant_files() -> Obtained:
-    """Judges whether the rate changes by at most 10 % over the clients when the number of files is
-    constant. By Wu's law, the response time is proportional to l ln c for l clients and c files, so
-    that a constant c gives a constant rate."""
+    """Judges whether the rate hardly depends on the number of clients if the number of files is
+    constant. It may change by at most 10 %. By Wu's law, the response time is proportional to l ln
+    c for l clients and c files. With a constant c, the rate is therefore constant."""
     curves = [one for one in _law().curves if one.files == "in all"]
     growths = [one.rates[-1] / one.rates[0] for one in curves]
     text = ", ".join(
@@ -197,9 +201,9 @@ def law_at_constant_files() -> Obtained:
 
 
 def law_and_capacity() -> Obtained:
-    """Judges whether one law of the server's capacity is best by two criteria. The law must have
-    the largest weight of evidence on the measurements of the fit, and the smallest median error on
-    capacities that were left out of the fit."""
+    """Judges whether one law of the server's capacity is best by two criteria. On the measurements
+    of the fit, it must have the largest weight of evidence. On capacities that were left out of the
+    fit, it must have the smallest median error."""
     law = _law()
     best = min(law.capacity, key=lambda one: one.median_abs_error)
     return judged(best.law == law.capacity[0].law, law.conclusion)

@@ -1,5 +1,5 @@
-"""Compares the settings in Tables 2 and 3 of Wu 2013 with the scenarios that predict the paper's
-systems at full scale."""
+"""Compares the settings in Tables 2 and 3 of Wu 2013 with those of dfslab's scenarios. These
+scenarios predict the systems of the paper at full scale."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ GIGABIT, MEGABIT = "1 Gbit/s", "100 Mbit/s"
 
 @dataclass(frozen=True)
 class Machines:
-    """Equal machines in a table of Wu 2013: their number, processors per machine, cores and clock
-    of a processor, memory, and bandwidth of the network adapter. If `clients` is true, a client
-    runs on each machine, too."""
+    """Equal machines in a table of Wu 2013. The fields are the number of machines, the processors
+    of a machine, the cores and the clock of a processor, the memory, and the bandwidth of the
+    network adapter. If `clients` is true, a client also runs on each machine."""
 
     count: int
     processors: int
@@ -41,8 +41,8 @@ class Machines:
         )
 
 
-# Table 3. Wu 2013 prints 12 cores for each processor of D4, an X5650. This processor has six cores,
-# which are used here.
+# The DataNodes of Table 3 of Wu 2013. For the machine D4, the table prints 12 cores for each
+# processor, an X5650. This processor has six cores, which are used here.
 DATANODES_OF_INSPUR = (
     Machines(3, 1, 4, "2.67 GHz", "970 MB", GIGABIT, clients=True),
     Machines(1, 2, 6, "2.67 GHz", "23.5 GB", GIGABIT, clients=True),

@@ -1,5 +1,5 @@
-"""A model that predicts the first measured rate for every configuration. The interval is from a
-tenth to ten times this rate."""
+"""A model that predicts the same rate for every configuration: the first measured rate. The
+interval of each prediction is from a tenth to ten times this rate."""
 
 from __future__ import annotations
 

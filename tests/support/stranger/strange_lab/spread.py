@@ -9,8 +9,8 @@ NAMES = ("spread_of_package",)
 
 
 class Spread(StudyResult):
-    """The result of the study. `ratios` maps the id of each configuration to fastest / slowest - 1,
-    where both are rates of repetitions."""
+    """The result of the study. `ratios` maps the id of each configuration to (fastest rate /
+    slowest rate) - 1. The rates are those of the configuration's repetitions."""
 
     study = "spread_of_package"
     section_order = 13

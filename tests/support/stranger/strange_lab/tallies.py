@@ -1,5 +1,5 @@
-"""A reader of the results of an imaginary tool. After a header, each line "OPERATION RATE" is one
-measured rate in operations per second."""
+"""A reader of result files of an imaginary tool. The first line of such a file is a header. Each
+further line "OPERATION RATE" is one measured rate in operations per second."""
 
 from __future__ import annotations
 

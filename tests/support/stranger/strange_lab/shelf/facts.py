@@ -19,8 +19,8 @@ PARAMETERS = Parameters(
 
 
 def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Returns an empty list of violated rules (key, reason), because this file system has no rules
-    for parameters and numbers of instances."""
+    """Returns the violated rules as (key, reason). The list is always empty, because this file
+    system has no rules for parameters and numbers of instances."""
     return []
 
 
