@@ -1,4 +1,4 @@
-"""Settings for all test folders. Of a test with a large product of cases (a grid), pytest runs a
-sample of the cases, which a seed selects."""
+"""Settings for all test folders. If a test has a large product of cases (a grid), pytest runs only
+a sample of them. A seed selects the sample."""
 
 pytest_plugins = ["verification.sampling"]

@@ -151,8 +151,9 @@ public final class HadoopRounds {
    * Reads lines such as "dfsio -write -nrFiles 4 ..." or "namenode -op create ..."; prints "done
    * CODE" after each.
    *
-   * <p>MapReduce in one process leaves thread pools behind, whose threads keep the Java machine
-   * alive. So the program exits explicitly, after its input ends and after an error.
+   * <p>When MapReduce runs in one process, it leaves thread pools whose threads keep the Java
+   * machine alive. The program therefore exits explicitly, both after the end of its input and
+   * after an error.
    */
   public static void main(String[] words) {
     try {
@@ -193,8 +194,8 @@ public final class HadoopRounds {
         boolean calls = round[0].equals("calls");
         open(Integer.parseInt(rest[0]), Integer.parseInt(rest[1]), calls);
       } else {
-        // The benchmark's main thread polls its workers without a pause; the processor time of the
-        // polling is printed, so that it can be subtracted.
+        // The benchmark's main thread polls its workers without a pause. The processor time of this
+        // thread is printed, so that it can be subtracted.
         ThreadMXBean clock = ManagementFactory.getThreadMXBean();
         long worked = clock.getCurrentThreadCpuTime();
         NNThroughputBenchmark.runBenchmark(conf, rest);

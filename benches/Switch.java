@@ -5,8 +5,8 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * Sends commands such as "pause 12 34" from its input to the tracing agents of running JVMs, whose
- * process ids follow the command. Prints "done" after each command.
+ * Sends commands from its input to the tracing agents of running JVMs. A command such as "pause 12
+ * 34" goes to the JVMs with the process ids 12 and 34. Prints "done" after each command.
  */
 public final class Switch {
   /**

@@ -1,21 +1,22 @@
-"""Measures the cost of tracing for a call in a loop, and for HDFS: HDFS runs with the tracing
-agent, without it, and with the OpenTelemetry agent (the peer).
+"""Measures the cost of tracing, for one call in a loop and for HDFS. HDFS runs with the tracing
+agent, without an agent, and with the OpenTelemetry agent (the peer).
 
 Two traced and two untraced testbeds run at the same time and take turns, each round in another
-order. Two JVMs compile the same program differently, and the difference exceeds the cost of
-tracing. So a traced testbed takes two consecutive turns, recording and paused, in either order: the
-cost of recording is then that of the same compiled code in the same second. A paused
-instrumentation point still has a cost, which is measured in a loop and added once for each traced
-call that a file needs. The results also compare traced with untraced testbeds, and testbeds of one
-kind with each other, which shows differences that tracing does not cause.
+order. Two JVMs compile the same program differently, and this difference exceeds the cost of
+tracing. A traced testbed therefore takes two consecutive turns, one while its agents record and one
+while they are paused. The cost of recording is the difference between these two turns, which run
+the same compiled code. A paused instrumentation point still has a cost. This cost is measured in a
+loop, and added once for each traced call that a file needs. The results also compare traced with
+untraced testbeds. Testbeds of the same kind are compared too: their difference has causes other
+than tracing.
 
-The steady state is compared. A fresh JVM compiles during its first tens of thousands of calls, so
-all testbeds warm up concurrently before any round counts. With half as much warm-up, the first
-quarter of the rounds showed a cost of up to 14 %, and the later rounds showed -5 to 5 %. Snapshots
-are written during turns of both kinds, so their processor time is added separately. All data is in
-memory, since waits for a shared disk would exceed the measured cost. The peer traces the same
-methods and exports nothing. After all other rounds, the peer's testbed takes turns with an untraced
-testbed.
+The costs are compared in the steady state. A fresh JVM compiles during its first tens of thousands
+of calls, so all testbeds warm up concurrently before any round counts. With half as much warm-up,
+recording appeared to cost up to 14 % in the first quarter of the rounds, and -5 to 5 % in the later
+rounds. Agents write snapshots during recording and paused turns alike, so the processor time of the
+snapshots is added separately. All data is in memory, since waits for a shared disk would exceed the
+measured cost. The OpenTelemetry agent traces the same methods and exports nothing. Its testbed
+takes turns with an untraced testbed after all other rounds.
 """
 
 from __future__ import annotations
@@ -55,10 +56,10 @@ SCALE = float(os.environ.get("DFSLAB_BENCH_SCALE", "1"))
 
 @dataclass(frozen=True)
 class Load:
-    """The settings of one measured workload. A round takes `round_s` seconds. `warm_up_s` (seconds)
-    and `rounds` (number of counted rounds) apply to the runs with our tracing agent,
-    `peer_warm_up_s` and `peer_rounds` to the runs with the OpenTelemetry agent.
-    """
+    """The settings of one measured workload. A round takes `round_s` seconds. `warm_up_s` is the
+    warm-up time in seconds and `rounds` the number of counted rounds, for the runs with our tracing
+    agent. `peer_warm_up_s` and `peer_rounds` are the same for the runs with the OpenTelemetry
+    agent."""
 
     name: str
     round_s: float
@@ -70,7 +71,8 @@ class Load:
 
 LOADS = (Load("metadata", 0.5, 120, 80, 45, 8), Load("data", 1, 75, 60, 15, 8))
 # By chance, a client may close a file before the DataNode has reported the file's last block. The
-# client then retries the close; with a short retry delay, the time of a file varies little.
+# client then repeats the close after a delay. This delay is set to a small value, so that the time
+# of a file varies little.
 TESTBED = {"datanodes": 1, "replication": 1, "complete_retry_delay_s": 0.01}
 MEMORY = Path("/dev/shm")
 # Number of the kernel's clock that measures the processor time of one process, including threads
@@ -114,10 +116,9 @@ class OtelTestbed(Testbed):
 
 @dataclass(frozen=True)
 class Loop:
-    """The cost of tracing one call, measured in a loop. `over_ns` is the time in ns of a recorded
-    call beyond two readings of the clock, `paused_ns` the time in ns of a call while recording is
-    paused, and `allocated` the number of bytes allocated for each call.
-    """
+    """The cost of tracing one call, measured in a loop. `over_ns` is the time of a recorded call in
+    ns, minus the time of two readings of the clock. `paused_ns` is the time in ns of a call while
+    recording is paused. `allocated` is the number of bytes allocated for each call."""
 
     over_ns: float
     paused_ns: float
@@ -220,9 +221,8 @@ class Contender:
         return Took(took_s / files, (self._own_time.so_far_s() - before) / files)
 
     def calls_per_file(self) -> float:
-        """Returns the number of calls that all processes have recorded since the previous call of
-        this method, divided by the number of files that the client used meanwhile.
-        """
+        """Returns the mean number of recorded calls per file. Counts the calls of all processes and
+        the files of the client since the previous call of this method."""
         found = callprofile.await_written(self.profiles).values()
         calls = sum(row.count for file in found for row in file.nodes if row.kind != "detail")
         added, self._calls_reported = calls - self._calls_reported, calls
@@ -259,11 +259,10 @@ class Switch:
         self._lock = threading.Lock()
 
     def turn(self, contender: Contender, recording: bool) -> None:
-        """If `recording` is true, makes the agents of `contender` record calls, else makes them
+        """Switches the agents of `contender`: they record calls if `recording` is true, else they
         pause. The command is sent before every turn of a traced testbed, even if the mode stays the
         same, so that all turns have the cost of the command. An untraced testbed has no agents, so
-        no command is sent.
-        """
+        no command is sent."""
         if not contender.traced:
             return
         word = "resume" if recording else "pause"
@@ -284,10 +283,9 @@ class Switch:
 
 @dataclass(frozen=True)
 class Team:
-    """One of the compared alternatives: a testbed together with the mode of its tracing agents,
-    which record (`recording`) or are paused during the turns of this team. A traced testbed belongs
-    to two teams, one for each mode.
-    """
+    """One of the compared alternatives: a testbed and a mode of its tracing agents. During the
+    turns of the team, the agents record if `recording` is true, else they are paused. A traced
+    testbed belongs to two teams, one for each mode."""
 
     contender: Contender
     recording: bool = False
@@ -305,11 +303,11 @@ def raise_testbed(
 
 def warm_up(teams: Mapping[str, Team], switch: Switch, load: Load, limit_s: float) -> None:
     """Warms up all testbeds at the same time, so that the compilers of their JVMs use every core.
-    Each testbed runs at least two rounds, and begins further rounds for `limit_s` x SCALE seconds
-    (SCALE is set by the environment variable DFSLAB_BENCH_SCALE).
+    Each testbed runs rounds for `limit_s` x SCALE seconds, but at least two rounds. The environment
+    variable DFSLAB_BENCH_SCALE sets SCALE.
 
-    A traced testbed records in every second round, so that the code with and without recording is
-    compiled.
+    The agents of a traced testbed record in every second round. So the JVM compiles both the code
+    that records and the code that does not.
     """
     end = time.monotonic() + limit_s * SCALE
     testbeds = {id(team.contender): name for name, team in teams.items()}
@@ -335,9 +333,9 @@ def warm_up(teams: Mapping[str, Team], switch: Switch, load: Load, limit_s: floa
 def turns(
     teams: Mapping[str, Team], switch: Switch, load: Load, rounds: int
 ) -> list[dict[str, Took]]:
-    """Runs one uncounted round, then `rounds` x SCALE counted rounds, at least two (SCALE is set by
-    the environment variable DFSLAB_BENCH_SCALE). Returns for each counted round a dictionary from
-    the name of each team to its cost in this round.
+    """Runs one uncounted round, then `rounds` x SCALE counted rounds, but at least two. The
+    environment variable DFSLAB_BENCH_SCALE sets SCALE. Returns a dictionary for each counted round.
+    It has the costs of the round by the name of the team.
 
     The first round is not counted, because all testbeds have worked at the same time just before
     it.
@@ -366,10 +364,9 @@ def turns(
 def compared(
     measured: list[dict[str, Took]], ours: Sequence[str], theirs: Sequence[str]
 ) -> tuple[Ratio, Ratio]:
-    """Returns two ratios of the teams `ours` to the teams `theirs`: the ratio of the wall-clock
-    times per file, and the ratio of the processor times per file. `measured` has for each round the
-    cost of each team.
-    """
+    """Returns two ratios of the teams `ours` to the teams `theirs`. The first compares the
+    wall-clock times per file, the second the processor times per file. `measured` has the cost of
+    each team in each round."""
     wall = [{name: took.wall_s for name, took in one.items()} for one in measured]
     spent = [{name: took.cpu_s for name, took in one.items()} for one in measured]
     return ratio(wall, ours, theirs), ratio(spent, ours, theirs)
@@ -394,10 +391,9 @@ def named_ratios(name: str, wall: Ratio, spent: Ratio) -> dict[str, object]:
 def own_figures(
     load: Load, teams: Mapping[str, Team], switch: Switch, loop: Loop
 ) -> dict[str, object]:
-    """Warms up the testbeds, runs the counted rounds, and returns the ratios for the tracing agent
-    as JSON data: recording to paused, traced to untraced, paused to untraced, and one testbed to
-    another of the same kind.
-    """
+    """Warms up the testbeds, runs the counted rounds, and returns ratios of costs as JSON data.
+    There are four ratios: recording to paused, traced to untraced, paused to untraced, and one
+    testbed to another of the same kind."""
     warm_up(teams, switch, load, load.warm_up_s)
     traced = [teams[name].contender for name in TRACED]
     began_s, before_s = time.monotonic(), sum(map(Contender.snapshots_s, traced))

@@ -1,10 +1,9 @@
-"""Bars (pass criteria) for the figures that benches measure: as absolute values, and as ratios to a
-peer's figure in the same run.
+"""Bars (pass criteria) for the figures that benches measure.
 
-An absolute bar, in ns or spans per second, was set on one machine, but other machines may be
-several times as fast or slow. Each absolute bar is therefore also stated as a ratio to a peer's
-figure on that machine; the ratio is valid on every machine. A figure is checked against both bars,
-and both results are reported.
+The bar of an absolute figure, in ns or spans per second, was set on one machine. Other machines may
+be several times as fast or slow. A second bar therefore limits the ratio of the figure to the
+figure of a peer in the same run. This bar is valid on every machine. A figure is checked against
+both bars, and both results are reported.
 """
 
 from __future__ import annotations
@@ -91,9 +90,8 @@ def of_pairs(pairs: Iterable[Pair]) -> dict[str, Bar]:
 
 
 def judged(bars: Mapping[str, Bar], figures: Mapping[str, float]) -> dict[str, dict[str, Any]]:
-    """Returns JSON data with an entry for every bar, by the name of the bar's figure: the limit,
-    and whether the figure meets the bar.
-    """
+    """Returns JSON data with an entry for every bar, by the name of the bar's figure. The entry has
+    the limit, and whether the figure meets the bar."""
     return {
         name: {"bar": bar.limit, "sense": bar.sense, "kept": bar.kept(figures[name])}
         for name, bar in bars.items()

@@ -2,8 +2,8 @@
 without calibration. The error is compared with the error of a baseline that predicts the mean of
 the measurements.
 
-The bench runs `scenarios/hdfs.toml` with fewer sizes and clients. It fails when a figure misses its
-bar (pass criterion); the last line is one JSON object. The machine should be otherwise idle.
+The bench runs `scenarios/hdfs.toml` with fewer sizes and clients. It fails when an error misses its
+bar (pass criterion). The last line is one JSON object. The machine should be otherwise idle.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ import tomlkit
 ROOT = Path(__file__).parents[1]
 DFSLAB = Path(sys.executable).with_name("dfslab")
 METHODS = ("sequence", "petri")
-# Upper limits of two median relative errors: LARGE_FILES for the held-out configurations that read
-# or write files, and FITTED for the fitted configurations.
+# Upper limits of two median relative errors. LARGE_FILES is for the held-out configurations that
+# read or write files. FITTED is for the configurations to which the model is fitted.
 LARGE_FILES, FITTED = 0.6, 0.3
 LIMIT_S = 1800.0
 
@@ -46,12 +46,13 @@ def shorter() -> dict[str, Any]:
 
 
 def judged(document: dict[str, Any]) -> dict[str, Any]:
-    """Returns JSON data with each median relative error and its bar, a value that the error must
-    stay below.
+    """Returns JSON data with each median relative error and its bar (a value that the error must
+    stay below).
 
-    In a cross-validation over all configurations, the error of the sequence model must be below the
-    error of a baseline that predicts the mean of the measurements. The held-out files alone do not
-    suffice: all have 4 MB, a middle size, for which even the mean may be right by chance.
+    One error is from a cross-validation over all configurations. It must be below the error of a
+    baseline that predicts the mean of the measurements. The error for held-out files alone does not
+    suffice. All held-out files have 4 MB, a middle size, for which even the mean may be right by
+    chance.
     """
     left_out = document["cross_validated"]
     rows = {}

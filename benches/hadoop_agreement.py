@@ -2,16 +2,17 @@
 Java client and machine.
 
 Three programs take turns: TestDFSIO and NNThroughputBenchmark in one Java machine, plain loops with
-the same calls in a second one, and our load generator in a third. All keep running, so that none
-compiles its code while it is timed. A run benefits from what the previous run left in caches, which
-changed the rates of reads by a fifth. The order in a round is therefore ours, theirs, theirs, ours.
-A figure is the middle of the rounds' ratios of ours to theirs, with its 95 % interval, since rounds
-differ by a third. The middle is the Hodges-Lehmann estimator (`paired.middle`) of the logarithms.
+the same calls in a second one, and our load generator in a third. All three programs keep running,
+so that none compiles its code while it is timed. A run benefits from what the previous run left in
+caches, which changed the rates of reads by a fifth. The order in a round is therefore ours, theirs,
+theirs, ours. Rounds differ by a third. A figure is therefore the middle of the rounds' ratios of
+ours to theirs, with its 95 % interval. The middle is the Hodges-Lehmann estimator of the logarithms
+(`paired.middle`).
 
 Moving data between our process and Java costs time, mostly for a copy of each transfer. This cost
-(the cost of the border) is measured with a file system that does nothing. An application, whose
-data is in Java already, does not have this cost, so data rates are reported with and without it.
-The last line is one JSON object.
+(the cost of the border) is measured with a file system that does nothing. The data of an
+application is in Java already, so an application does not have this cost. Data rates are therefore
+reported both with and without it. The last line is one JSON object.
 """
 
 from __future__ import annotations
@@ -51,10 +52,10 @@ FILE_MIB = int(os.environ.get("DFSLAB_BENCH_FILE_MIB", "128"))
 # The number of bytes of one read or write call, TestDFSIO's default.
 TRANSFER = 1_000_000
 # Pause before each file in seconds. In MapReduce, a task starts up to 0.4 s after the previous task
-# has ended: a job of four reads takes 1.7 s more than its reads.
+# has ended. A job of four reads therefore takes 1.7 s more than its reads.
 #
-# Reads after a pause are slower, so the pause matters. A plain loop reads 2991 MiB/s, with a sleep
-# of 0.3 s before each file only 2536 MiB/s, and TestDFSIO reads 2349 MiB/s.
+# Reads after a pause are slower, so the pause matters. A plain loop reads 2991 MiB/s without a
+# pause, and 2536 MiB/s with a sleep of 0.3 s before each file. TestDFSIO reads 2349 MiB/s.
 PAUSE_S = 0.4
 THREADS, EACH = 4, {"create": 500, "open": 1500}
 BORDER_ROUNDS, BORDER_FILE_MIB = 5, 64
@@ -173,17 +174,16 @@ class Peer:
 
     def plain(self, kind: str, pause_s: float) -> float:
         """Returns the throughput in MiB/s of a plain loop that makes TestDFSIO's calls without
-        producing its texts. The loop reads TestDFSIO's files or writes as many files.
-        """
+        producing its texts. If `kind` is a read, the loop reads TestDFSIO's files. Otherwise it
+        writes the same number of files."""
         size = [str(FILE_MIB * MIB)] if kind == "write" else []
         words = [kind, str(FILES), *size, str(TRANSFER), str(int(pause_s * 1e3))]
         return self.figure(" ".join(words), "plain mb/sec")
 
     def plain_names(self, kind: str) -> float:
         """Returns the operations per second of a plain loop. If `kind` is "create" or "open", the
-        loop calls the Java client as an application does; if it is "calls", the loop makes only the
-        calls to the NameNode that an open needs.
-        """
+        loop calls the Java client as an application does. If `kind` is "calls", the loop makes only
+        the calls to the NameNode that opening a file needs."""
         each = EACH["create" if kind == "create" else "open"]
         return self.figure(f"{kind} {THREADS} {each}", "plain ops per sec")
 
@@ -234,10 +234,9 @@ def ran(target: HadoopTarget, operation: str, **stream: Any) -> dict[str, Any]:
 def our_dfsio(
     target: HadoopTarget, kind: str, pause_s: float = 0.0, file_mib: int = FILE_MIB
 ) -> float:
-    """Returns the throughput of our load generator in MiB/s, computed as TestDFSIO does: the times
-    of reads or writes (`kind`) and of closing count; the times of opening, creating and pausing do
-    not.
-    """
+    """Returns the throughput of our load generator in MiB/s, computed as TestDFSIO does. The times
+    of reads or writes (`kind`) and of closing count. The times of opening, creating and pausing do
+    not count."""
     size = {"file_size": {"fixed": file_mib * MIB}, "clients": 1, "think_time_s": pause_s}
     count = {"operations_per_client": FILES, "files_per_client": FILES * (kind == "read")}
     steps = ran(target, kind, **size, **count, file_choice="sequential")["steps"]
@@ -391,8 +390,9 @@ def agreement(
             without = [(1 / (1 / ours - spent), theirs) for ours, theirs in pairs]
             why = f"the same without {spent * 1e3:.3f} ms a MiB at the border to Java"
             figures[f"{name}_ratio_without_border"] = add_row(table, "", without, why)
-            # One verdict is for the data rate with the cost of the border between our process and
-            # Java, one for the rate without it. The worse verdict is reported.
+            # The first verdict is for the data rate with the cost of moving data between our
+            # process and Java. The second verdict is for the data rate without this cost. The worse
+            # verdict is reported.
             verdicts = [figures[f"{name}_within"], within(without)]
             figures[f"{name}_within"] = max(verdicts, key=VERDICTS.index)
     same = [figures[f"{name}_within"] for name in SAME_WORK]

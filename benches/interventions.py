@@ -1,12 +1,12 @@
 """Slows the parts of a real HDFS (disks, links, a processor) one after the other, and checks the
-ranking of parts that is computed from traces. Does the ranking name the slowed part first, and is
-the predicted saving observed?
+ranking of parts that is computed from traces. Two things are checked: that the ranking names the
+slowed part first, and that the predicted saving is observed.
 
-One traced testbed runs on hosts; one client repeats the same mixed workload. In every second round
-one disk, one link or the NameNode's processor is slowed. The ranking from this round's trace names
-a part and predicts the saving if that part were faster. The named part is compared with the slowed
-part. The predicted saving is compared with the difference between this round and the rounds before
-and after.
+One traced testbed runs on hosts, and one client repeats the same mixed workload. In every second
+round, one disk, one link or the NameNode's processor is slowed. The trace of this round gives a
+ranking, which names a part and predicts the time saved if that part were faster. The named part is
+compared with the slowed part. The predicted saving is compared with the observed one: the
+difference between this round and the rounds before and after it.
 """
 
 from __future__ import annotations
@@ -155,9 +155,8 @@ def judged(
     one: Intervention, slow_s: float, healthy_s: float, files: list[callprofile.File]
 ) -> dict[str, Any]:
     """Compares the ranking's prediction with the observed times. `slow_s` is the time in seconds of
-    the round with the intervention, `healthy_s` the time of the rounds without intervention around
-    that round. Returns the prediction and the observation as JSON data.
-    """
+    the round with the intervention. `healthy_s` is the time in seconds of the rounds around it,
+    which have no intervention. Returns the prediction and the observation as JSON data."""
     found, undone = ranked(files), ranked(files, one.factor)
     gains = [row for row in undone.parts if row.part == one.part]
     saving, low, high = (gains[0].saving, gains[0].low, gains[0].high) if gains else (0.0, 0.0, 0.0)

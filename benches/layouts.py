@@ -1,9 +1,8 @@
-"""Predicts every layout of every real file system from its description alone, and compares the
-prediction with a run.
+"""Predicts every layout of every real file system from its description, without calibration, and
+compares the prediction with a run.
 
-Nothing is fitted: the sequence model gets the declared hardware and the default constants. An error
-above 25 % must have an explanation in EXPLAINED, which is printed with the error. The last line is
-one JSON object.
+The sequence model gets the declared hardware and the default constants. An error above 25 % must
+have an explanation in EXPLAINED, which is printed with the error. The last line is one JSON object.
 """
 
 from __future__ import annotations
@@ -60,9 +59,8 @@ def one(name: str, point: Point, session: access.InstrumentSession) -> dict[str,
 
 def explanation(row: dict[str, Any]) -> str:
     """Returns the explanation of the error of a row, or "" if the error is small. Returns "not
-    explained" if EXPLAINED has no explanation, or the error is outside the bounds of its
-    explanation.
-    """
+    explained" if EXPLAINED has no explanation for the row, or if the error is outside the bounds of
+    the explanation."""
     if abs(row["error"]) <= LARGE:
         return ""
     low, high, why = EXPLAINED.get((row["scenario"], row["workload"]), (0.0, 0.0, ""))

@@ -1,16 +1,17 @@
 """Compares the load generator with raw calls and fio. The last line is one JSON object.
 
-The processor time of one operation is the difference between runs of 4 N and N operations divided
-by 3 N, so start-up has no effect. Our runs and the peer's alternate, and the middle of the rounds'
-ratios is reported, so that disturbances of the machine affect both. On a shared machine memory
-speed changes within seconds, so rounds are short and many, and both programs read the same file. A
-file that fits in the processor's cache shows the generator's cost beyond the raw reads; a larger
-file shows how much this cost matters when data come from memory. A middle (the Hodges-Lehmann
-estimator, `paired.middle`) is reported with its 95 % interval and the quartiles of the rounds.
+The processor time of one operation is the difference between runs of 4 N and N operations, divided
+by 3 N. The difference removes the start-up. Our runs and the peer's alternate, so disturbances of
+the machine affect both; the middle of the rounds' ratios is reported. On a shared machine, memory
+speed changes within seconds. Rounds are therefore short and many, and both programs read the same
+file. A file that fits in the processor's cache shows how much the generator costs in addition to
+the raw reads. A larger file shows how much this cost matters when data come from memory. A middle
+(the Hodges-Lehmann estimator, `paired.middle`) is reported with its 95 % interval and the quartiles
+of the rounds.
 
-Rates by the wall clock are reported only as ratios. Times in ns are longer on a slower machine, so
-fio's cost of the same work is measured in alternation with ours and by the same difference. Each
-bar (pass criterion) in ns is also stated as a ratio to fio's cost, and a figure is checked against
+Rates by the wall clock are reported only as ratios. Processor times in ns are longer on a slower
+machine. So fio's time for the same work is measured in the same way, in alternation with ours. Each
+bar (pass criterion) in ns is also stated as a ratio to fio's time, and a figure is checked against
 both bars.
 """
 
@@ -36,17 +37,17 @@ from rich.table import Table
 
 HERE = Path(__file__).parent
 ROUNDS = int(os.environ.get("DFSLAB_BENCH_ROUNDS", "7"))
-# Number of rounds if the peer's runs take only some tens of milliseconds, as ours do. The
-# conditions of the machine then hardly change within a round.
+# Number of rounds for the comparisons in which a run of the peer takes only some tens of
+# milliseconds, as our run does. The conditions of the machine then hardly change within a round.
 SHORT_ROUNDS = 14 * ROUNDS
 READS, NAMES = 15_000, 9_000
 # Numbers of operations of the runs that are compared with fio. Starting fio takes long, so these
 # rounds are long and few.
 NOTHINGS, FIO_READS = 1_000_000, 100_000
 FILE_BYTES = 256 << 20
-# Sizes in bytes of the two files that show the cost beyond the raw call. The first fits in the
-# processor's cache, where reads are fast and uniform, so that the cost is most precise. The second
-# is larger.
+# Sizes in bytes of the two files with which the generator's cost beyond the raw call is measured.
+# The first file fits in the processor's cache, where reads are fast and uniform, so its result is
+# the more precise one. The second file is larger.
 CACHED_BYTES, FLOOR_BYTES = 256 << 10, 16 << 20
 DIRECTORY = f"dfslab-{os.getpid()}"
 # The bars (pass criteria) in ns. The last number of each pair is fio's cost in ns on the machine on
@@ -91,19 +92,19 @@ def cpu_s(report: dict[str, Any]) -> float:
 
 
 def slope_ns(spent_s: Callable[[int], float], count: int) -> float:
-    """Returns the processor time of one operation in ns: (t(4 n) - t(n)) / (3 n). n is `count`, and
-    t(n) is the processor time of a run with n operations, which `spent_s` returns in seconds. The
-    difference removes the time of the start-up."""
+    """Returns the processor time of one operation in ns: (t(4 n) - t(n)) / (3 n), where n is
+    `count`. t(n) is the processor time of a run with n operations, which `spent_s` returns in
+    seconds. The difference removes the start-up."""
     return (spent_s(4 * count) - spent_s(count)) / (3 * count) * 1e9
 
 
 def slopes_ns(
     ours: Callable[[int], float], peer: Callable[[int], float], count: int
 ) -> tuple[float, float]:
-    """Returns the processor time of one operation in ns for our generator and for the peer: (t(4 n)
-    - t(n)) / (3 n), where n is `count` and t(n) is the processor time of a run with n operations.
-    The runs are in the order peer, ours, ours, peer, so that drift affects both equally.
-    """
+    """Returns the processor time of one operation in ns, for our generator and for the peer. It is
+    (t(4 n) - t(n)) / (3 n), where n is `count` and t(n) is the processor time of a run with n
+    operations. The runs are in the order peer, ours, ours, peer, so that drift affects both
+    equally."""
     peer_short, short = peer(count), ours(count)
     long, peer_long = ours(4 * count), peer(4 * count)
     per_operation = 1e9 / (3 * count)
@@ -116,18 +117,17 @@ FIO_READ = ("--ioengine=psync", "--rw=randread")
 
 def null_s(count: int) -> float:
     """Returns the processor seconds of `count` random reads and writes on a target that does
-    nothing. The operations are scheduled at so high a rate (open workload) that each starts late.
-    """
+    nothing. In this open workload, the scheduled rate is so high that every operation starts
+    late."""
     mix = [{"operation": "pread", "weight": 4}, {"operation": "pwrite", "weight": 1}]
     stream = {"mix": mix, "access": {"order": "random"}, "arrival": {"open": {"rate_per_s": 1e9}}}
     return cpu_s(run({"kind": "null"}, count, **stream))
 
 
 def null_rounds() -> list[tuple[float, float]]:
-    """Returns for each round two processor times in ns of an operation on a target that does
-    nothing: the time of our generator and the time of fio. Both have the same mix of operations.
-    fio has no schedule, as by default.
-    """
+    """Returns two processor times for each round: the times in ns that our generator and fio need
+    for one operation on a target that does nothing. Both have the same mix of operations. fio has
+    no schedule, as by default."""
     fio = fio_s("--ioengine=null", "--rw=randrw", "--rwmixread=80", f"--size={FILE_BYTES}")
     return [slopes_ns(null_s, fio, NOTHINGS) for _ in range(ROUNDS)]
 
@@ -187,10 +187,10 @@ def fio_s(*options: str) -> Callable[[int], float]:
 def over_floor_ns(
     program: Path, folder: Path, file_bytes: int, with_fio: bool = False
 ) -> list[list[float]]:
-    """Each round makes random reads of 4 KiB from one file. Returns for each round a list of times
-    in ns per read: the time of the raw call, the time that our generator takes in addition, and, if
-    `with_fio`, the time that fio takes in addition to the raw call.
-    """
+    """Measures the costs of random reads of 4 KiB from one file. Returns a list of times in ns per
+    read for each round. The first time is the time of the raw call. The second is the time that our
+    generator takes in addition. If `with_fio`, the third is the time that fio takes in addition to
+    the raw call."""
     target = {"kind": "posix", "root": str(folder)}
     path = folder / DIRECTORY / "c0" / "f0"
     stream = {**RANDOM_READ, "file_size": {"fixed": file_bytes}}
@@ -258,9 +258,8 @@ def iops_ratios(folder: Path) -> list[float]:
 
 
 def names_ratios(program: Path, folder: Path) -> list[float]:
-    """Returns for each round the ratio of two processor times for create, stat and delete: the time
-    of our generator to the time of a C program that makes the same calls.
-    """
+    """Returns ratios of processor times for create, stat and delete, one ratio for each round. Each
+    compares our generator with a C program that makes the same calls."""
     (folder / "c0").mkdir()
     target = {"kind": "posix", "root": str(folder)}
     mix = [{"operation": name} for name in ("create", "stat", "delete")]
@@ -281,8 +280,7 @@ def names_ratios(program: Path, folder: Path) -> list[float]:
 
 def write_peer(path: Path) -> None:
     """Writes the file that fio reads. The file is written 4 KiB at a time, as our generator writes
-    its file, because tmpfs stores large writes in large folios, from which reads are faster.
-    """
+    its file. tmpfs would store larger writes in large folios, from which reads are faster."""
     block = os.urandom(4096)
     with path.open("xb", buffering=0) as file:
         for _ in range(FILE_BYTES // len(block)):

@@ -58,8 +58,8 @@ def last_json(command: list[str]) -> Figures:
 
 
 def with_peers(ours: Figures, peers: Figures) -> Figures:
-    """Returns our figures together with the figures of the other simulators: the rate of each
-    simulator in firings per second, and the ratio of our rate to that rate."""
+    """Returns our figures, with two figures added for each other simulator: its rate in firings per
+    second, and the ratio of our rate to its rate."""
     values, intervals = dict(ours.values), dict(ours.intervals)
     rate, (low, high) = values["pvfs_exp_firings_per_s"], intervals["pvfs_exp_firings_per_s"]
     for name, peer in peers.values.items():

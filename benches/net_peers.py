@@ -1,10 +1,10 @@
 """Runs the PVFS net (8 clients, 4 servers, exponential service) in other simulators and reports
 their firings per second.
 
-Every rate is in firings of the coloured net (49 for a request of 16 chunks) per second of processor
-time. SimPy has no firings, so it is credited with the number that the net needs for the same
-requests. SNAKES has no time, so its tokens carry their time. The last line is one JSON object with
-the median rate of three rounds and the range of these rates.
+Every rate is the number of firings of the coloured net per second of processor time. A request of
+16 chunks takes 49 firings. SimPy has no firings, so it is credited with the firings that the net
+needs for the same requests. SNAKES has no time, so its tokens carry their time. The last line is
+one JSON object with the median rate of three rounds and the range of these rates.
 """
 
 from __future__ import annotations
@@ -159,10 +159,10 @@ def in_snakes(requests: int) -> int:
     """Runs the PVFS net in SNAKES and returns the number of firings. SNAKES has no time, so each
     token is a pair (time, value), as the author of SNAKES advises.
 
-    Every step queries all transitions for their modes (bindings), and fires the mode whose last
-    token becomes available first. An event list outside the net would make the run about five times
-    as fast: 2,400 firings per second instead of 440. But then half of the simulator would not be
-    SNAKES.
+    Every step queries all transitions for their modes (bindings). Among these modes, the step fires
+    the one whose tokens are available first: the time of a mode is the time of its latest token. An
+    event list outside the net would make the run about five times as fast (2,400 firings per second
+    instead of 440). But then half of the simulator would not be SNAKES.
     """
     net = snakes_net(requests)
     fired = 0

@@ -1,10 +1,11 @@
-"""Measures pages and what-if sliders in a real browser (Chromium), each figure with its limit.
+"""Measures pages and what-if sliders in a real browser (Chromium), and prints each figure with its
+limit.
 
-For each kind of page, it measures the size and the time from the request to the first paint, also
-as a ratio to the time of an empty page. For the sliders of `dfslab serve`, it measures the time
-from a movement to the answer of the queueing model, and from the end of the movement to the answer
-of the net. Times are medians over rounds. The last line is one JSON object. Figures that do not
-depend on time (sizes, requests, model runs) are also checked by tests.
+For each kind of page, it measures the size and the time from the request to the first paint. This
+time is also compared with the time of an empty page. For the sliders of `dfslab serve`, it measures
+two times. One is from a movement to the answer of the queueing model. The other is from the end of
+the movement to the answer of the net. Times are medians over rounds. The last line is one JSON
+object. Figures that do not depend on time (sizes, requests, model runs) are also checked by tests.
 """
 
 from __future__ import annotations
@@ -74,9 +75,9 @@ def paint_ms(browser: Browser, path: Path) -> float:
 
 
 def pages(browser: Browser, folder: Path) -> dict[str, float]:
-    """Writes a page of each kind, and returns the figures of the pages by name: size, time until
-    the first paint in ms, and the ratio of this time to the time of an empty page. The kinds are
-    opened in alternation."""
+    """Writes a page of each kind, and returns three figures for each page by name: the size, the
+    time until the first paint in ms, and the ratio of this time to the time of an empty page. The
+    kinds are opened in alternation."""
     paths = {EMPTY: written(folder / "empty.html", EMPTY_PAGE)}
     for kind, write in KINDS.items():
         (own := folder / kind).mkdir()

@@ -1,10 +1,13 @@
-"""Draws Figures 10 to 15 of Nguyen & Apon 2012, PVFS throughput against block size, as one page.
+"""Draws Figures 10 to 15 of Nguyen & Apon 2012 as one page. They show the throughput of PVFS
+against the block size.
 
-1, 4 and 8 clients read and write 512 MB, at every level of network detail. The bench reports the
-cost of each level, and the error of its rates relative to the level of single packets. With
-`--precision 0.02`, every simulation is repeated and then ends as soon as its rate is steady and
-known to 2 %. The error of such a rate is relative to the rate over the whole file. The last line is
-one JSON object.
+1, 4 and 8 clients read and write 512 MB, at every level of network detail. For each level, the
+bench reports its cost, and the error of its rates relative to the rates of the level of single
+packets.
+
+With `--precision 0.02`, every simulation is repeated with another end: it ends as soon as its rate
+is steady and known to 2 %. The bench then also reports the error of this rate relative to the rate
+over the whole file. The last line is one JSON object.
 """
 
 from __future__ import annotations
@@ -62,10 +65,9 @@ def experiment(setup: Setup, blocks: tuple[int, ...]) -> list[dict[str, float]]:
 
 def steady(setup: Setup, exact: list[dict[str, float]], precision: float) -> list[dict[str, float]]:
     """Simulates the setup at every block size of the rows `exact`. A simulation ends when its rate
-    is steady and known to `precision`. Returns a row for each block size: the error of the rate
-    relative to the rate over the whole file (given in `exact`), the half-width of the rate's
-    interval, the number of firings, and the processor time.
-    """
+    is steady and known to `precision`. Returns a row for each block size, with four figures: the
+    error of the rate relative to the rate over the whole file (given in `exact`), the half-width of
+    the rate's interval, the number of firings, and the processor time."""
     rows = []
     for whole in exact:
         start = time.process_time()
@@ -85,9 +87,9 @@ def steady(setup: Setup, exact: list[dict[str, float]], precision: float) -> lis
 
 
 def steady_costs(rows: list[dict[str, float]]) -> dict[str, float]:
-    """Returns figures over all `rows` of simulations that ended when the rate was steady: the
-    processor time, the number of firings, the largest error, and the number of rows whose error is
-    within its interval."""
+    """Returns figures over all `rows`, each of a simulation that ended when its rate was steady.
+    The figures are the processor time, the number of firings, the largest error, and the number of
+    rows whose error is within its interval."""
     return {
         "slowest_point_cpu_s": max(row["cpu_s"] for row in rows),
         "cpu_s": sum(row["cpu_s"] for row in rows),
@@ -100,8 +102,7 @@ def steady_costs(rows: list[dict[str, float]]) -> dict[str, float]:
 
 def page(levels: dict[str, Rows], path: Path) -> None:
     """Writes a page with six panels to `path`. The rates of the finest level of network detail are
-    drawn with the interval of 20 % that Nguyen & Apon 2012 state.
-    """
+    drawn with an interval of 20 %, which Nguyen & Apon 2012 state."""
     panels = [
         Panel(
             f"Figure {figure}: {clients} client{'s' * (clients > 1)}, {operation}",
@@ -139,9 +140,8 @@ def curve(grain: str, number: int, rows: list[dict[str, float]]) -> Series:
 
 
 def errors(levels: dict[str, Rows]) -> dict[str, dict[str, float]]:
-    """Returns for each level of network detail its cost, and the relative errors of its rates
-    compared with the rates of the finest level.
-    """
+    """Returns two kinds of figures for each level of network detail: its cost, and the relative
+    errors of its rates compared with the rates of the finest level."""
     finest = next(iter(levels.values()))
     answer = {}
     for grain, found in levels.items():

@@ -1,9 +1,9 @@
-"""Compares the speed of our load generator, sequence model and net engine with the speed of peers,
-as ratios within one run. The last line is one JSON object.
+"""Compares the speed of our load generator, sequence model and net engine with the speed of one
+peer each, as ratios within one run. The last line is one JSON object.
 
-Figures are differences in processor time between a short and a long run of the same work, so
-start-up and other programs on the machine have no effect. The peer of each of the three is the
-smallest loop that does the same work with Python's standard library.
+A peer is the smallest loop that does the same work with Python's standard library. The compared
+times are differences in processor time between a short and a long run of the same work. Start-up
+and other programs on the machine therefore have no effect.
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ def cpu_s() -> float:
 
 
 def load_ns(target: dict, operation: str, count: int, size: int) -> float:
-    """Returns the processor time of one operation of our load generator on `target`, in ns. The
-    difference between runs of `count` and of 4 `count` operations excludes the start-up. The median
-    of ROUNDS such differences is returned. `size` is the file size in bytes."""
+    """Returns the processor time of one operation of our load generator on `target`, in ns. It is
+    computed from the difference between a run of `count` and a run of 4 x `count` operations, which
+    excludes the start-up. The result is the median over ROUNDS such pairs of runs. `size` is the
+    file size in bytes."""
     slopes = []
     for _ in range(ROUNDS):
         spent = []
@@ -94,8 +95,8 @@ def predictions_per_s() -> float:
 
 
 def net_figures() -> dict[str, float]:
-    """Runs the bench of the net engine. Returns its figures, which this bench prints as a JSON
-    object on its last line."""
+    """Runs the bench of the net engine. Returns the figures in the JSON object that the bench
+    prints on its last line."""
     answer = subprocess.run(
         ["cargo", "bench", "--quiet", "--locked", "-p", "dfslab-net", "--bench", "firings"],
         cwd=ROOT,

@@ -2,10 +2,11 @@
 
 Each round runs every workload once with a sample and once without checks, in random order and for a
 fraction of a second. The files are in memory (/dev/shm); without /dev/shm they are in the folder of
-temporary files, which may be on a disk. The output says where the files are. The cost is the ratio
-of the times per operation with its 90 % interval, and its verdict tells whether the interval
-contains the bar (the largest allowed ratio, MOST). The ratio of the processor times is shown too,
-because other programs disturb processor times less. The last line is one JSON object.
+temporary files, which may be on a disk. The output says where the files are. The cost is a ratio:
+the time per operation with a sample, divided by the time without checks. It is reported with its 90
+% interval. The verdict states whether the interval contains the bar (the largest allowed ratio,
+MOST). The ratio of the processor times is shown too, because other programs disturb processor times
+less. The last line is one JSON object.
 
     python benches/sampled.py
 

@@ -1,9 +1,9 @@
 """Shows why small files are slow on a default HDFS. Predicts and measures how much time a shorter
 retry delay saves.
 
-Two clients of one traced testbed take turns; each creates a file, writes 4 KiB and closes it. One
-client has Hadoop's defaults. When a client closes a file before the DataNodes have reported the
-block, it retries the close: the first client after 400 ms, the other client after 10 ms.
+Two clients of one traced testbed take turns; each creates a file, writes 4 KiB and closes it. When
+a client closes a file before the DataNodes have reported the block, it retries the close after a
+delay. One client has Hadoop's default delay of 400 ms, the other a delay of 10 ms.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from traced import Mix, between, snapshot
 
 DELAY = "dfs.client.block.write.locateFollowingBlock.initial.delay.ms"
 DEFAULT_MS, CURED_MS = 400, 10
-# Number of files and size of a file in bytes. On a fast machine, a client only rarely closes a file
-# before the DataNodes have reported the block: for some dozen of 250 files.
+# Number of files and size of a file in bytes. On a fast machine, a client rarely closes a file
+# before the DataNodes have reported the block: this happens for some dozen of 250 files.
 FILES, SIZE_BYTES = 250, 4096
 ROUNDS = int(os.environ.get("DFSLAB_BENCH_ROUNDS", "4"))
 WARM_UP = 1

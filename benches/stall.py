@@ -1,11 +1,11 @@
-"""Measures the error of the response times that the load generator reports for requests during
-stalls. The true response times are known. The last line is one JSON object.
+"""Measures the error of the response times that the load generator reports while a target stalls.
+The true response times are known. The last line is one JSON object.
 
-A target stalls for the last half second of every two seconds, while two agents (processes that
+A target stalls for the last half second of every two seconds. Meanwhile, two agents (processes that
 generate load) together send 1000 requests per second, whether or not earlier requests have been
-answered. A generator that is never late, on an idle machine, would report the figures in `TRUTHS`.
-The middle of all rounds is compared with the bar (pass criterion), and no round is left out, so a
-busy machine can cause a miss: run this bench on an idle machine.
+answered. `TRUTHS` has the figures that a generator that is never late would report on an idle
+machine. The middle over all rounds is compared with the bar (pass criterion). No round is left out,
+so a busy machine can cause a miss: run this bench on an idle machine.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ from rich.table import Table
 ROUNDS = int(os.environ.get("DFSLAB_BENCH_ROUNDS", "7"))
 CLIENTS, REQUESTS, RATE_PER_S = 8, 4000, 1000.0
 PERIOD_S, LENGTH_S = 2.0, 0.5
-# SHARE is the share of the time in which the target stalls. TRUTHS has the true quantiles and the
-# true mean of the response time in seconds (`q` is the level of a quantile). A request that arrives
-# t seconds before the end of a stall takes t seconds; all other requests take no time.
+# SHARE is the fraction of the time in which the target stalls. TRUTHS has the true quantiles and
+# the true mean of the response time in seconds (`q` is the level of a quantile). They follow from
+# two facts: a request that arrives t seconds before the end of a stall takes t seconds, and all
+# other requests take no time.
 SHARE = LENGTH_S / PERIOD_S
 QUANTILES = {"p90_s": 0.9, "p99_s": 0.99, "p999_s": 0.999}
 TRUTHS = {name: LENGTH_S * (q - (1 - SHARE)) / SHARE for name, q in QUANTILES.items()}

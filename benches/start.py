@@ -3,7 +3,7 @@ object.
 
 The measure is the processor time (user and kernel) of the whole process, which does not depend on
 waiting. Commands run in alternation, and the smallest time of each command over the rounds counts.
-The bytecode of all Python modules exists already, as after every installation.
+The bytecode of all Python modules exists before the first round, as after every installation.
 """
 
 from __future__ import annotations

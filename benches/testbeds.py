@@ -1,9 +1,9 @@
 """Starts each real file system on hosts, checks its hardware, writes files and reads them back, and
 stops it.
 
-The bench prints start times, and declared and measured hardware. The bench fails when the hardware
-differs from its declaration, content differs, or anything remains on the machine. The last line is
-one JSON object.
+The bench prints the start times, the declared hardware and the measured hardware. It fails if the
+hardware differs from its declaration, if content differs, or if anything remains on the machine.
+The last line is one JSON object.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class Hardware:
         return {"adapter": {"bandwidth": self.link}, "disk": disk}
 
 
-# Hardware that is so slow that a small idle machine can provide it. If a check of this hardware
-# fails, the testbed is at fault, not the machine.
+# Hardware that is so slow that a small idle machine can provide it. If a testbed with this hardware
+# fails its hardware check, the testbed is at fault, not the machine.
 FREE = Hardware("200 Mbit/s", "60 MiB/s", "1 ms", 0.05)
 # Hardware for a machine whose processors are mostly in use by other programs.
 BUSY = Hardware("100 Mbit/s", "30 MiB/s", "4 ms", 0.3)
@@ -99,9 +99,8 @@ class Seen:
 
     @property
     def good(self) -> bool:
-        """Whether the hardware was as declared, all content was read back and verified, no errors
-        occurred, and nothing remained on the machine.
-        """
+        """Whether the case passed: the hardware was as declared, all content was read back and
+        verified, no errors occurred, and nothing remained on the machine."""
         held = all(check.holds for check in self.hardware)
         whole = self.complete and self.verified_bytes > 0
         return held and whole and not self.errors and not self.left_over

@@ -1,15 +1,16 @@
-"""Measures how a large trace is read and compressed, and compares spans per second, memory and
-reduction with peers.
+"""Measures the speed at which a large trace is read and compressed. Compares spans per second,
+memory and reduction with those of peers.
 
 A trace of block writes is written in both encodings of OTLP, JSON and protobuf. Each reader runs in
-a separate process, so that its peak memory can be measured; medians of a few runs are reported.
-Every reader uses one thread, so its processor time is that of one core; the wall-clock time also
-depends on other programs. The peers DuckDB and plain Python count the same spans and sum their
+a separate process, so that its peak memory can be measured. Medians of a few runs are reported.
+Every reader uses one thread, so its processor time is the time of one core. The wall-clock time
+also depends on other programs. The peers DuckDB and plain Python count the same spans and sum their
 times by name.
 
-Each bar (pass criterion) in spans per second is also stated as a ratio to the rate at which plain
-Python reads the JSON encoding, per second of processor time. A figure is checked against both bars.
-The rate for protobuf is compared with the same rate of plain Python, since no peer reads protobuf.
+Each bar (pass criterion) in spans per second is also stated as a ratio to the rate of plain Python.
+This rate is the number of spans of the JSON encoding that plain Python reads per second of
+processor time. It is also used for the bar of protobuf, since no peer reads protobuf. A figure is
+checked against both bars.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ SPANS_A_PIECE = 60_000
 SEED = 6
 RUNS = {"ours": 5, "report": 1, "python": 1, "duckdb": 1}
 START_NS = 1_700_000_000 * 10**9
-# The rate at which plain Python read OTLP's JSON on the machine on which the bars were set, in
-# million spans per second.
+# The rate at which plain Python reads OTLP's JSON, in million spans per second. It was measured on
+# the machine on which the bars were set.
 PYTHON_MSPANS_PER_S = 0.27
 PAIRS = tuple(
     Pair(
@@ -88,9 +89,8 @@ print(json.dumps([took, worked, peak, found.get("reduction")]))
 
 @dataclass(frozen=True)
 class Run:
-    """The time and memory that one reader of the trace needed. `reduction` has the figures on
-    compression that the reader's report states, or None for a reader that does not compress.
-    """
+    """The time and memory that one reader of the trace needed. `reduction` has the compression
+    figures of the reader's report, or None for a reader that does not compress."""
 
     wall_s: float
     processor_s: float

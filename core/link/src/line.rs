@@ -47,8 +47,7 @@ pub struct LinkReport {
 
 /// Delays and drops packets as each of `lines` says, until `stop` is set. Calls `ready` once all
 /// queues are bound. Returns one report for each entry of `lines`, in the same order. An error on
-/// any queue stops all threads; the returned error is a text without line breaks that names the
-/// queue.
+/// any queue stops all threads. The returned error is one line of text that names the queue.
 pub fn run(
     lines: &[LinkDirection],
     stop: &AtomicBool,

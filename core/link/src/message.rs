@@ -62,8 +62,8 @@ pub fn bind(queue: u16) -> Vec<u8> {
         .done()
 }
 
-/// Encodes the request that sets the mode of a queue: packet data stays in the kernel, large
-/// packets (GSO) stay unsegmented, and the queue has room for 60 000 packets.
+/// Encodes the request that configures a queue. Packet data stays in the kernel, large packets
+/// (GSO) stay unsegmented, and the queue has room for 60 000 packets.
 pub fn configure(queue: u16) -> Vec<u8> {
     Message::new(CONFIG, REQUEST | ACKNOWLEDGE, queue)
         .attribute(2, &[0, 0, 0, 0, 1])

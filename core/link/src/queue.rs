@@ -38,8 +38,8 @@ impl Queue {
             buffer: vec![0; BUFFER_BYTES],
         };
         queue.option(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, RECEIVE_BYTES)?;
-        // Packets that do not fit into the socket's buffer pass undelayed. Without this option,
-        // such an overflow would be an error of the socket.
+        // With this option, packets that do not fit into the socket's buffer pass undelayed.
+        // Without it, they would cause an error of the socket.
         queue.option(libc::SOL_NETLINK, libc::NETLINK_NO_ENOBUFS, 1)?;
         queue.request(&message::bind(number))?;
         queue.request(&message::configure(number))?;

@@ -1,5 +1,5 @@
-//! Decides when each packet of a link is released and which packets are lost. The decisions are a
-//! pure function of the seed and the arrival times.
+//! Decides when each packet of a link is released and which packets are lost. The decisions depend
+//! only on the seed and on the arrival times.
 
 use std::collections::VecDeque;
 
@@ -22,8 +22,9 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Creates the empty schedule of one direction of a link: mean delay and its standard deviation
-    /// (jitter) in seconds, and the probability that a packet is lost.
+    /// Creates the empty schedule of one direction of a link. The arguments are the mean delay and
+    /// its standard deviation (jitter) in seconds, the probability that a packet is lost, and a
+    /// seed.
     pub fn new(delay_s: f64, jitter_s: f64, loss: f64, seed: u64) -> Self {
         Schedule {
             delay_ns: delay_s * 1e9,
@@ -57,8 +58,8 @@ impl Schedule {
     }
 
     /// Removes all packets whose release time is `now_ns` or earlier. Returns (id of the last
-    /// removed packet, longest time in ns by which a removed packet is late). Returns None if no
-    /// packet was removed.
+    /// removed packet, longest lateness of a removed packet in ns). Returns None if no packet was
+    /// removed.
     pub fn release(&mut self, now_ns: u64) -> Option<(u32, u64)> {
         let mut last = None;
         while let Some(&(id, due)) = self.waiting.front().filter(|(_, due)| *due <= now_ns) {

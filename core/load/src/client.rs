@@ -36,11 +36,11 @@ pub struct Made {
     /// True if the file exists or may exist, so that it has to be removed at the end.
     pub there: bool,
     pub renamed: bool,
-    /// True while a call that changes the file is in progress, and after such a call failed. In
-    /// both cases it is unknown whether the call has changed the file's content or name.
+    /// True while a call that changes the file is in progress, and after such a call failed. The
+    /// file's content and name are then unknown, because the call may or may not have changed them.
     pub doubtful: bool,
-    /// Number of overwrites of the file so far, whichever bytes they wrote. The content that the
-    /// latest overwrite wrote is a function of this number.
+    /// Number of overwrites of the file so far, whichever bytes they wrote. This number determines
+    /// the content that the latest overwrite wrote.
     pub generation: u32,
 }
 
@@ -58,8 +58,9 @@ pub struct Client<'a> {
     pub(crate) own_directories: Vec<String>,
     prefix: String,
     pub(crate) path: String,
-    /// If `path` is a path of one of this client's files: the file's number, and whether `path` is
-    /// the alternative name that the file has after a rename. None for all other paths.
+    /// The file of this client to which `path` leads: the file's number, and whether `path` is the
+    /// file's alternative name, which it has after a rename. None if `path` leads to no file of
+    /// this client.
     leads_to: Option<(u64, bool)>,
     /// Files kept open between operations. `held` has the client's own files, by file number.
     /// `held_of_others` has the files of other clients, by (owner, number).
@@ -67,8 +68,8 @@ pub struct Client<'a> {
     pub(crate) held_of_others: BTreeMap<(u32, u64), Box<dyn File>>,
     pub(crate) buffer: Vec<u8>,
     pub(crate) buffer_start: usize,
-    /// Cache of one entry for `first_page`: the file (owner, number) that was requested last, and
-    /// the number of the page of the content pool at which this file begins.
+    /// Cache of one entry for `first_page`. It has the file (owner, number) that was requested
+    /// last, and the page of the content pool at which this file begins.
     paged: Option<((u32, u64), u64)>,
     pub(crate) done: Vec<Done>,
     /// Metadata-server calls within the last step; empty if the target does not report such calls.
@@ -85,8 +86,8 @@ pub struct Client<'a> {
     /// For each file number, which overwrite wrote each byte. Empty unless the plan checks all
     /// content.
     pub(crate) generations: BTreeMap<u64, Generations>,
-    /// Start of the next step, ns of the monotonic clock: the end of the last call, or a later
-    /// reading of the clock.
+    /// The time at which the next step starts, in ns of the monotonic clock. It is the end of the
+    /// last call, or a later reading of the clock.
     pub(crate) now: u64,
     /// The call in progress, for threads that watch the run.
     pub(crate) slot: Arc<CallSlot>,
@@ -153,8 +154,9 @@ impl<'a> Client<'a> {
         self.files.push(made);
     }
 
-    /// Sets `self.path` to the path of file number `file` of the client `owner`. Returns true if
-    /// the path had to be built, which takes time, and false if `self.path` was this path already.
+    /// Sets `self.path` to the path of file number `file` of the client `owner`. Returns false if
+    /// `self.path` was this path already. Returns true if the path had to be built, which takes
+    /// time.
     #[inline]
     pub(crate) fn go_to(&mut self, owner: u32, file: u64) -> bool {
         if owner != self.number {
@@ -195,8 +197,8 @@ impl<'a> Client<'a> {
         self.path.push_str(&directory.to_string());
     }
 
-    /// Sets `self.path` to the path of directory number `directory` below the root of the client
-    /// `owner`, which an operation is about to list.
+    /// Sets `self.path` to the path of a directory that an operation is about to list. The
+    /// directory has the number `directory` below the root of the client `owner`.
     pub(crate) fn go_to_listed(&mut self, owner: u32, directory: u64) {
         self.leads_to = None;
         self.path = self.setup.directory(owner, directory);
@@ -264,9 +266,9 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
-    /// If all operations are single transfers or syncs in open files, opens the client's files
-    /// before the timed part. The time of opening is then not part of the first transfers. Does
-    /// nothing with more than MOST_OPENED_BEFORE files.
+    /// Opens the client's files before the timed part, if all operations are single transfers or
+    /// syncs in open files. The time of opening is then not part of the first transfers. Does
+    /// nothing if there are more than MOST_OPENED_BEFORE files.
     pub fn open_held(&mut self) -> Result<()> {
         let stream = &self.setup.plan.stream;
         let kinds = stream.kinds();
@@ -287,10 +289,12 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
-    /// If the plan requests it (`wants_cold` returns "files"), drops the client's files from the
-    /// page cache, one by one, except files whose state is doubtful. In any case, returns the path
-    /// and the size in bytes of at most `most` files, evenly spaced. The caller then checks how
-    /// many bytes of these files are still cached.
+    /// Drops the client's files from the page cache, one by one, if the plan requests it
+    /// (`wants_cold` returns "files"). Files whose state is doubtful are not dropped.
+    ///
+    /// In any case, returns the path and the size in bytes of at most `most` files, which are
+    /// evenly spaced among the client's files. The caller then checks how many bytes of them are
+    /// still cached.
     pub fn leave_cache(&mut self, most: usize) -> Result<Vec<(String, u64)>> {
         let of_each = self.setup.plan.target.wants_cold() == Some("files");
         let mut files = self.own_files();
@@ -337,8 +341,8 @@ impl<'a> Client<'a> {
     }
 
     /// Makes one call on the target, which is one step of an operation, and measures its time. The
-    /// end of a step is the start of the next step, so that a step costs only one clock read.
-    /// Returns the call's outcome; a failed call is not recorded as a step.
+    /// end of a step counts as the start of the next step, so a step costs only one clock read.
+    /// Returns the call's outcome. A failed call is not recorded as a step.
     #[inline]
     pub(crate) fn timed<T>(
         &mut self,
@@ -352,8 +356,8 @@ impl<'a> Client<'a> {
         self.noted(step, bytes, outcome)
     }
 
-    /// Records a call that has just returned, unless it failed, as a step that lasted from the end
-    /// of the previous call until now. Returns the call's outcome.
+    /// Records a call that has just returned as a step, unless the call failed. The step lasted
+    /// from the end of the previous call until now. Returns the call's outcome.
     #[inline]
     pub(crate) fn noted<T>(&mut self, step: Step, bytes: u64, outcome: Result<T>) -> Result<T> {
         let start = self.now;
@@ -396,8 +400,8 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Returns the number of the page at which a file's content begins in the content pool, from
-    /// which all files are filled. The result for the file that was requested last is cached.
+    /// Returns the page of the content pool at which a file's content begins. All files are filled
+    /// from this pool. The result for the file that was requested last is cached.
     #[inline]
     pub(crate) fn first_page(&mut self, owner: u32, file: u64) -> u64 {
         match self.paged {
@@ -416,9 +420,9 @@ impl<'a> Client<'a> {
         content.slice(self.number, (file, 0), offset, length as usize)
     }
 
-    /// Sets `self.path` to the path of a file that is about to be created. Returns the state that
-    /// the file has after its creation, when it is empty. The file is registered before it is
-    /// created, so that it is removed even after a partial failure.
+    /// Sets `self.path` to the path of a file that is about to be created. Registers the file
+    /// before it is created, so that it is removed even after a partial failure. Returns the state
+    /// of the file after its creation, when it is empty.
     #[inline]
     pub(crate) fn expect_made(&mut self, file: u64) -> Made {
         self.go_to_name(file, false);
@@ -435,9 +439,9 @@ impl<'a> Client<'a> {
         made
     }
 
-    /// Updates a file's state after its creation failed with `error`. If the error is that the file
-    /// existed before, the file belongs to another writer, and this client does not remove it.
-    /// Object stores report this error only when the new object is closed.
+    /// Updates a file's state after its creation failed with `error`. If the error states that the
+    /// file existed already, the file belongs to another writer, and this client does not remove
+    /// it. Object stores report this error only when the new object is closed.
     #[cold]
     pub(crate) fn disown(&mut self, file: u64, error: &Error) {
         if error.kind == ErrorKind::Exists {
@@ -486,6 +490,6 @@ impl<'a> Client<'a> {
     }
 }
 
-/// Largest number of files that are opened before the timed part, since descriptors are limited.
-/// With more files, each is opened at its first use.
+/// Largest number of files that are opened before the timed part. The number of descriptors is
+/// limited. If there are more files, each is opened at its first use.
 const MOST_OPENED_BEFORE: usize = 256;

@@ -1,5 +1,5 @@
-//! The load generator's clock. It reads CLOCK_MONOTONIC in nanoseconds, derived from the
-//! processor's time-stamp counter where the counter is reliable.
+//! The load generator's clock. It gives the time of CLOCK_MONOTONIC in nanoseconds. Where the
+//! processor's time-stamp counter is reliable, the time is computed from this counter.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -58,9 +58,10 @@ pub fn cpu_time() -> CpuReport {
 }
 
 /// The clock of one thread. It reads the processor's time-stamp counter if the kernel uses that
-/// counter as its own clock source, which requires a constant and synchronous rate on all cores.
-/// Reading the counter takes a third of the time of a system call for the clock. The kernel's clock
-/// is read again every 50 ms, so that the two clocks differ by at most some 100 ns.
+/// counter as its own clock source. The kernel does so only if the counter has a constant rate that
+/// is synchronous on all cores. Reading the counter takes a third of the time of a system call for
+/// the clock. The kernel's clock is read again every 50 ms, so that the two clocks differ by at
+/// most some 100 ns.
 pub struct Clock {
     /// Nanoseconds per tick of the time-stamp counter, in units of 2^-32. 0 means that every
     /// reading is a call into the kernel.
@@ -115,8 +116,8 @@ impl Clock {
     }
 }
 
-/// Number of ticks for which a counter with this scale is used before the kernel's clock is read
-/// again. 0 for an unreliable counter (scale 0).
+/// Number of ticks after which the kernel's clock is read again; until then, the counter is used. 0
+/// for an unreliable counter, whose scale is 0.
 fn trusted(scale: u64) -> u64 {
     match scale {
         0 => 0,
@@ -124,8 +125,8 @@ fn trusted(scale: u64) -> u64 {
     }
 }
 
-/// Reads the time-stamp counter (ticks) and the kernel's clock (ns) at nearly the same time. Of
-/// several tries, the pair with the shortest time between both readings is returned.
+/// Reads the time-stamp counter (ticks) and the kernel's clock (ns) at nearly the same time. Makes
+/// several attempts. Returns the pair of readings with the shortest time between them.
 fn pair() -> (u64, u64) {
     let attempt = || {
         let before = ticks();
@@ -149,8 +150,8 @@ fn ratio(from: (u64, u64), to: (u64, u64)) -> Option<u64> {
     enough.then(|| ((u128::from(ns) << FRACTION) / u128::from(ticks)) as u64)
 }
 
-/// Returns nanoseconds per tick of the time-stamp counter, in units of 2^-32. It is measured once
-/// in a process and is 0 if the counter is unreliable.
+/// Returns nanoseconds per tick of the time-stamp counter, in units of 2^-32. The value is measured
+/// once in each process. It is 0 if the counter is unreliable.
 fn scale() -> &'static u64 {
     static SCALE: OnceLock<u64> = OnceLock::new();
     SCALE.get_or_init(|| {
@@ -195,7 +196,7 @@ mod tests {
             let (low, observed, high) = (monotonic_ns(), clock.now(), monotonic_ns());
             assert!(observed >= before);
             before = observed;
-            // The tolerance of 20 µs is far above the difference between two correct clocks, and
+            // The tolerance of 20 µs is far above the difference between two correct clocks. It is
             // far below the difference that a wrong scale would cause.
             assert!(
                 low < observed + 20_000 && observed < high + 20_000,

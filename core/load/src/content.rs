@@ -1,5 +1,5 @@
-//! The content of files: incompressible bytes that are a pure function of seed, client, file,
-//! number of overwrites and offset.
+//! The content of files: incompressible bytes. Each byte is a function of the seed, the client, the
+//! file, the number of overwrites and the offset.
 
 mod audit;
 pub(crate) mod generations;
@@ -11,25 +11,26 @@ use bytes::Bytes;
 use dfslab_workload::draw;
 
 const PAGE: usize = 4096;
-/// Size of the pool in pages, after which the content of a file repeats. The number is prime. So
-/// two blocks of a power-of-two size in one file are equal only if they are a multiple of 1021
-/// blocks apart. Every other exchange of two blocks is detected.
+/// Size of the pool in pages. The content of a file repeats after this number of pages. The number
+/// is prime. Two blocks of a power-of-two size in one file are therefore equal only if they are a
+/// multiple of 1021 blocks apart. If a storage system exchanges two other blocks, the exchange is
+/// detected.
 const POOL_PAGES: usize = 1021;
 const POOL_BYTES: usize = POOL_PAGES * PAGE;
 
 /// Number of pages by which each overwrite (generation) shifts the start of a file's content in the
-/// pool. If the number were small, a stale page that is also displaced by a few pages within its
-/// file could equal the expected page.
+/// pool. The number is large because of pages that are both stale and displaced by a few pages
+/// within their file. With a small shift, such a page could equal the expected page.
 const PAGES_A_GENERATION: u64 = 509;
 
 /// The content of all files of a run. A file's bytes are a range of one seeded, periodic pool. The
-/// file and its number of overwrites (its generation) determine where the range starts, so that
-/// stale bytes differ from the bytes of the last overwrite.
+/// range starts at a place that the file and its number of overwrites (its generation) determine.
+/// Stale bytes therefore differ from the bytes of the last overwrite.
 ///
-/// The pool is page aligned and followed by a copy of its beginning, so that any range is
-/// contiguous: writing takes no copy (under 30 ns a call) and checking is one comparison. The
-/// periodic pool has two drawbacks: two files of one client have the same content with probability
-/// 1/1021, and a storage system that deduplicates pages finds duplicates.
+/// The pool is page aligned and followed by a copy of its beginning, so any range is contiguous.
+/// Writing therefore takes no copy (under 30 ns a call), and checking is one comparison. The
+/// periodic pool has two drawbacks. Two files of one client have the same content with probability
+/// 1/1021. A storage system that deduplicates pages finds duplicates.
 pub struct Content {
     seed: u64,
     bytes: Bytes,
@@ -66,8 +67,9 @@ impl Content {
         draw(self.seed, u64::from(client), file, 9) % POOL_PAGES as u64
     }
 
-    /// The range of the pool that has `length` bytes from `offset` of a file. The file began with
-    /// the pool's page `page` when it was created, and was overwritten `generation` times.
+    /// The range of the pool that has `length` bytes of a file, starting at `offset` of the file.
+    /// At its creation, the file began with the pool's page `page`. Since then, the file was
+    /// overwritten `generation` times.
     #[inline]
     fn place(&self, (page, generation): (u64, u32), offset: u64, length: usize) -> Range<usize> {
         let moved = u64::from(generation) % POOL_PAGES as u64 * PAGES_A_GENERATION;
@@ -77,15 +79,15 @@ impl Content {
         from..from + length
     }
 
-    /// Returns `length` bytes from `offset` of a client's file, given as (file number, number of
-    /// overwrites). The bytes are not copied.
+    /// Returns `length` bytes of a client's file, starting at `offset`. The file is given as (file
+    /// number, number of overwrites). The bytes are not copied.
     pub fn slice(&self, client: u32, of: (u64, u32), offset: u64, length: usize) -> Bytes {
         let page = self.first_page(client, of.0);
         self.bytes.slice(self.place((page, of.1), offset, length))
     }
 
     /// Returns the same bytes as `slice`, for a file given as (its first page in the pool, number
-    /// of overwrites). The bytes are borrowed, not reference-counted, since all threads would
+    /// of overwrites). The bytes are borrowed. If they were reference-counted, all threads would
     /// contend for the cache line of the reference count.
     #[inline]
     pub fn lent(&self, of: (u64, u32), offset: u64, length: usize) -> &[u8] {

@@ -92,8 +92,8 @@ impl Error {
         Error::new(ErrorKind::Input, "check", key, context)
     }
 
-    /// Whether a retry can succeed: Temporary if the server was unreachable or a call exceeded its
-    /// time limit, Permanent for all other kinds of error.
+    /// Whether a retry can succeed. Returns Temporary if the server was unreachable or a call
+    /// exceeded its time limit. Returns Permanent for all other kinds of error.
     pub fn status(&self) -> Status {
         match self.kind {
             ErrorKind::Unreachable | ErrorKind::Timeout => Status::Temporary,

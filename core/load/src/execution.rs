@@ -1,5 +1,5 @@
-//! The execution of a run: its phases, the state that its clients share, the start times of their
-//! operations, and the watch over calls that do not return.
+//! The execution of a run. This module has the phases of the run, the state that its clients share,
+//! the start times of their operations, and the watch over calls that do not return.
 
 mod caches;
 pub(crate) mod control;

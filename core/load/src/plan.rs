@@ -20,10 +20,10 @@ pub enum Verify {
     /// Content is never checked.
     #[default]
     None,
-    /// Within the timed part, the first and last bytes of some reads are checked. Afterwards, the
-    /// size, the first and last bytes and the last writes of some files are checked. Nothing is
-    /// checked where the content is not known: on a null target, and in replays. Files are not
-    /// checked afterwards where clients access files of other clients.
+    /// During the timed part, the first and last bytes of some reads are checked. Afterwards, some
+    /// files are checked: their size, their first and last bytes, and the last writes. Nothing is
+    /// checked where the content is not known, that is, on a null target and in replays. Files are
+    /// not checked afterwards where clients access files of other clients.
     Sample,
     /// After the timed part, the whole content of all remaining files is checked.
     After,
@@ -70,8 +70,8 @@ pub struct Plan {
     /// there is no limit.
     #[serde(default)]
     pub time_limit_s: Option<f64>,
-    /// Time in seconds that a call may last beyond `time_limit_s`, or beyond the stop of the run,
-    /// before the run is given up. By default it depends on the time limit.
+    /// Time in seconds that a call may last beyond `time_limit_s`, or beyond the stop of the run.
+    /// After this time, the run is given up. The default depends on the time limit.
     #[serde(default)]
     pub grace_s: Option<f64>,
     /// Largest number of failed operations. The run stops when more operations have failed.
@@ -81,8 +81,8 @@ pub struct Plan {
     /// clients of the stream.
     #[serde(default)]
     pub clients_from: Option<u32>,
-    /// One more than the number of the last client that this shard runs; by default the number of
-    /// all clients.
+    /// One more than the number of the last client that this shard runs. The default is the number
+    /// of all clients.
     #[serde(default)]
     pub clients_to: Option<u32>,
     /// Whether other shards of the run use the same run directory. The first shard creates the

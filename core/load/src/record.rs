@@ -29,22 +29,23 @@ type ErrorKindName = &'static str;
 /// One client's measurements of one operation type in one phase.
 #[derive(Clone, Default)]
 pub struct Kind {
-    /// Latencies, counted from the actual start, of the operations that are not in `singles`:
-    /// operations of several calls, and operations of a single call whose step is not `single`.
+    /// Latencies of the operations that are not in `singles`, counted from the actual start. They
+    /// are the operations of several calls, and the operations of a single call whose step differs
+    /// from `single`.
     pub all: Counted,
     /// Response times counted from the scheduled start; None unless the workload is open.
     pub response: Option<Box<Histogram>>,
     /// The step of the first operation that consisted of a single call; None if there was none.
-    /// `singles` has the latencies of all operations that consisted of only this step. They are
-    /// also the latencies of the step.
+    /// `singles` has the latencies of all operations that consisted of only this step. In such an
+    /// operation, the latency of the step equals the latency of the operation.
     single: Option<Step>,
     singles: Counted,
     steps: Option<Box<Steps>>,
 }
 
-/// One client's measurements in one phase. An operation updates only figures that cannot be derived
-/// later. The other figures are derived at the end of each second, and when an end time falls into
-/// another bucket of the histogram of end times.
+/// One client's measurements in one phase. An operation updates only the figures that cannot be
+/// derived later. The other figures are derived at two times: at the end of each second, and when
+/// an end time falls into another bucket of the histogram of end times.
 #[derive(Clone)]
 pub struct Part {
     pub zero: u64,
@@ -56,17 +57,17 @@ pub struct Part {
     longest: u64,
     /// Latencies since the client last published its counts.
     pub latencies: ClientLatencies,
-    /// When derived figures are next brought up to date, ns of the monotonic clock: at the end of
-    /// the current second, or of the current bucket of `ends` if that is earlier.
+    /// The next time at which derived figures are updated, in ns of the monotonic clock. It is the
+    /// end of the current second, or of the current bucket of `ends` if that is earlier.
     turn_at: u64,
-    /// Histogram of operations' end times, ns after the start of the phase, without the operations
-    /// in the current bucket. `ends_low` and `ends_high` are the bounds of the current bucket.
+    /// Histogram of operations' end times in ns after the start of the phase. It lacks operations
+    /// in the current bucket, whose bounds are `ends_low` and `ends_high`.
     ends: Histogram,
     ends_low: u64,
     ends_high: u64,
-    /// Histogram of the generator's lateness, ns, for operations with a scheduled start that were
-    /// late: actual start minus earliest possible start. `at_once` is the number of operations with
-    /// a scheduled start that were not late.
+    /// Histogram of the generator's lateness in ns. The lateness is the actual start minus the
+    /// earliest possible start. The histogram has the operations with a scheduled start that were
+    /// late. `at_once` is the number of operations with a scheduled start that were not late.
     late: Histogram,
     at_once: u64,
     /// The scheduled arrivals whose operations were begun; used by open workloads only.
@@ -130,10 +131,10 @@ impl Part {
         }
     }
 
-    /// Brings the series by second and the histogram of end times up to date, before an operation
-    /// from `start` to `end` (ns of the monotonic clock) is counted. Called only if `end` is in
-    /// another second, or in another bucket of the histogram, than the end of the previous
-    /// operation.
+    /// Updates the series by second and the histogram of end times. The caller then counts the
+    /// operation that lasted from `start` to `end` (ns of the monotonic clock). Called only if
+    /// `end` is in another second than the end of the previous operation, or in another bucket of
+    /// the histogram.
     #[cold]
     fn turn(&mut self, start: u64, end: u64) {
         self.first_start.get_or_insert(start);
@@ -171,7 +172,7 @@ impl Part {
             latency = end.saturating_sub(scheduled);
             of_responses(&mut kind.response).record(latency);
             // If the previous operation ended after the scheduled start, the lateness is counted
-            // from that end, because the generator itself did not cause the delay until then.
+            // from that end. Until then, the target caused the delay, and not the generator.
             match start.saturating_sub(scheduled.max(self.free_at)) {
                 0 => self.at_once += 1,
                 late => self.late.record(late),
@@ -210,8 +211,8 @@ impl Part {
         self.series.seconds(self.so_far())
     }
 
-    /// Returns the histogram of operations' end times, ns after the start of the phase. Each end
-    /// time is recorded as the lower bound of its bucket.
+    /// Returns the histogram of the end times of operations, in ns after the start of the phase.
+    /// Each end time is recorded as the lower bound of its bucket.
     pub fn ends(&self) -> Histogram {
         let mut ends = self.ends.clone();
         ends.record_many(self.ends_low, self.count() - ends.count());
@@ -221,8 +222,8 @@ impl Part {
         ends
     }
 
-    /// Returns the histogram of the generator's lateness, ns, over all operations with a scheduled
-    /// start. The lateness of an operation that was not late is 0.
+    /// Returns the histogram of the generator's lateness in ns, over all operations with a
+    /// scheduled start. An operation that was not late has a lateness of 0.
     pub fn late(&self) -> Histogram {
         let mut late = self.late.clone();
         late.record_many(0, self.at_once);
@@ -442,8 +443,8 @@ impl Record {
         self.note(operation.kind.name(), error);
     }
 
-    /// Counts an error. `during` names the operation type that failed, or the failed work outside
-    /// the timed operations, such as a check or a removal.
+    /// Counts an error. `during` names what failed: the type of an operation, or work outside the
+    /// timed operations, such as a check or a removal.
     pub fn note(&mut self, during: &str, error: &Error) {
         self.settle();
         let key = (format!("{during}/{}", error.operation), error.kind.name());

@@ -112,8 +112,8 @@ impl AuditReport {
 pub struct CacheReport {
     /// Which caches were emptied: "none", "files" or "system".
     pub dropped: String,
-    /// The check of what stayed in the page cache; none if the check was not requested or not
-    /// possible. Over several phases, the bytes are summed.
+    /// The result of the check of the page cache. None if the check was not requested or not
+    /// possible. In a report on several phases, the bytes are summed.
     #[serde(default)]
     pub proof: Option<Resident>,
 }
@@ -163,9 +163,9 @@ pub struct GeneratorReport {
     /// The generator's processor time for one operation (`own_ns_per_op`), as a fraction of the
     /// mean latency.
     pub share_of_latency: f64,
-    /// Lateness of operations with a scheduled start: actual start minus earliest possible start.
-    /// The earliest possible start is the scheduled start or the end of the client's previous
-    /// operation, whichever is later.
+    /// Lateness of operations with a scheduled start. It is the actual start minus the earliest
+    /// possible start. The earliest possible start is the later of two times: the scheduled start,
+    /// and the end of the client's previous operation.
     pub late: Summary,
     /// The lateness as a histogram, which merges without loss.
     pub late_histogram: Histogram,
@@ -258,8 +258,8 @@ pub struct Report {
     pub cpu_s: CpuReport,
     /// Number of spans that were not recorded because the plan's limit was reached.
     pub spans_dropped: u64,
-    /// Figures of each second after the common start. Empty in a run with several phases, where
-    /// each phase has a separate list.
+    /// Figures of each second after the common start. Empty if the run has several phases; each
+    /// phase then has its separate list.
     #[serde(default)]
     pub seconds: Vec<Second>,
     /// The steady part of the run, found by MSER-5; none for a run of fewer than 21 seconds.
@@ -268,8 +268,8 @@ pub struct Report {
     /// The arrivals that the schedule requested; none in a closed workload.
     #[serde(default)]
     pub schedule: Option<ScheduleReport>,
-    /// Figures of each phase; empty in a run with one phase. In a run with several phases,
-    /// `window_s` and `stonewall_s` of the run are sums over the phases.
+    /// Figures of each phase. Empty in a run with one phase. In a run with several phases,
+    /// `window_s` and `stonewall_s` of the report are sums over the phases.
     #[serde(default)]
     pub phases: Vec<PhaseReport>,
     /// The cost of the load generator itself.
@@ -301,8 +301,8 @@ pub struct SpanRecord {
     pub bytes: u64,
 }
 
-/// Figures of some calls: the histogram of their durations in ns, their number of errors, and the
-/// bytes that they moved.
+/// Figures of a set of calls: a histogram of their durations in ns, the number of errors, and the
+/// number of bytes that they moved.
 #[derive(Clone, Default)]
 pub(crate) struct Counted {
     pub histogram: Histogram,

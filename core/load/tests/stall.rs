@@ -32,8 +32,8 @@ fn a_generator_that_is_late_is_off_the_truth() {
 }
 
 /// Shows that response times include a stall when arrivals are random. The true response times then
-/// differ from run to run. So the measured response times are compared with the true response
-/// times, which follow from the scheduled starts of this run.
+/// differ from run to run. They follow from the scheduled starts of the run, and the measured
+/// response times are compared with them.
 #[test]
 fn random_arrivals_lose_nothing_either() {
     let plan = Plan::parse(&stalling(5, 4, r#""poisson""#)).unwrap();

@@ -98,8 +98,9 @@ pub(crate) struct Seat {
 pub(crate) enum Lanes {
     /// All tokens of the place enter this lane.
     One(u32),
-    /// The lane depends on which tests the token passes. Bit i of an index of `lane_of` is the
-    /// outcome of test i. A token whose entry is NONE enters no lane, since no transition takes it.
+    /// The lane depends on which tests the token passes. The outcomes of the tests are the bits of
+    /// an index of `lane_of`: bit i is the outcome of test i. If the entry at this index is NONE,
+    /// the token enters no lane, since no transition takes it.
     Tested {
         tests: Box<[Test]>,
         lane_of: Box<[u32]>,
@@ -257,9 +258,9 @@ pub(crate) struct Transition {
     /// The input arcs that are joined, in arc order. The guard requires equal values of some fields
     /// of their tokens.
     pub(crate) joined: Box<[u16]>,
-    /// Position in `joined` of the first joined arc whose place does not draw its tokens at random.
-    /// If several sets of joined tokens are complete, the first token of this arc decides which set
-    /// is taken.
+    /// Position in `joined` of the leading arc: the first joined arc whose place does not draw its
+    /// tokens at random. If several sets of joined tokens are complete, the set whose token for
+    /// this arc comes first is taken.
     pub(crate) lead: u32,
     /// Conditions on several tokens that no join ensures. They are tested on combinations of
     /// tokens.

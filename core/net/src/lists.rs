@@ -1,9 +1,9 @@
 //! Stores lists as chains of cells. Equal lists share the same cells, so one word identifies a
 //! whole list.
 //!
-//! A token's field has the number of a list's first cell. Because equal cells are stored only once,
-//! two lists are equal exactly if these numbers are. Joins, guards and markings therefore compare
-//! lists like ints. A record in a list is stored as a short list of its fields.
+//! A token's field has the number of a list's first cell. Equal cells are stored only once, so two
+//! lists are equal exactly if the numbers of their first cells are equal. Joins, guards and
+//! markings therefore compare lists like ints.
 //!
 //! A sweep frees the cells to which no token refers. It takes place when the number of cells has
 //! doubled since the last sweep.
@@ -295,8 +295,8 @@ mod tests {
         let two = lists.record(&[7, 6]).expect("short");
         let kept = list(&mut lists, &[one, two]);
         lists.record(&[8, 8]).expect("short");
-        // The roots are one list, first as a list of ints, which refer to no other cells, and then
-        // as a list of records, which do.
+        // The roots are one list in two types. As a list of ints, it refers to no other cells. As a
+        // list of records, it does refer to other cells.
         let records = FieldType::List(Element::Record(0));
         let fields = ["a", "b"].map(|name| (name.to_owned(), FieldType::Int));
         lists.sweep([(kept, INTS), (kept, records)].into_iter(), &|_| &fields);

@@ -3,8 +3,8 @@
 use std::hash::{DefaultHasher, Hasher};
 
 /// An index that finds the position of a name in a list of names by the name's hash. The names stay
-/// in the list: every function takes the list as a function from a position to a name. A net with
-/// many places so needs no second copy of their names.
+/// in the list, and every function gets them by a function from a position to a name. A net with
+/// many places therefore needs no second copy of their names.
 ///
 /// The table uses open addressing with linear probing, and at most half of its slots are used.
 #[derive(Debug)]

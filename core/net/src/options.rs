@@ -137,8 +137,9 @@ pub enum MonitorDefinition {
         #[serde(default)]
         warm_up_count: u64,
     },
-    /// Observes a number at firings of transitions: its statistics over the observations, and its
-    /// average over time, where each value holds until the next observation.
+    /// Observes a number at firings of transitions. Reports the statistics of the number over the
+    /// observations, and its average over time. For this average, each value holds until the next
+    /// observation.
     Value(ValueDefinition),
 }
 

@@ -12,9 +12,9 @@ use crate::target::Target;
 use crate::Result;
 
 impl Client<'_> {
-    /// Creates an empty file and returns whether the creation succeeded. Does nothing and returns
-    /// None if metadata-server calls are to be recorded; then `execute_step_by_step` has to be
-    /// used.
+    /// Creates an empty file and returns whether the creation succeeded. If metadata-server calls
+    /// are to be recorded, does nothing and returns None; the caller then uses
+    /// `execute_step_by_step`.
     pub(crate) fn create_at_once(
         &mut self,
         operation: &Operation,
@@ -53,9 +53,9 @@ impl Client<'_> {
         Some(true)
     }
 
-    /// Reads a file's attributes and returns whether the call succeeded. Does nothing and returns
-    /// None if metadata-server calls are to be recorded; then `execute_step_by_step` has to be
-    /// used.
+    /// Reads a file's attributes and returns whether the call succeeded. If metadata-server calls
+    /// are to be recorded, does nothing and returns None; the caller then uses
+    /// `execute_step_by_step`.
     pub(crate) fn stat_at_once(
         &mut self,
         operation: &Operation,
@@ -71,8 +71,8 @@ impl Client<'_> {
     }
 
     /// Deletes a file of this client and returns whether the deletion succeeded. Does nothing and
-    /// returns None if the file does not exist or metadata-server calls are to be recorded; then
-    /// `execute_step_by_step` has to be used.
+    /// returns None if the file does not exist, or if metadata-server calls are to be recorded. The
+    /// caller then uses `execute_step_by_step`.
     pub(crate) fn delete_at_once(
         &mut self,
         operation: &Operation,
@@ -97,9 +97,9 @@ impl Client<'_> {
         Some(deleted)
     }
 
-    /// Sets `self.path` to the path of a file. If the path has to be built, the clock is read
-    /// afterwards, so that the time for building it does not count as part of the next call.
-    /// Otherwise the next call counts from the end of the previous operation.
+    /// Sets `self.path` to the path of a file. If the path has to be built, reads the clock
+    /// afterwards. The time of the next call then starts after the building of the path. Otherwise
+    /// it starts at the end of the previous operation.
     #[inline]
     fn find(&mut self, owner: u32, file: u64) {
         if self.go_to(owner, file) {
@@ -150,8 +150,8 @@ mod tests {
     use crate::target::null::Null;
     use crate::target::File;
 
-    /// A target that does nothing, except that its open files take long to close. The shared number
-    /// is the time at which the latest file was closed, ns of the monotonic clock.
+    /// A target that does nothing, except that closing one of its open files takes long. The shared
+    /// number is the time at which the latest file was closed, in ns of the monotonic clock.
     struct SlowlyClosed(Arc<AtomicU64>);
 
     struct Slow(Arc<AtomicU64>);
@@ -243,9 +243,10 @@ mod tests {
             assert_eq!((ran.begun, record.failures), (1, 0), "{kind:?}");
             let at = closed.load(Ordering::Relaxed);
             assert_eq!(at > before, closes, "{kind:?}");
-            // The next operation starts at `client.now`, which must not be before the file was
-            // closed. The tolerance of 20 µs exceeds the difference between the generator's and the
-            // kernel's clock, and is far below the millisecond that closing takes.
+            // The next operation starts at `client.now`, which must not be earlier than the time at
+            // which the file was closed. The tolerance of 20 µs exceeds the difference between the
+            // generator's and the kernel's clock. It is far below the millisecond that closing
+            // takes.
             assert!(client.now + 20_000 >= at, "{kind:?}: {} {at}", client.now);
         }
     }

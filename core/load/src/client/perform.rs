@@ -22,10 +22,10 @@ pub struct Ran {
 }
 
 impl<'a> Client<'a> {
-    /// Executes operations back to back, the first one from `self.now`. After each operation
-    /// `go_on` is called with the time of its end, ns of the monotonic clock. Stops when `go_on`
-    /// returns false or an operation fails. In an open workload, `due` has the scheduled starts of
-    /// the operations, ns of the monotonic clock.
+    /// Executes operations back to back; the first one starts at `self.now`. After each operation,
+    /// calls `go_on` with the end time of the operation. Stops when `go_on` returns false or an
+    /// operation fails. In an open workload, `due` has the scheduled starts of the operations. All
+    /// times are in ns of the monotonic clock.
     pub fn execute_row(
         &mut self,
         operations: &[Operation],
@@ -218,8 +218,8 @@ impl<'a> Client<'a> {
         }
         let place = file as usize;
         if place >= self.held.len() {
-            // The table is not made longer for an empty entry. With many short-lived files, a table
-            // of all file numbers ever used would cost more than the files.
+            // The table is not made longer for an empty entry. If the table had an entry for every
+            // file number ever used, it would need more memory than the open files themselves.
             open.as_ref()?;
             self.held.resize_with(place + 1, || None);
         }
@@ -309,8 +309,8 @@ impl<'a> Client<'a> {
             target.truncate(path, bytes)
         })?;
         self.set_made(operation.file, Made { bytes, ..made });
-        // Bytes that are later appended behind the truncated end will be written for the first
-        // time, so their number of overwrites is reset to 0.
+        // An append behind the truncated end writes its bytes for the first time. The number of
+        // overwrites of these bytes is therefore reset to 0.
         self.wrote_over(operation.file, bytes, u64::MAX, Some(0));
         Ok(())
     }
@@ -324,8 +324,8 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Returns the sequence of transfers, by offset and size, of an operation that opens its file
-    /// itself, instead of using a file that is kept open.
+    /// Returns the sequence of transfers (offset and size) of an operation. The operation opens its
+    /// file itself, instead of using a file that is kept open.
     fn transfers(&self, operation: &Operation) -> TransferSequence<'a> {
         let access = &self.setup.rule(operation.phase, operation.kind).access;
         let stream = &self.setup.plan.stream;
@@ -374,9 +374,9 @@ impl<'a> Client<'a> {
         self.timed(Step::Close, 0, |_, _| open.close())
     }
 
-    /// Fills the buffer `part` with the bytes from `offset` of an open file, by as many read calls
-    /// as the target needs. Checks the bytes if the plan requests it. Returns an error if the file
-    /// ends before the buffer is full.
+    /// Fills the buffer `part` with the bytes of an open file that start at `offset`, by one or
+    /// more read calls. Checks the bytes if the plan requests it. Returns an error if the file ends
+    /// before the buffer is full.
     fn read_part(
         &mut self,
         open: &mut Box<dyn File>,

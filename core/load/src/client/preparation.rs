@@ -1,6 +1,6 @@
 //! Prepares the files of a replayed trace. Only the bytes that the trace reads or overwrites are
-//! written; the rest of each file is a hole. The preparation fails if it exceeds the run's time
-//! limit, or if the files exceed the free space of the target.
+//! written; the rest of each file is a hole. The preparation fails if it takes longer than the
+//! run's time limit, or if the files do not fit into the free space of the target.
 
 use std::time::Instant;
 
@@ -44,9 +44,9 @@ pub fn check_room(plan: &Plan, factory: &dyn Factory) -> Result<()> {
     Err(Error::new(ErrorKind::NoSpace, "prepare", "files", reason))
 }
 
-/// The instant after which the preparation of a replay is aborted; None if the plan is no replay or
-/// has no time limit. The run's time limit also covers the preparation of a replay, since the trace
-/// decides how much is prepared.
+/// The instant at which the preparation of a replay is aborted. None if the plan is no replay or
+/// has no time limit. The trace decides how much is prepared, so the run's time limit also covers
+/// the preparation.
 pub fn deadline(plan: &Plan) -> Option<Instant> {
     if plan.stream.given.is_empty() {
         return None;
@@ -63,8 +63,8 @@ pub fn too_slow(plan: &Plan) -> Error {
     Error::new(ErrorKind::Timeout, "prepare", "files", reason)
 }
 
-/// Whether prepared files may have holes: only in a replay of a trace, and only if the plan does
-/// not check all content.
+/// Whether prepared files may have holes. This is the case only in a replay of a trace whose plan
+/// does not check all content.
 fn is_sparse(plan: &Plan) -> bool {
     !plan.stream.given.is_empty() && !plan.verify.checks_all()
 }

@@ -17,9 +17,9 @@ impl Client<'_> {
         for file in self.own_files() {
             let made = std::mem::take(&mut self.files[file as usize]);
             self.go_to_name(file, made.renamed);
-            // If a change of a file failed, the file may have either of its two names. The code
-            // checks which name exists, since object stores report no error when a missing object
-            // is deleted.
+            // If a change of a file failed, the file may have its first or its alternative name.
+            // The code checks which name exists, since object stores report no error when a missing
+            // object is deleted.
             if made.doubtful && self.target.exists(&self.path).is_ok_and(|there| !there) {
                 self.go_to_name(file, !made.renamed);
             }

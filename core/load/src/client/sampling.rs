@@ -1,10 +1,13 @@
 //! Checks a sample of the content that clients read and wrote, for plans with `verify` "sample".
 //!
-//! During the timed part, the first and last bytes of some reads are compared with the expected
-//! content. After the timed part, the size and the first and last bytes of some files are compared,
-//! and the bytes of each client's last writes. A sample finds a file system that returns zeros,
-//! loses or repeats writes, or damages many blocks. To find rare damage, a plan needs `verify`
-//! "inline" or "after".
+//! Two checks are made:
+//! - During the timed part, the first and last bytes of some reads are compared with the expected
+//!   content.
+//! - After the timed part, some files are checked: their sizes, and their first and last bytes. The
+//!   bytes of each client's last writes are checked too.
+//!
+//! A sample finds a file system that returns zeros, loses or repeats writes, or damages many
+//! blocks. To find rare damage, a plan needs `verify` "inline" or "after".
 
 use dfslab_workload::Prepare;
 
@@ -16,20 +19,22 @@ use crate::{Error, ErrorKind, Result};
 
 /// Number of bytes that are compared at the start of a read, and likewise at its end.
 const END_BYTES: usize = 64;
-/// Number of files that all clients together check after the timed part. Each client checks at
-/// least one file. In addition, each client checks the files of its last writes, at most
-/// LAST_WRITES.
+/// Number of files that all clients together check after the timed part; each client checks at
+/// least one. In addition, each client checks the files of its last writes. These are at most
+/// LAST_WRITES files.
 const MOST_FILES: usize = 32;
-/// Number of bytes that are read, after the timed part, at the start and at the end of each checked
-/// file, and at the offset of each last write.
+/// Number of bytes that are read at each checked place after the timed part. The places are the
+/// start and the end of each checked file, and the offset of each last write.
 const BLOCK_BYTES: u64 = 4096;
 
 impl Client<'_> {
-    /// Whether a file certainly has the bytes with which it was created. This is uncertain if the
-    /// preparation left the files empty. It is also uncertain for this client's own file if the
-    /// client has written to it or may have changed it: the bytes then depend on the order of the
-    /// writes, which a sample does not record. Files of other clients count as unchanged, since
-    /// clients write to these files only the bytes with which the files were created.
+    /// Whether a file certainly has the bytes with which it was created. There are three cases:
+    /// - If the preparation left the files empty, this is uncertain.
+    /// - For this client's own file, it is uncertain if the client has written to the file or may
+    ///   have changed it. The bytes then depend on the order of the writes, which a sample does not
+    ///   record.
+    /// - Files of other clients count as unchanged, since clients write to them only the bytes with
+    ///   which they were created.
     fn is_as_created(&self, (owner, file): (u32, u64)) -> bool {
         let begins_empty = self.setup.plan.stream.prepare == Prepare::Empty;
         let is_changed = |made: Made| made.doubtful || made.generation > 0;
@@ -62,9 +67,9 @@ impl Client<'_> {
         Ok((first + observed.len() - last) as u64)
     }
 
-    /// Checks some of the client's files after the timed part, and ends early once `stop` returns
-    /// true. Calls `wrong` with each error, and returns the number of compared bytes. Checks
-    /// nothing if other clients may have changed the files.
+    /// Checks some of the client's files after the timed part. Calls `wrong` with each error, and
+    /// returns the number of compared bytes. Ends early once `stop` returns true. Checks nothing if
+    /// other clients may have changed the files.
     pub fn verify_sample(&mut self, stop: &dyn Fn() -> bool, wrong: &mut dyn FnMut(&Error)) -> u64 {
         if !self.sample.is_active || self.setup.takes_others {
             return 0;
@@ -82,8 +87,9 @@ impl Client<'_> {
         bytes
     }
 
-    /// The numbers of the files to check: some of the client's files, evenly spaced, and those with
-    /// the client's last writes. Files whose last change may have failed are left out.
+    /// The numbers of the files to check. They are some of the client's files, evenly spaced, and
+    /// the files with the client's last writes. Files whose last change may have failed are left
+    /// out.
     fn sampled_files(&self) -> Vec<u64> {
         let mut files = self.own_files();
         files.retain(|file| !self.files[*file as usize].doubtful);
@@ -169,8 +175,8 @@ impl Client<'_> {
     }
 }
 
-/// The offsets and lengths of the first and the last block of a file of `bytes` bytes. The blocks
-/// do not overlap. For a file no longer than one block, only the first block is returned.
+/// The first and the last block of a file of `bytes` bytes, each as (offset, length). The blocks do
+/// not overlap. If the file is no longer than one block, only the first block is returned.
 fn ends(bytes: u64, transfer: u64) -> impl Iterator<Item = (u64, u64)> {
     let first = BLOCK_BYTES.min(transfer).min(bytes);
     let last = first.max(bytes - first);

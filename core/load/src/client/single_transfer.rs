@@ -1,9 +1,9 @@
 //! Fast paths for a single transfer in an open file. These functions do only the work that such an
 //! operation needs, which keeps the generator's overhead per operation small.
 //!
-//! A transfer whose scheduled start has passed takes the end time of the previous operation as its
-//! start, since the gap is shorter than a clock read. Code that does further work after an
-//! operation reads the clock again.
+//! If the scheduled start of a transfer has passed, the transfer starts at the recorded end of the
+//! previous operation. The clock is not read again, since the gap is shorter than a clock read.
+//! Code that does further work after an operation reads the clock itself.
 
 use std::collections::BTreeMap;
 
@@ -18,8 +18,9 @@ use crate::{Error, ErrorKind, Result};
 
 impl Client<'_> {
     /// Reads from an open file and returns whether the read succeeded. Does nothing and returns
-    /// None if the file is not open, metadata-server calls are to be recorded, or every read is to
-    /// be compared with the expected content; then `execute_step_by_step` has to be used.
+    /// None in three cases: the file is not open, metadata-server calls are to be recorded, or
+    /// every read is to be compared with the expected content. The caller then uses
+    /// `execute_step_by_step`.
     #[inline(always)]
     pub(crate) fn read_at_once(
         &mut self,
@@ -60,8 +61,9 @@ impl Client<'_> {
     }
 
     /// Writes to an open file and returns whether the write succeeded. Writes nothing and returns
-    /// None if the file is not open, metadata-server calls are to be recorded, all content is to be
-    /// checked, or the write is to be synced; then `execute_step_by_step` has to be used.
+    /// None in four cases: the file is not open, metadata-server calls are to be recorded, all
+    /// content is to be checked, or the write is to be synced. The caller then uses
+    /// `execute_step_by_step`.
     #[inline(always)]
     pub(crate) fn write_at_once(
         &mut self,
@@ -131,8 +133,8 @@ impl Client<'_> {
         Ok(())
     }
 
-    /// Compares the first and last bytes of a read of `size` bytes, which are in the client's
-    /// buffer, with the expected content.
+    /// Compares the first and last bytes of a read of `size` bytes with the expected content. The
+    /// bytes that were read are in the client's buffer.
     #[cold]
     fn check_sample(
         &mut self,

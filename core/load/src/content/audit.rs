@@ -11,8 +11,8 @@ use crate::{Error, ErrorKind, Result, Status};
 
 impl Made {
     /// Counts one more overwrite of this file and returns its number (the generation), which
-    /// determines the bytes to write. Returns 0 if the file does not exist, and if other clients
-    /// may also write it, since then the order of the writes is unknown.
+    /// determines the bytes to write. Returns 0 in two cases: the file does not exist, or other
+    /// clients may also write it. The order of the writes is unknown in the second case.
     #[inline]
     pub(crate) fn next(&mut self, setup: &Setup) -> u32 {
         if !self.there || setup.takes_others {
@@ -47,9 +47,9 @@ impl Client<'_> {
         }
     }
 
-    /// Compares `observed`, the bytes that were read at `offset` of a file, with the expected
-    /// content. Returns an error that names the first byte that differs. Bytes that a failed write
-    /// may have changed are not compared.
+    /// Compares `observed` with the expected content. `observed` has the bytes that were read at
+    /// `offset` of a file. Returns an error that names the first byte that differs. Bytes that a
+    /// failed write may have changed are not compared.
     pub(crate) fn check(
         &self,
         (owner, file): (u32, u64),
@@ -88,9 +88,9 @@ impl Client<'_> {
 
     /// Reads each of the client's files completely and compares it with its expected content. Files
     /// whose last change may have failed are left out. Counts the results in `audit`, calls `wrong`
-    /// with each error, and ends early once `stop` returns true. Returns the number of bytes of the
-    /// files whose content is as expected. Once the target is unreachable, the remaining files
-    /// count as unreadable.
+    /// with each error, and ends early once `stop` returns true. Once the target is unreachable,
+    /// the remaining files count as unreadable. Returns the total size in bytes of the files whose
+    /// content is as expected.
     pub fn verify_all(
         &mut self,
         stop: &dyn Fn() -> bool,

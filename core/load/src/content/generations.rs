@@ -1,5 +1,6 @@
-//! Tracks, for each byte of a file, which overwrite produced it. The number of an overwrite is its
-//! generation: a file's first overwrite is number 1, and 0 stands for the creation of the file.
+//! Records which overwrite produced each byte of a file. The number of an overwrite is its
+//! generation. A file's first overwrite has number 1; bytes that have not been overwritten since
+//! the creation of the file have number 0.
 
 use std::collections::BTreeMap;
 
@@ -7,9 +8,9 @@ use std::collections::BTreeMap;
 /// may or may not have changed.
 pub const UNKNOWN: u32 = u32::MAX;
 
-/// The overwrites of one file. Each key is the first byte of a range, which ends where the next
-/// range begins; the value is the number of the overwrite that wrote the range. Bytes before the
-/// first range have number 0: they are as created.
+/// The overwrites of one file. A range begins at its key and ends where the next range begins. Its
+/// value is the number of the overwrite that wrote the range. Bytes before the first range have
+/// number 0, since they are as created.
 #[derive(Default)]
 pub struct Generations(BTreeMap<u64, u32>);
 

@@ -5,15 +5,15 @@ use crate::plan::{Plan, Verify};
 
 /// Number of a client's first reads that are all checked.
 const FIRST_READS: u64 = 64;
-/// After the first reads, one read in this number of reads is checked. A check takes about 100 ns,
-/// so that the checks take less than 1 % of the time of reads that take 1 µs.
+/// One read in this number of reads is checked, in addition to a client's first reads. A check
+/// takes about 100 ns. The checks therefore take less than 1 % of the time of reads that take 1 µs.
 const READS_PER_CHECK: u64 = 64;
-/// Number of a client's last writes that are checked. One write is not enough: if all writes
-/// wrongly went to one offset, the last write may be the one that belongs there.
+/// Number of a client's last writes that are checked. One write is not enough. A faulty file system
+/// might send all writes to one offset, and the last write may be the one that belongs there.
 const LAST_WRITES: usize = 8;
 
-/// A write to one of a client's files: the file, the range of bytes, and the number of the
-/// overwrite (`generation`), which determines the written bytes.
+/// A write to one of a client's files. It has the file, the range of bytes, and the number of the
+/// overwrite (`generation`). This number determines the written bytes.
 #[derive(Clone, Copy)]
 pub struct Written {
     pub file: u64,
@@ -98,8 +98,8 @@ impl Sample {
         }
     }
 
-    /// The last writes to a file, the newest one first, without writes that a newer write overwrote
-    /// at least partly.
+    /// The last writes to a file, the newest one first. A write is left out if a newer write has
+    /// overwritten at least a part of it.
     pub(crate) fn lasting_writes(&self, file: u64) -> Vec<Written> {
         let (newer, older) = self.last_writes.split_at(self.next_write);
         let mut lasting: Vec<Written> = Vec::new();

@@ -1,5 +1,6 @@
-//! Empties the kernel's caches before each phase of a cold run (a run whose files must not be in
-//! memory at first), and checks that almost nothing of the clients' files is still cached.
+//! Empties the kernel's caches before each phase of a cold run, and checks that almost nothing of
+//! the clients' files is still cached. A cold run is a run whose files must not be in memory at
+//! first.
 
 use crate::report::Resident;
 use crate::target::Target;
@@ -8,13 +9,13 @@ use crate::{Error, Result};
 /// The largest fraction of the checked bytes that may remain in the page cache in a cold run. The
 /// kernel need not drop every page, and 1 % does not change the measured results noticeably.
 const MOST_RESIDENT: f64 = 0.01;
-/// Largest number of the clients' files for which one process counts the cached pages. Counting
-/// opens a file, which may send a request to a server.
+/// One process counts the cached pages of at most this number of the clients' files. Counting opens
+/// a file, which may send a request to a server.
 pub const MOST_FILES: usize = 64;
 
 /// Measures how much of the given files (path, size in bytes) is in the page cache. Returns None if
-/// the target cannot report it. Returns an error if more than 1 % of the bytes is cached, since the
-/// run would then measure memory.
+/// the target cannot report it. Returns an error if more than 1 % of the bytes are cached, since
+/// the run would then measure memory instead of the target.
 pub fn prove_cold(files: &[(String, u64)], target: &mut dyn Target) -> Result<Option<Resident>> {
     target.settle()?;
     let mut observed = Resident::default();

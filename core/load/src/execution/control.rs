@@ -1,5 +1,5 @@
-//! The state that a run shares with the threads that observe or stop it: its progress, its barrier
-//! and its stop flag.
+//! The state that a run shares with the threads that observe or stop it. It has the run's progress,
+//! its barrier and its stop flag.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -50,9 +50,9 @@ pub struct LiveCounts {
     pub latency_ns_sum: u64,
     /// The longest latency of an operation that succeeded since the last query, ns.
     pub latency_ns_max: u64,
-    /// Histogram of the latencies of successful operations, as (value in the middle of a bucket in
-    /// ns, number of operations), in ascending order. In an open workload, the values are response
-    /// times. The middle is within 3.2 % of every value in the bucket.
+    /// Histogram of the latencies of successful operations, in ascending order. Each entry is
+    /// (value in the middle of a bucket in ns, number of operations). The middle is within 3.2 % of
+    /// every value in the bucket. In an open workload, the values are response times.
     pub latencies: Vec<(u64, u64)>,
 }
 
@@ -116,9 +116,9 @@ impl Control {
         self.start_at(at.unwrap_or(now));
     }
 
-    /// Waits until the barrier is released and returns the start instant. If `again` is true,
-    /// closes the barrier first, for a later phase of the run. Returns the present time if there is
-    /// no barrier or the run is stopped.
+    /// Waits until the barrier is released and returns the start instant. If `again` is true, the
+    /// run waits for the start of a later phase, so the barrier is closed first. Returns the
+    /// present time if there is no barrier or the run is stopped.
     pub(crate) fn pass_barrier(&self, again: bool) -> Instant {
         let mut barrier = self.barrier();
         // Each phase of the run waits for a separate start time.

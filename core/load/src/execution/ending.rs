@@ -1,8 +1,8 @@
 //! Ends the run of one client: checks its files and removes them.
 //!
 //! During the checks and the removal, the client's record is stored in the run's watch (the state
-//! that other threads observe). So the record is reported even if the target does not answer any
-//! more.
+//! that other threads observe). If the target does not answer any more, another thread can
+//! therefore still report the record.
 
 use std::sync::atomic::Ordering;
 
@@ -79,8 +79,8 @@ fn check_some(client: &mut Client, record: Record, shared: &SharedState) -> Reco
     record
 }
 
-/// Takes the client's record back from the watch of the run. If the run was given up and reported
-/// in the meantime, returns an empty record, which nobody reads.
+/// Takes the client's record back from the watch of the run. If the run was given up meanwhile, the
+/// record has already been reported. In this case, returns an empty record, which nobody reads.
 pub fn given_back(client: &Client, shared: &SharedState) -> Record {
     let lent = shared.control.watch().give_back(client.number);
     lent.unwrap_or_else(|| {

@@ -1,9 +1,9 @@
-//! Watches the calls that a run has in progress, so that a run whose target no longer answers can
-//! be given up and its partial results reported.
+//! Watches the calls that a run has in progress. If the target no longer answers, the run is given
+//! up and its partial results are reported.
 //!
 //! A thread that waits in the kernel for a file system cannot be ended. A run that is given up
-//! therefore leaves its threads behind. If the target answers after all, these threads remove the
-//! files of their clients.
+//! therefore leaves its threads behind. If the target answers later, these threads remove the files
+//! of their clients.
 
 use std::collections::BTreeMap;
 
@@ -17,12 +17,13 @@ use crate::report::outcome::{outcome, Outcome, PhaseTiming, RunFigures, Timing};
 use crate::report::CpuReport;
 use crate::{Error, ErrorKind, Result};
 
-/// Bounds of the default grace, s. The grace is the time that a call may last beyond the time
-/// limit. The upper bound covers the retries of file-system clients, which last up to two minutes.
+/// Lower and upper bound of the default grace in s. The grace is the time that a call may last
+/// beyond the time limit. File-system clients retry for up to two minutes, which the upper bound
+/// covers.
 const LEAST_GRACE_S: f64 = 10.0;
 const MOST_GRACE_S: f64 = 120.0;
-/// The default grace is this number times the run's time limit, within the bounds above. Without a
-/// time limit it is `MOST_GRACE_S`.
+/// Ratio of the default grace to the run's time limit. The result is limited by the bounds above.
+/// Without a time limit, the default grace is `MOST_GRACE_S`.
 const GRACE_OF_LIMIT: f64 = 2.0;
 /// Largest number of hung calls that an error names.
 const MOST_NAMED: usize = 16;
@@ -42,8 +43,8 @@ impl Hung {
 }
 
 /// Returns the calls of a run that, at the time `now` (ns of the monotonic clock), have lasted
-/// longer than the plan allows. A call that began at time t counts as hung as soon as the grace has
-/// passed after the following time:
+/// longer than the plan allows. A call counts as hung once the grace has passed after a certain
+/// time. This time is, for a call that began at time t:
 /// - in the timed part: the time limit of the phase, or t if that is later;
 /// - outside the timed part: t plus the length of the time limit;
 /// - if the run was stopped before that time: the stop, or t if that is later.
@@ -80,8 +81,8 @@ pub fn hung(plan: &Plan, control: &Control, now: u64) -> Vec<Hung> {
 struct Allowed {
     grace_ns: u64,
     limit_ns: Option<u64>,
-    /// The time limit of the present phase as a reading of the monotonic clock, ns. None without a
-    /// time limit, or before the first phase.
+    /// The time limit of the present phase, as a reading of the monotonic clock in ns. None if
+    /// there is no time limit, or before the first phase.
     deadline: Option<u64>,
     is_timed: bool,
     stopped_at: Option<u64>,
@@ -110,9 +111,9 @@ fn default_grace_s(plan: &Plan) -> f64 {
     (GRACE_OF_LIMIT * limit_s).clamp(LEAST_GRACE_S, MOST_GRACE_S)
 }
 
-/// Gives up a run with hung calls: stops it, and reports what its clients had completed. The report
-/// has one error that names the hung calls, and one error for the files that may be left. Returns
-/// an error if the timed part had not begun.
+/// Gives up a run with hung calls. Stops the run and reports what its clients had completed. The
+/// report has two errors: one names the hung calls, and the other concerns the files that may be
+/// left. Returns an error if the timed part had not begun.
 pub fn give_up(plan: &Plan, control: &Control, hung: &[Hung]) -> Result<Outcome> {
     control.stop();
     let watch = control.watch();

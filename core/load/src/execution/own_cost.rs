@@ -1,5 +1,5 @@
-//! Measures the processor time that the load generator itself needs for an operation, by executing
-//! the same stream on a target that does nothing.
+//! Measures the processor time that the load generator itself needs for an operation. It executes
+//! the same stream of operations on a target that does nothing.
 
 use std::time::{Duration, Instant};
 
@@ -14,8 +14,8 @@ use crate::record::Record;
 use crate::report::GeneratorReport;
 use crate::target::null::Null;
 
-/// Largest number of operations that are executed for the measurement. This number takes a fraction
-/// of a second, and gives the result three significant digits.
+/// Largest number of operations that are executed for the measurement. Executing this number takes
+/// a fraction of a second, and gives the result three significant digits.
 const MOST_OPERATIONS: u64 = 20_000;
 const LONGEST: Duration = Duration::from_millis(20);
 const CALLS: u64 = 2_000;

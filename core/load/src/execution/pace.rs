@@ -49,8 +49,8 @@ fn awake_at(due_ns: u64, clock: &mut Clock, over: &dyn Fn() -> bool) -> u64 {
     }
 }
 
-/// Makes the kernel wake this thread exactly on time. By default it wakes ordinary threads up to 50
-/// µs late.
+/// Makes the kernel wake this thread exactly on time. By default, the kernel wakes ordinary threads
+/// up to 50 µs late.
 fn wake_exactly() {
     // SAFETY: the call sets an attribute of the calling thread.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1usize) };
@@ -69,8 +69,8 @@ struct Pace<'a> {
     /// has to wait for a think time after the previous operation.
     most: usize,
     first: bool,
-    /// Whether the next operation is an arrival of the open workload, not a later request of a
-    /// session that has already arrived.
+    /// Whether the next operation is an arrival of the open workload. If false, it is a later
+    /// request of a session that has already arrived.
     arrives: bool,
     begun: Begun,
 }
@@ -88,9 +88,8 @@ impl<'a> Pace<'a> {
         let open = stream.arrival.is_open();
         let own_pauses = rules.mix.iter().any(|share| share.think_time_s.is_some());
         let unpaced = !open && !own_pauses && rules.think_time_s == 0.0;
-        // If a share of the mix has a separate think time, this time is known only when the
-        // operation is taken from the stream. The starts of these operations cannot be computed in
-        // advance.
+        // A think time that applies to only a share of the mix is known only when the operation is
+        // taken from the stream. The starts of these operations cannot be computed in advance.
         let ahead = unpaced || schedule.waits_for_nobody() && !own_pauses;
         Pace {
             schedule,
@@ -105,9 +104,9 @@ impl<'a> Pace<'a> {
         }
     }
 
-    /// Appends the next scheduled starts of a client to `due`, in ns of the monotonic clock; `now`
-    /// is when the client became idle. Appends up to `most` starts if they are known in advance,
-    /// otherwise one start. Appends nothing after the end of the schedule.
+    /// Appends the next scheduled starts of a client to `due`, in ns of the monotonic clock. `now`
+    /// is the time at which the client became idle. If starts are known in advance, appends up to
+    /// `most` of them. Otherwise appends one start. Appends nothing after the end of the schedule.
     fn ahead(&mut self, stream: &mut Stream, now: u64, due: &mut Vec<u64>) {
         if self.most > 1 {
             self.arrives = true;
@@ -131,7 +130,7 @@ impl<'a> Pace<'a> {
     }
 
     /// Records that the operations with the scheduled starts `due` were begun. `last_begun` is the
-    /// actual start of the last of them. All times are ns of the monotonic clock.
+    /// time at which the last of them actually started. All times are in ns of the monotonic clock.
     fn began(&mut self, due: &[u64], last_begun: u64) {
         let begun = &mut self.begun;
         begun.operations += due.len() as u64;
@@ -169,7 +168,7 @@ impl Row {
     }
 
     /// Fetches the next batch of operations of the phase from the stream and computes their starts.
-    /// `now` is when the client became idle, ns of the monotonic clock.
+    /// `now` is the time at which the client became idle, in ns of the monotonic clock.
     fn fill(&mut self, pace: &mut Pace, stream: &mut Stream, phase: usize, now: u64) {
         self.next = 0;
         self.operations.clear();
@@ -185,8 +184,9 @@ impl Row {
         stream.ahead(phase, most, &mut self.operations);
     }
 
-    /// Returns the operations to execute now: those whose scheduled start is not after `now`, at
-    /// most `most` of them and at least one. Also returns their scheduled starts, if there are any.
+    /// Returns the operations to execute now, and their scheduled starts if there are any. These
+    /// are the operations whose scheduled start is not after `now`, at most `most` of them and at
+    /// least one.
     fn ready(&self, now: u64, most: usize) -> (&[Operation], Option<&[u64]>) {
         let end = self.operations.len().min(self.next + most);
         let rest = &self.operations[self.next..end];
@@ -202,8 +202,8 @@ impl Row {
     }
 }
 
-/// Adds the operations that the client completed since the last call to the counters shared by all
-/// clients. `before` has the client's totals at that call and is updated.
+/// Updates the counters that all clients share. Adds the operations that this client has completed
+/// since the previous call. `before` has the client's totals at the previous call and is updated.
 #[cold]
 fn publish(shared: &SharedState, before: &mut Second, record: &mut Record) {
     let part = record.part();
@@ -253,8 +253,8 @@ pub fn timed_phase(
             shared.cut.store(true, Ordering::Release);
             break;
         }
-        // A run that records its operations executes them one at a time, because the record must
-        // not lack the operation during which a client crashed.
+        // If the run records its operations, they are executed one at a time. Otherwise the record
+        // could lack the operation during which a client crashed.
         let (operations, due) = row.ready(client.now, if plan.record { 1 } else { BATCH_MAX });
         if plan.record {
             let begun = |one: &Operation| (*one, client.now);

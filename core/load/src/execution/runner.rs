@@ -27,7 +27,7 @@ use crate::target::layer::Layers;
 use crate::target::{factory, Factory};
 use crate::{Error, Result};
 
-/// Runs a plan. Errors of operations, checks and removals are counted in the report; an `Err` means
+/// Runs a plan. Errors of operations, checks and removals are counted in the report. An `Err` means
 /// that the run did not begin.
 pub fn run(plan: &Plan, control: &Control) -> Result<Outcome> {
     let began = Instant::now();
@@ -39,8 +39,8 @@ pub fn run(plan: &Plan, control: &Control) -> Result<Outcome> {
     let factory = factory(&plan.target, &plan.run_directory)?;
     let setup = Setup::new(plan);
     let generator = calibrate(&setup);
-    // `set` does nothing if the control has the generator's cost from a previous run. That cost is
-    // as accurate as the new measurement.
+    // `set` does nothing if the control already has the generator's cost, measured in a previous
+    // run. That measurement is as accurate as the new one.
     let _ = watch.generator.set(generator.clone());
     let layers = Layers::new(&plan.layers, plan.stream.seed);
     preparation::check_room(plan, factory.as_ref())?;
@@ -127,8 +127,8 @@ fn files_to_prepare(plan: &Plan) -> u64 {
     prepared_files(&plan.stream, 0).len() as u64 * u64::from(plan.client_count())
 }
 
-/// Does the main thread's work from the end of the preparation to the end of the timed part:
-/// empties caches, sets the common start of every phase, and measures the processor time of all
+/// Does the work of the main thread from the end of the preparation to the end of the timed part.
+/// It empties caches, sets the common start of every phase, and measures the processor time of all
 /// phases.
 fn conduct(shared: &SharedState, factory: &dyn Factory) -> CpuReport {
     let plan = shared.setup.plan;
@@ -172,8 +172,8 @@ fn conduct(shared: &SharedState, factory: &dyn Factory) -> CpuReport {
         shared.layers.end();
         let last = shared.is_over() || phase + 1 == shared.phases.len();
         let begun = !shared.broken.load(Ordering::Acquire);
-        // True if other shards may still read the files of this shard's clients. These files must
-        // not be removed yet.
+        // True if the files of this shard's clients must not be removed yet, because other shards
+        // may still read them.
         let read_on = plan.shared && plan.stream.takes_others();
         if begun && (plan.hold || last && read_on) {
             shared.control.pass_barrier(true);
@@ -189,9 +189,9 @@ fn conduct(shared: &SharedState, factory: &dyn Factory) -> CpuReport {
     spent
 }
 
-/// Empties this machine's caches of the clients' files. Returns how many bytes of the checked files
-/// stayed in the page cache, or None where the target cannot report it. Returns an error if more
-/// than 1 % stayed.
+/// Removes the clients' files from the caches of this machine. Returns how many bytes of the
+/// checked files are still in the page cache, or None where the target cannot report it. Returns an
+/// error if more than 1 % of these bytes are still cached.
 fn make_cold(shared: &SharedState, factory: &dyn Factory) -> Result<Option<Resident>> {
     let setup = shared.setup;
     if setup.plan.target.wants_cold() == Some("system") {
@@ -201,7 +201,7 @@ fn make_cold(shared: &SharedState, factory: &dyn Factory) -> Result<Option<Resid
         return Ok(None);
     }
     let files = std::mem::take(&mut *shared.uncached());
-    // The check uses a separate connection in a separate thread, so that everything it opens is
+    // The check opens a separate connection in a separate thread. Everything that it opens is
     // closed when the thread ends.
     let mut target = factory.connect()?;
     let proof = std::thread::scope(|scope| {
@@ -217,8 +217,8 @@ fn make_cold(shared: &SharedState, factory: &dyn Factory) -> Result<Option<Resid
     Ok(proof)
 }
 
-/// Waits for the common start of a phase. Returns the start in ns of the monotonic clock. This is
-/// the agreed time, even if this thread wakes up later.
+/// Waits for the common start of a phase. Returns the agreed start in ns of the monotonic clock,
+/// even if this thread wakes up later.
 fn await_start(shared: &SharedState, phase: usize) -> u64 {
     let instant = shared.control.pass_barrier(phase > 0);
     let zero = ns_of(instant);
@@ -232,8 +232,8 @@ fn await_start(shared: &SharedState, phase: usize) -> u64 {
     zero
 }
 
-/// Converts an instant to Unix time, ns. Both clocks are read several times in pairs; the pair with
-/// the shortest time between its readings is used.
+/// Converts an instant to Unix time, ns. Reads both clocks in pairs several times, and uses the
+/// pair with the shortest time between its two readings.
 fn unix_ns(instant: Instant) -> u64 {
     let pair = || {
         let (before, unix) = (Instant::now(), SystemTime::now());

@@ -1,5 +1,5 @@
-//! The immutable state that all clients of a run share: the plan, the content of files, the access
-//! rules of each phase, and path names.
+//! The immutable state that all clients of a run share. It has the plan, the content of files, the
+//! access rules of each phase, and path names.
 
 use std::fmt::Write;
 
@@ -25,8 +25,9 @@ pub struct Setup<'a> {
     pub content: Content,
     pub phases: Vec<Phase>,
     rules: Vec<Vec<Rule>>,
-    /// The path of each directory relative to a client's root, by the number of the directory.
-    /// Number 0 is the root, with an empty path; all other paths end with a slash.
+    /// The paths of the directories, relative to a client's root. The index of a path is the number
+    /// of the directory. Number 0 is the root, whose path is empty. All other paths end with a
+    /// slash.
     directories: Vec<String>,
     /// Whether files that are kept open are also opened for writing.
     pub holds_for_writing: bool,
@@ -72,8 +73,8 @@ impl<'a> Setup<'a> {
         !self.plan.stream.layout.shared_directory
     }
 
-    /// Returns the prefix of the paths of a client's files: the client's own directory or, if all
-    /// clients share one directory, the client's number.
+    /// Returns the text with which the paths of a client's files begin. It is the client's
+    /// directory. If all clients share one directory, it is the client's number instead.
     pub fn prefix(&self, client: u32) -> String {
         match self.own_directories() {
             true => format!("c{client}/"),
@@ -81,8 +82,9 @@ impl<'a> Setup<'a> {
         }
     }
 
-    /// Returns the path of the directory with this number below a client's root, for a listing. If
-    /// all clients share one directory, the path is empty.
+    /// Returns the path of a directory, which an operation is about to list. `number` is the number
+    /// of the directory below the client's root. If all clients share one directory, the path is
+    /// empty.
     pub fn directory(&self, client: u32, number: u64) -> String {
         match self.own_directories() {
             true => {
@@ -95,8 +97,8 @@ impl<'a> Setup<'a> {
         }
     }
 
-    /// Writes the path of a file into `path`. The memory of `path` is reused; more is allocated
-    /// only if the new path does not fit.
+    /// Writes the path of a file into `path`. The memory of `path` is reused. More memory is
+    /// allocated only if the path does not fit.
     #[inline]
     pub fn file_path(&self, path: &mut String, prefix: &str, letter: char, file: u64) {
         path.clear();
@@ -123,8 +125,8 @@ fn rules(plan: &Plan, phase: &Phase) -> Vec<Rule> {
         rule.access = access.clone().unwrap_or_else(|| rule.access.clone());
         rule.fsync = fsync.unwrap_or(rule.fsync);
     }
-    // A single transfer is synced only if the workload's mix of operations or the target's option
-    // `fsync = "write"` requests it.
+    // A single transfer is synced only in two cases: the workload's mix of operations requests it,
+    // or the target has the option `fsync = "write"`.
     let single = OperationKind::Pwrite as usize;
     let is_pwrite = |share: &&Share| share.operation == OperationKind::Pwrite;
     let share_of_writes = phase.mix.iter().find(is_pwrite);

@@ -22,14 +22,15 @@ pub struct SharedState<'a> {
     pub setup: &'a Setup<'a>,
     pub control: &'a Control,
     pub(super) layers: &'a Layers,
-    /// Locked until all client threads are spawned; a client begins when it can lock the mutex. The
-    /// value is false if a thread could not be spawned; then no client begins.
+    /// Locked until all client threads have been spawned. A client begins once it can lock the
+    /// mutex and finds the value true. The value is false if a thread could not be spawned; then no
+    /// client begins.
     pub(super) go: Mutex<bool>,
     pub(super) prepared: Barrier,
     pub(super) started: Barrier,
     pub(super) finished: Barrier,
-    /// Barrier at the end of each phase, when the layers that disturb calls on the target are off.
-    /// Checks and removal of files begin after the barrier of the last phase.
+    /// Barrier at the end of each phase, after the layers that disturb calls on the target have
+    /// been switched off. Checks and removal of files begin after the barrier of the last phase.
     pub(super) settled: Barrier,
     pub errors: AtomicU64,
     /// True if the preparation failed for a client or the caches could not be emptied; then no
@@ -40,11 +41,11 @@ pub struct SharedState<'a> {
     pub(super) refused: Mutex<Option<Error>>,
     pub(super) zero_unix_ns: OnceLock<u64>,
     pub(super) late_s: OnceLock<f64>,
-    /// Files (path, size in bytes) that are checked before the next phase: they must not be in the
-    /// page cache.
+    /// Files whose absence from the page cache is checked before the next phase, as (path, size in
+    /// bytes).
     pub(super) uncached: Mutex<Vec<(String, u64)>>,
     pub(super) phases: Vec<Times>,
-    /// The instant after which the preparation of files is aborted; None unless the run is a replay
+    /// The instant at which the preparation of files is aborted. None unless the run is a replay
     /// with a time limit.
     pub(super) deadline: Option<Instant>,
 }
@@ -52,11 +53,11 @@ pub struct SharedState<'a> {
 /// The measured times of a phase, each set as soon as it is known.
 pub(super) struct Times {
     pub(super) zero: AtomicU64,
-    /// The stonewall: the time at which the first client completed its operations, ns after `zero`.
-    /// The largest integer until then.
+    /// The stonewall: the time at which the first client completed its operations, in ns after
+    /// `zero`. Until a client has completed them, it is the largest integer.
     pub(super) wall_ns: AtomicU64,
-    /// How much of the clients' files was in the page cache when the phase began; set in a cold run
-    /// only.
+    /// How much of the clients' files was in the page cache when the phase began. It is set only in
+    /// a cold run.
     pub(super) cold: OnceLock<Resident>,
 }
 
@@ -94,8 +95,8 @@ impl<'a> SharedState<'a> {
         self.phases[phase].zero.load(Ordering::Acquire)
     }
 
-    /// Records that a client completed its operations of a phase at `at_ns` of the monotonic clock.
-    /// The earliest time of all clients is the stonewall.
+    /// Records that a client completed its operations of a phase at the time `at_ns` of the
+    /// monotonic clock. The stonewall is the earliest of these times over all clients.
     pub fn reached_wall(&self, phase: usize, at_ns: u64) {
         let after = at_ns.saturating_sub(self.zero(phase));
         self.phases[phase]
@@ -116,9 +117,9 @@ impl<'a> SharedState<'a> {
         self.broken.load(Ordering::Acquire)
     }
 
-    /// Whether no further phase begins, after a failure or a stop. All threads call this function
-    /// between the same two barriers, between which the result cannot change, so all threads get
-    /// the same result.
+    /// Whether no further phase begins, because of a failure or a stop. All threads call this
+    /// function between the same two barriers. The result cannot change between these barriers, so
+    /// all threads get the same result.
     pub(super) fn is_over(&self) -> bool {
         self.broken.load(Ordering::Acquire) || self.cut.load(Ordering::Acquire)
     }
@@ -133,8 +134,8 @@ impl<'a> SharedState<'a> {
         files.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// In a cold run, drops a client's files from the page cache and registers some of them for the
-    /// check by the main thread.
+    /// In a cold run, drops a client's files from the page cache. Also registers some of the files,
+    /// so that the main thread checks that they are no longer cached.
     pub(super) fn empty_caches(&self, client: &mut Client) -> Result<()> {
         if self.setup.plan.target.wants_cold().is_some() {
             let share = MOST_FILES / self.setup.plan.client_count() as usize;

@@ -1,5 +1,5 @@
-//! The state of a run in progress, for threads that watch the run: the call that each thread has in
-//! progress, the figures of the clients, and the times of the run.
+//! The state of a run in progress, for threads that watch the run. It has the call that each thread
+//! has in progress, the figures of the clients, and the times of the run.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,9 +12,9 @@ use crate::step::Step;
 
 /// Largest number of clients whose figures are copied while they run. A copy takes up to 1 MB.
 const MOST_COPIED: usize = 64;
-/// Interval between two copies of one client's counts, ns, with up to `AT_ONCE` clients. With more
-/// clients the interval is longer, so that the processor time for copying does not grow with the
-/// number of clients.
+/// Interval between two copies of one client's counts in ns, for runs with at most `AT_ONCE`
+/// clients. With more clients, the interval is longer, so that the processor time for copying does
+/// not grow with the number of clients.
 const COPY_EVERY_NS: u64 = 250_000_000;
 const AT_ONCE: usize = 8;
 
@@ -42,15 +42,15 @@ impl Work {
     ];
 }
 
-/// The call that one thread of a run has in progress. That thread updates it, and other threads
-/// read it.
+/// The call that one thread of a run has in progress. This thread updates the call, and other
+/// threads read it.
 #[derive(Debug, Default)]
 pub struct CallSlot {
     /// When the call began, ns of the monotonic clock; 0 while there is no call.
     since_ns: AtomicU64,
-    /// The low 8 bits are the number of the step, or `Step::ALL.len()` plus the number of the work
-    /// (`Work`). The other bits are the number of the file plus 1, or 0 if the call has no file of
-    /// a known number.
+    /// The call as one number. Its low 8 bits are the number of the step, or `Step::ALL.len()` plus
+    /// the number of the work (`Work`). The other bits are the number of the file plus 1. They are
+    /// 0 if the call has no file of a known number.
     what: AtomicU64,
 }
 
@@ -101,9 +101,9 @@ impl CallSlot {
 pub struct Watch {
     pub(crate) runner: CallSlot,
     pub(super) clients: OnceLock<Vec<(u32, Arc<CallSlot>)>>,
-    /// The record of each client that has handed its record over with `lend`, by client number. A
-    /// client hands its record over while it waits for other clients, or calls the target outside
-    /// the timed part.
+    /// The records that clients have handed over with `lend`, by client number. A client hands its
+    /// record over while it waits for other clients, and while it calls the target outside the
+    /// timed part.
     lent: Mutex<BTreeMap<u32, Record>>,
     /// Copies of clients' records without spans, by client number, made during the timed part.
     copies: Mutex<BTreeMap<u32, Record>>,
@@ -126,8 +126,8 @@ impl Watch {
         let _ = self.clients.set(slots);
     }
 
-    /// Notes the common start of the next phase in ns of the monotonic clock, the start of the run
-    /// in ns of Unix time, and the lateness of that start in s.
+    /// Stores the times of the next phase: its common start in ns of the monotonic clock, the start
+    /// of the run in ns of Unix time, and how late the phase started, in s.
     pub(crate) fn phase_begins(&self, zero: u64, zero_unix_ns: u64, late_s: f64) {
         let mut begun = locked(&self.begun);
         if begun.zeros.is_empty() {
@@ -143,15 +143,15 @@ impl Watch {
         locked(&self.lent).insert(record.client, record);
     }
 
-    /// Returns the record that a client has lent. None if the run was given up and the record was
-    /// reported.
+    /// Returns to a client the record that it has lent. Returns None if the run was given up and
+    /// the record was already reported.
     pub(crate) fn give_back(&self, client: u32) -> Option<Record> {
         locked(&self.lent).remove(&client)
     }
 
-    /// Copies a client's figures if the last copy, made at `copied_ns`, is too old at the time
-    /// `now`. Both times are ns of the monotonic clock. Copies nothing if the run has more than
-    /// `MOST_COPIED` clients.
+    /// Copies a client's figures if the last copy is too old. `now` is the present time and
+    /// `copied_ns` the time of the last copy, both in ns of the monotonic clock. Copies nothing if
+    /// the run has more than `MOST_COPIED` clients.
     pub(crate) fn copy(&self, record: &mut Record, now: u64, copied_ns: &mut u64, clients: usize) {
         let every = COPY_EVERY_NS * clients.div_ceil(AT_ONCE) as u64;
         if clients <= MOST_COPIED && now.saturating_sub(*copied_ns) >= every {
@@ -165,8 +165,8 @@ impl Watch {
         locked(&self.copies).insert(record.client, record.figures());
     }
 
-    /// Takes out the known records of clients, ordered by client. Of each client, the lent record
-    /// is taken or, if there is none, the copy of its record.
+    /// Takes out the known records of clients, ordered by client. If a client has lent its record,
+    /// the lent record is taken. Otherwise the copy of its record is taken.
     pub(super) fn known(&self) -> Vec<Record> {
         let mut found = std::mem::take(&mut *locked(&self.copies));
         found.extend(std::mem::take(&mut *locked(&self.lent)));

@@ -6,8 +6,8 @@ use dfslab_workload::{Operation, OperationKind};
 use crate::step::Step;
 
 /// Number of operations that are counted in one batch. A system call displaces the generator's data
-/// from the processor's caches. With batches, these data are reloaded once for each batch and not
-/// for each operation.
+/// from the processor's caches. With batches, these data are reloaded only once per batch, not once
+/// per operation.
 pub const BATCH_MAX: usize = 64;
 
 /// A completed step: its start and end in ns of the monotonic clock, and the bytes moved.
@@ -22,8 +22,9 @@ pub struct Done {
 /// A successful operation in the queue.
 pub struct Ended {
     pub kind: OperationKind,
-    /// The step, if the operation consisted of one call with the times and bytes of the operation.
-    /// None for other operations, whose steps are in the queue's list.
+    /// The only step of the operation, whose times and bytes equal those of the operation. None if
+    /// the operation has several steps or its step has other times or bytes. The steps are then in
+    /// the queue's list.
     pub single: Option<Step>,
     /// Number of entries in the queue's list of steps that belong to the operation; 0 where
     /// `single` is set.
@@ -79,8 +80,8 @@ impl Waiting {
         self.ended.is_empty()
     }
 
-    /// Queues an operation that consisted of a single call. `when` is its start and end, ns of the
-    /// monotonic clock.
+    /// Queues an operation that consisted of a single call. `when` has its start and end in ns of
+    /// the monotonic clock.
     #[inline]
     pub fn put_single(
         &mut self,

@@ -7,8 +7,8 @@ use crate::record::Record;
 use crate::report::SpanRecord;
 
 impl Record {
-    /// The bytes of the executed operations: each encoded operation is followed by its start in 8
-    /// bytes, little endian, ns after the common start.
+    /// The executed operations as bytes. Each operation is encoded, and its start follows in 8
+    /// bytes, little endian. The start is in ns after the common start.
     pub fn executed(&self) -> impl Iterator<Item = u8> + '_ {
         self.executed.iter().flat_map(|(operation, begun)| {
             let after = begun.saturating_sub(self.zero).to_le_bytes();

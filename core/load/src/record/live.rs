@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use dfslab_stats::Histogram;
 
-/// Number of neighbouring buckets of `Histogram` that form one bucket of these histograms. Each
-/// power of two then has 16 buckets, and the middle of a bucket is within 3.2 % of every value in
-/// it.
+/// Number of neighbouring buckets of `Histogram` that form one bucket of the histograms in this
+/// file. From one power of two to the next, these histograms have 16 buckets. The middle of a
+/// bucket is within 3.2 % of every value in the bucket.
 const MERGED: usize = 8;
 const BUCKETS: usize = Histogram::bucket_number(u64::MAX) / MERGED + 1;
 

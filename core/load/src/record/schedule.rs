@@ -1,11 +1,12 @@
-//! Reports the rate of operations that the schedule of an open workload requested, and the backlog
-//! (lateness of the last operation) at the end of the schedule.
+//! Reports how well a run kept the schedule of an open workload. There are two figures: the rate of
+//! operations that the schedule requested, and the backlog (lateness of the last operation) at the
+//! end of the schedule.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The arrivals of one client's schedule in one phase, without arrivals whose operations were not
-/// begun. All times are ns of the monotonic clock.
+/// The arrivals of one client's schedule in one phase. Arrivals whose operations were not begun are
+/// left out. All times are ns of the monotonic clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Begun {
     /// Number of arrivals. An arrival is one operation, or a session of several operations.
@@ -21,8 +22,8 @@ pub struct Begun {
 }
 
 /// The arrivals that a schedule requested, in one phase or in all phases. A random schedule of a
-/// few hundred operations is some per cent shorter or longer than its nominal rate implies. So a
-/// measured rate is compared with `offered_per_s`, not with the nominal rate.
+/// few hundred operations is some per cent shorter or longer than its nominal rate implies. A
+/// measured rate is therefore compared with `offered_per_s`, not with the nominal rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ScheduleReport {
     /// Number of arrivals that were begun; an arrival is an operation or a session of operations.
@@ -40,14 +41,14 @@ pub struct ScheduleReport {
     pub span_s: f64,
     /// Operations per second that the schedule requested over `span_s`; 0 for a single arrival.
     pub offered_per_s: f64,
-    /// Backlog at the end: actual minus scheduled start of the last arrival, seconds. Over several
-    /// phases, the sum of the phases' backlogs.
+    /// Backlog at the end of the phase in seconds: the actual start of the last arrival minus its
+    /// scheduled start. In a report on several phases, it is the sum of the phases' backlogs.
     pub behind_s: f64,
 }
 
 impl ScheduleReport {
-    /// Combines the arrivals that all clients began in a phase that started at `zero`, ns of the
-    /// monotonic clock. None if no arrival was begun.
+    /// Combines the arrivals that all clients began in one phase. The phase started at `zero`, in
+    /// ns of the monotonic clock. Returns None if no arrival was begun.
     pub fn of(zero: u64, begun: impl Iterator<Item = Begun>) -> Option<ScheduleReport> {
         let since = |at: u64| at.saturating_sub(zero) as f64 * 1e-9;
         let one = |begun: Begun| ScheduleReport {
@@ -66,8 +67,9 @@ impl ScheduleReport {
         Some(whole)
     }
 
-    /// Combines the arrivals of `self` and of `other`, whose times count from the same instant. The
-    /// derived fields of the result are wrong until the caller calls `settle` or sets them.
+    /// Combines the arrivals of `self` and of `other`. The times of both count from the same
+    /// instant. The derived fields of the result are wrong until the caller calls `settle` or sets
+    /// them.
     fn with(self, other: ScheduleReport) -> ScheduleReport {
         ScheduleReport {
             arrivals: self.arrivals + other.arrivals,
@@ -119,8 +121,8 @@ impl ScheduleReport {
     fn settle(&mut self) {
         self.span_s = self.last_s - self.first_s;
         self.behind_s = self.begun_s - self.last_s;
-        // The n arrivals have n - 1 gaps between them, so the offered rate is (n - 1) x (operations
-        // per arrival) / span.
+        // There are n - 1 gaps between n arrivals. The offered rate is therefore (n - 1) x
+        // (operations per arrival) / (time from the first to the last arrival).
         let gaps = self.arrivals.saturating_sub(1) as f64;
         let each = self.operations as f64 / self.arrivals.max(1) as f64;
         self.offered_per_s = over(gaps * each, self.span_s);

@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// Largest number of a second in a series; this second begins one day after the start. Operations
-/// that end later are counted in this second.
+/// Largest number of a second in a series. This second begins one day after the start. Operations
+/// that end after it are counted in it.
 const MOST_SECONDS: u64 = 86_400;
 
 /// Figures of the operations that ended within one second.
@@ -27,8 +27,8 @@ pub struct Second {
 }
 
 /// The figures of each second of one phase. At the end of a second, the caller gives the totals
-/// since the phase's start. The difference from the previously given totals is counted in that
-/// second.
+/// since the start of the phase. The series stores the difference between these totals and the
+/// previous ones as the figures of the second.
 #[derive(Clone, Debug)]
 pub struct Series {
     seconds: Vec<Second>,
@@ -56,8 +56,8 @@ impl Series {
     }
 
     /// Ends the current second and advances to the second that contains `at_ns`, a later time of
-    /// the monotonic clock. `so_far` has the totals since the phase's start, and the longest
-    /// latency of the second that ends.
+    /// the monotonic clock. `so_far` has the totals since the start of the phase, and the longest
+    /// latency within the second that ends.
     pub fn turn(&mut self, so_far: Second, at_ns: u64) {
         self.store(so_far);
         let seconds = 1 + (at_ns - self.end_ns) / SECOND_NS;
@@ -108,8 +108,8 @@ impl Second {
     }
 }
 
-/// Adds `theirs`, the counts per second of another client or shard that started at the same
-/// instant, to `mine`, second by second.
+/// Adds the counts per second `theirs` to `mine`, second by second. `theirs` is from another client
+/// or shard that started at the same instant.
 pub fn add_seconds(mine: &mut Vec<Second>, theirs: &[Second]) {
     if mine.len() < theirs.len() {
         mine.resize(theirs.len(), Second::default());
@@ -145,9 +145,9 @@ const T: [f64; 30] = [
 ];
 
 /// Finds the steady part of a run by the rule MSER-5 (White, Cobb and Spratt 2000), with batches of
-/// five seconds. The warm-up that is left out is the one that minimises the standard error of the
-/// mean of the remaining batches; it is at most half of the run. Returns None for fewer than four
-/// batches.
+/// five seconds. The rule leaves out a warm-up of at most half of the run. It chooses the length of
+/// the warm-up for which the mean of the remaining batches has the smallest standard error. Returns
+/// None if there are fewer than four batches.
 pub fn steady(seconds: &[Second]) -> Option<Steady> {
     // The last second is left out, since it is usually incomplete.
     let whole = &seconds[..seconds.len().saturating_sub(1)];
@@ -166,8 +166,8 @@ pub fn steady(seconds: &[Second]) -> Option<Steady> {
         (mean, square)
     };
     let score = |cut: usize| spread(cut).1 / ((count - cut) as f64).powi(2);
-    // A rule that could leave out more than half of the run might find the few remaining batches
-    // steady by chance (Hoad, Robinson and Davies 2010).
+    // At most half of the run is left out. If more could be left out, the few remaining batches
+    // might appear steady by chance (Hoad, Robinson and Davies 2010).
     let most = count / 2;
     let cut = (0..=most).min_by(|a, b| score(*a).total_cmp(&score(*b)))?;
     let (mean, square) = spread(cut);

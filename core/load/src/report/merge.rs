@@ -1,5 +1,5 @@
-//! Merges the reports of shards into the report of the whole run, without loss. A shard executes
-//! some of the clients of a run.
+//! Merges the reports of shards into the report of the whole run. A shard executes some of the
+//! clients of a run. Histograms and counts are merged without loss.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,15 @@ use crate::report::{
     ErrorCount, GeneratorReport, OperationReport, PhaseReport, Report, StepReport,
 };
 
-/// A run is on time if 99 % of its operations start late by at most 1 % of the median response
-/// time, or by at most this time (ns). No scheduler wakes threads more precisely than this.
+/// A run is on time if 99 % of its operations start late by at most a certain time. This time is 1
+/// % of the median response time, or this constant (in ns) if it is larger. No scheduler wakes
+/// threads more precisely than this constant.
 const BEARABLE_NS: u64 = 100_000;
 
 impl Report {
-    /// Adds the report of another shard, whose clients started at the same instant. The order of
-    /// merging affects only which message is reported as the first error.
+    /// Adds the report of another shard, whose clients started at the same instant. Whatever the
+    /// order in which reports are merged, the result is the same, except for the message that is
+    /// reported as the first error.
     pub fn merge(&mut self, other: &Report) {
         self.complete &= other.complete;
         self.wall_s = self.wall_s.max(other.wall_s);
@@ -48,8 +50,8 @@ impl Report {
         for (mine, theirs) in self.phases.iter_mut().zip(&other.phases) {
             mine.merge(theirs);
         }
-        // A shard that was stopped early did not reach its later phases. The phases that only the
-        // other shard reached are taken from the report of the other shard.
+        // A shard that was stopped early did not reach its later phases. Phases that only the other
+        // shard reached are copied from its report.
         let begun = self.phases.len();
         self.phases.extend(other.phases.iter().skip(begun).cloned());
         self.generator.merge(&other.generator);
@@ -59,8 +61,9 @@ impl Report {
         self.settle();
     }
 
-    /// Recomputes the values of the report that follow from its merged counts and times: measured
-    /// window, stonewall, schedule, rates, steady state, and the values of the generator's cost.
+    /// Recomputes the values of the report that follow from its merged counts and times. These are
+    /// the measured window, the stonewall, the schedule, the rates, the steady state, and the
+    /// figures of the generator's cost.
     pub(crate) fn settle(&mut self) {
         let count: u64 = self.per_client.iter().map(|client| client.count).sum();
         let bytes: u64 = self.per_client.iter().map(|client| client.bytes).sum();
@@ -99,9 +102,9 @@ fn over(value: f64, seconds: f64) -> f64 {
     }
 }
 
-/// Estimates from the histogram of end times how many operations ended before the stonewall (the
-/// end of the first client that completed its operations). `stonewall_s` is the time of the
-/// stonewall in seconds after the start.
+/// Estimates how many operations ended before the stonewall, from the histogram of end times. The
+/// stonewall is the time at which the first client completed its operations. `stonewall_s` is this
+/// time in seconds after the start.
 fn before_wall(ends: &Histogram, stonewall_s: f64) -> f64 {
     ends.count_up_to((stonewall_s * 1e9).round() as u64)
 }
@@ -161,8 +164,8 @@ fn merge_operations(
     }
 }
 
-/// The earlier of two times in seconds. 0 stands for an unknown time; if one time is unknown, the
-/// result is the other time.
+/// The earlier of two times in seconds. A time of 0 is unknown; if one time is unknown, the result
+/// is the other time.
 fn earlier(mine_s: f64, theirs_s: f64) -> f64 {
     match (mine_s > 0.0, theirs_s > 0.0) {
         (true, true) => mine_s.min(theirs_s),

@@ -19,9 +19,9 @@ pub struct Outcome {
     pub report: Report,
     /// Spans, if the plan requests them.
     pub spans: Vec<SpanRecord>,
-    /// The executed operations, ordered by client, if the plan requests them. Each entry is the
-    /// encoded operation, followed by the operation's start in 8 bytes, little endian: ns after the
-    /// common start.
+    /// The executed operations, ordered by client. Empty unless the plan requests them. Each entry
+    /// is the encoded operation, followed by its start in 8 bytes, little endian. The start is in
+    /// ns after the common start.
     pub recorded: Vec<u8>,
 }
 
@@ -29,8 +29,8 @@ pub struct Outcome {
 pub struct PhaseTiming {
     /// The phase's common start, ns of the monotonic clock.
     pub zero: u64,
-    /// The stonewall: the time from the phase's start until the first client had completed its
-    /// operations, ns. The largest integer if no client completed them.
+    /// The stonewall in ns: the time from the start of the phase until the first client had
+    /// completed its operations. The largest integer if no client completed them.
     pub wall_ns: u64,
     /// How much of the clients' files was in the page cache when the phase began. None unless the
     /// run is cold and the target can report it.
@@ -143,8 +143,8 @@ fn phase(setup: &Setup, number: usize, records: &[Record], timing: &Timing) -> P
     }
 }
 
-/// Returns the report on the caches before a phase: which caches the plan drops, and how much of
-/// the clients' files remained in the page cache (`proof`).
+/// Returns the report on the caches before a phase. It states which caches the plan drops, and how
+/// much of the clients' files remained in the page cache (`proof`).
 fn cache(setup: &Setup, proof: Option<Resident>) -> CacheReport {
     CacheReport {
         dropped: setup.plan.target.wants_cold().unwrap_or("none").to_string(),

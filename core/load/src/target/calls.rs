@@ -13,8 +13,8 @@ use log::{LevelFilter, Log, Metadata, Record};
 use crate::clock::monotonic_ns;
 
 const PROTOCOL: &str = "hdfs_native::hdfs::protocol";
-/// Number of bytes of a log line that are formatted: enough for the name of any NameNode call and
-/// the word after the name.
+/// Number of bytes of a log line that are formatted. It suffices for the name of any NameNode call
+/// and the word after the name.
 const HEAD: usize = 64;
 /// Maximum number of calls that are buffered between two calls of `drain`.
 const MOST: usize = 4096;

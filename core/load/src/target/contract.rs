@@ -136,7 +136,7 @@ pub trait Factory: Send + Sync {
     }
     /// Connects one client to the target.
     fn connect(&self) -> Result<Box<dyn Target>>;
-    /// Removes the run's directory, which must be empty. If shards share the directory, it is no
-    /// error that other shards still use the directory or have already removed it.
+    /// Removes the run's directory, which must be empty. If shards share the directory, two cases
+    /// are no error: other shards still use the directory, or they have already removed it.
     fn finish(&self, shared: bool) -> Result<()>;
 }

@@ -96,8 +96,8 @@ struct Shared {
     counts: [AtomicU64; COUNTED.len()],
 }
 
-/// The longest idle time of a throttled target that counts as credit, ns. As in a token bucket, the
-/// calls that fit into this time are accepted as a burst without delay.
+/// The longest idle time of a throttled target that counts as credit, in ns. As in a token bucket,
+/// the credit allows a burst: as many calls as fit into this time pass without delay.
 const BURST_NS: u64 = 20_000_000;
 const COUNTED: [&str; 4] = ["stalled", "failed", "timed_out", "throttled"];
 const STALLED: usize = 0;
@@ -232,9 +232,10 @@ impl Gate {
         Ok(())
     }
 
-    /// Delays a call so that the calls of all clients keep the rate limit. The calls pass one after
-    /// the other through an imaginary channel, which this call occupies for `takes_ns`. If a thread
-    /// wakes up late, later calls wait less, until the lost time is made up.
+    /// Delays a call so that the calls of all clients together keep the rate limit. The calls pass
+    /// one after the other through an imaginary channel. This call occupies the channel for
+    /// `takes_ns`. If a thread wakes up late, later calls wait less, until the lost time is made
+    /// up.
     fn throttle(&self, takes_ns: u64) {
         let now = monotonic_ns();
         let free = passed(&self.shared.free_at, now, takes_ns);
@@ -423,9 +424,9 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Returns the time in ns at which the last of `calls` calls leaves a channel, which each call
-    /// occupies for 1 ms. Each caller makes its call when the previous call has left, and wakes up
-    /// `late_ns` late.
+    /// Returns the time in ns at which the last of `calls` calls leaves a channel. Each call
+    /// occupies the channel for 1 ms. Each call is made when the previous call has left the channel
+    /// and its caller has woken up, which is `late_ns` late.
     fn last_of(calls: u64, late_ns: u64) -> u64 {
         let (free_at, begin) = (AtomicU64::new(0), 1000 * MS);
         let mut now = begin;
@@ -439,8 +440,8 @@ mod tests {
     fn a_throttled_channel_keeps_its_rate_if_a_call_is_late() {
         // Idle time before the first call is credited, so 20 calls of 1 ms pass at once.
         assert_eq!(last_of(300, 0), 280 * MS);
-        // The time lost by a late wake-up is credited to the next call. Only the lateness of the
-        // last call therefore adds to the total.
+        // If a call wakes up late, the lost time is credited to the next call. Only the lateness of
+        // the last call therefore adds to the total.
         assert_eq!(last_of(300, MS / 2), 280 * MS + MS / 2);
         // A call after a long idle time is not delayed.
         assert_eq!(last_of(1, 0), 0);

@@ -36,8 +36,8 @@ pub struct OpendalFactory {
     first: Operator,
     run_directory: String,
     /// The POSIX target if the service is a local directory; None for other services. The POSIX
-    /// target creates and removes the run's directory, because that target does not follow symbolic
-    /// links.
+    /// target creates and removes the run's directory. It does so because it does not follow
+    /// symbolic links.
     directory: Option<PosixFactory>,
 }
 

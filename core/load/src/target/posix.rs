@@ -118,8 +118,8 @@ impl PosixFactory {
 impl Factory for PosixFactory {
     fn begin(&self, shared: bool) -> Result<()> {
         let shown = self.directory.display().to_string();
-        // The system call mkdir fails if anything has the name, even a symbolic link, so an
-        // existing directory is never taken over.
+        // If anything has the name of the directory, even a symbolic link, the system call mkdir
+        // fails. A run therefore never uses a directory that existed before.
         let made = match shared {
             true => patiently(|| made_or_found(&self.directory)),
             false => fs::create_dir(&self.directory),
@@ -213,8 +213,8 @@ impl Posix {
 }
 
 /// Creates the run directory that shards share. It is no error if another shard has already created
-/// the directory. Whether the directory exists is queried and not derived from the kind of the
-/// error, since Alluxio reports an existing directory as an input error.
+/// the directory. The code queries whether the directory exists. It does not rely on the kind of
+/// the error, since Alluxio reports an existing directory as an input error.
 fn made_or_found(place: &Path) -> std::io::Result<()> {
     fs::create_dir(place).or_else(|error| match fs::symlink_metadata(place) {
         Ok(metadata) if metadata.is_dir() => Ok(()),
@@ -231,8 +231,8 @@ fn opened_directory(place: &Path) -> std::io::Result<fs::File> {
 }
 
 /// Calls `work` on the run directory, and repeats it for up to SETTLING while its error may be
-/// temporary. Two errors are temporary, for example: a directory that another client has just
-/// created is not yet visible on all servers, and a dispersed volume of GlusterFS reports an I/O
+/// temporary. There are two examples of temporary errors. A directory that another client has just
+/// created may not yet be visible on all servers. A dispersed volume of GlusterFS reports an I/O
 /// error while the answers of its servers differ.
 fn patiently<T>(work: impl Fn() -> std::io::Result<T>) -> std::io::Result<T> {
     let began = Instant::now();

@@ -118,7 +118,8 @@ pub fn off_the_truth(reported: [f64; 4], truths: [f64; 4]) -> f64 {
 
 /// Executes one run and returns the largest relative error of its response times. Asserts two facts
 /// that hold on a machine of any speed: no response time is below the true response time, and none
-/// exceeds it by more than the time that the machine added, which follows from the recorded ends.
+/// exceeds the true response time by more than the time that the machine added. The added time
+/// follows from the recorded ends.
 pub fn tried(workers: u32, seed: u64) -> f64 {
     let plan = Plan::parse(&stalling(seed, workers, r#""even""#)).unwrap();
     let outcome = ran(&plan);

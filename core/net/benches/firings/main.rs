@@ -1,6 +1,6 @@
-//! Measures the speed of the net engine as ratios. The engine is compared with a hand-written
-//! simulator of the same model; two threads are compared with one thread; and large nets are
-//! compared with small nets.
+//! Measures the speed of the net engine as ratios. There are three comparisons: the engine with a
+//! hand-written simulator of the same model, two threads with one thread, and large nets with small
+//! nets.
 //!
 //! The two sides of a ratio are measured alternately, so that other programs of the machine affect
 //! both. Times of one thread are processor times. The speed-up by a second thread is measured in
@@ -137,9 +137,9 @@ impl Figures {
     }
 }
 
-/// Compares the PVFS net with the hand-written simulator. The first of `names` is the name under
-/// which the net's firings per second are stored in `figures`. The second one is the name of the
-/// ratio of the simulator's seconds to the net's seconds.
+/// Compares the PVFS net with the hand-written simulator. `names` has two keys of `figures`. Under
+/// the first, the net's firings per second are stored. Under the second, the ratio of the
+/// simulator's seconds to the net's seconds is stored.
 fn against_handwritten(exponential: bool, names: (&str, &str), figures: &mut Figures) {
     let program = Program::new(&nets::pvfs(REQUESTS, exponential), &json!({}), cpu_s);
     let by_hand_s = || {
@@ -171,8 +171,8 @@ fn by_threads(figures: &mut Figures) {
     figures.add("two_replications_speedup", &found.ratio);
 }
 
-/// Compares the times of a join of tokens by equal ids: with 100,000 waiting tokens that have no
-/// partner, and with 1,000.
+/// Measures a net that joins tokens by equal ids. Compares its time with 100,000 waiting tokens
+/// that have no partner and its time with 1,000 such tokens.
 fn by_waiting_tokens(figures: &mut Figures) {
     let options = json!({ "max_firings": 2_000_000 });
     let program = |waiting| Program::new(&nets::keyed_join(waiting), &options, cpu_s);

@@ -26,8 +26,8 @@ pub(super) struct Cell {
     pub(super) filled: u8,
     /// Whether the cell is found through the hash table. Such a cell is freed when it is empty.
     pub(super) hashed: bool,
-    /// All lanes of the cell, as a set of bits, if the cluster has one transition and this
-    /// transition takes one token from each lane. Else 0.
+    /// All lanes of the cell, as a set of bits, in the case that the cluster has one transition
+    /// that takes one token from each lane. Otherwise 0.
     pub(super) full: u8,
     /// If `full` is not 0: the lane from which the transition's first input arc takes its token.
     pub(super) first_lane: u8,
@@ -133,9 +133,10 @@ impl Cells {
     }
 }
 
-/// A cell with which a transition can fire, as three numbers: the arrival number of the cell's
-/// token for the first input arc, the number of the cell, and the arrival number of the last token
-/// of the binding when the entry was made.
+/// A cell with which a transition can fire, as three numbers. The first is the arrival number of
+/// the cell's token for the first input arc. The second is the number of the cell. The third is the
+/// arrival number of the token that arrived last among the tokens of the binding, when the entry
+/// was made.
 pub(super) type Entry = (u64, u32, u64);
 
 /// An entry of a heap, ordered so that the heap yields the entry with the smallest first number.
@@ -164,8 +165,8 @@ impl Ord for Ready {
     }
 }
 
-/// Largest number of entries in an unordered list. Of more entries, a heap finds the smallest one
-/// with fewer steps than a search of the list.
+/// Largest number of entries in an unordered list. If there are more entries, a heap finds the
+/// smallest entry in fewer steps than a search of the list.
 const MANY: usize = 8;
 
 /// The cells with which a transition can fire, except the first one. At most `MANY` entries form an
@@ -275,8 +276,9 @@ impl State {
         }
     }
 
-    /// Sets the sort key of the transition, whose index is `transition`, for a binding whose last
-    /// token has the arrival number `latest`. Returns the key.
+    /// Sets the sort key of the transition with the index `transition`, and returns the key.
+    /// `latest` is the arrival number of the token that arrived last among the tokens of the
+    /// transition's binding.
     #[inline(always)]
     pub(super) fn set_turn(&mut self, latest: u64, transition: u32) -> Turn {
         self.turn = turn_of(self.level, latest, transition);
@@ -341,8 +343,9 @@ impl State {
     }
 }
 
-/// Sort key of an enabled transition: its priority level, the arrival number of the last token of
-/// its binding, and its index. The smallest key fires next.
+/// Sort key of an enabled transition. It has three parts: the priority level, the arrival number of
+/// the token that arrived last among the tokens of the binding, and the index of the transition.
+/// The transition with the smallest key fires next.
 pub(super) type Turn = u128;
 
 /// The sort key of a transition that is not enabled.
@@ -355,9 +358,9 @@ pub(super) fn turn_of(level: u32, latest: u64, transition: u32) -> Turn {
 }
 
 /// The sort keys of enabled transitions, in ascending order. Keys of transitions that are no longer
-/// enabled, or have another key now, stay in the list and are skipped by the reader. A new key is
-/// nearly always the largest key of its priority, since arrival numbers rise, so it is appended at
-/// the end.
+/// enabled, or have another key now, stay in the list and are skipped by the reader. Arrival
+/// numbers rise, so a new key is nearly always the largest key of its priority. It is then appended
+/// at the end.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     keys: Vec<Turn>,

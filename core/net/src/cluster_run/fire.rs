@@ -220,9 +220,9 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
     }
 
     /// Updates the other members (transitions) of a cluster after a firing took tokens from a cell.
-    /// `others` is the set of the members that might have taken these tokens. `led` is the set of
-    /// the members that can still fire with the cell, but with another token for their first input
-    /// arc. Both are sets of bits.
+    /// `others` and `led` are sets of members, as bits. `others` has the members that might have
+    /// taken these tokens. `led` has the members that can still fire with the cell, but with
+    /// another token for their first input arc.
     #[inline(never)]
     fn find_others(&mut self, cell: u32, mut others: u32, (led, cluster): (u32, u32)) {
         let members = self.plan.layouts[cluster as usize].table.members;

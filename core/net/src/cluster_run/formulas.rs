@@ -63,8 +63,8 @@ fn position_of(value: &Value, values: &mut Collector) -> Option<u8> {
 
 impl<const N: usize> ClusterRun<'_, '_, N> {
     /// Computes the formulas of a transition for the tokens of a binding. If an operation fails,
-    /// this firing evaluates each inscription separately instead. The failure is then an error only
-    /// if the inscription needs the result of the operation.
+    /// each inscription is evaluated separately for this firing. The failure is then an error only
+    /// if an inscription needs the result of the operation.
     #[inline(always)]
     pub(super) fn compute_formulas(&mut self, formulas: &Formulas, chosen: &[u32]) {
         let records = &self.records;

@@ -55,8 +55,9 @@ pub(crate) struct Limits {
     /// A monitor's index and the number of its observations at which the replication ends.
     pub(crate) until: Option<(usize, u64)>,
     /// True if nothing fires after the replication has ended. The waiting tokens are then given
-    /// back to the engine without the lists by which transitions find them, unless Little's law and
-    /// the utilisation law are checked. This saves time in nets with many waiting tokens.
+    /// back to the engine without the lists by which transitions find them. This saves time in nets
+    /// with many waiting tokens. The lists are given back all the same if Little's law and the
+    /// utilisation law are checked.
     pub(crate) is_final: bool,
 }
 

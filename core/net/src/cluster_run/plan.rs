@@ -17,9 +17,9 @@ pub(crate) struct ClusterPlan {
     pub(super) moves: Table<Move>,
     /// For each cluster of the net, the values that all its cells have in common.
     pub(super) layouts: Vec<CellLayout>,
-    /// The tables of all clusters, one after the other. The index in a table is a set of lanes, as
-    /// bits: the lanes of a cell that have tokens. The entry is a set of members, as bits: the
-    /// members whose input arcs all find tokens in these lanes.
+    /// The tables of all clusters, one after the other. An index of a table is a set of lanes, as
+    /// bits: the lanes of a cell that have tokens. The entry is a set of members, also as bits. It
+    /// has the members whose input arcs all find tokens in these lanes.
     pub(super) able: Table<u32>,
     /// The transitions that are the members of each cluster, one cluster after the other.
     pub(super) members: Vec<u32>,
@@ -101,8 +101,8 @@ pub(super) struct Put {
     pub(super) line: u8,
     pub(super) counted: bool,
     pub(super) delay: Delay,
-    /// The fields to write, with their values. For a forwarded token only the fields that change,
-    /// for a new token all fields.
+    /// The fields to write, with their values. A new token has all its fields here. A forwarded
+    /// token has only the fields that change.
     pub(super) written: Box<[(u16, Word)]>,
 }
 

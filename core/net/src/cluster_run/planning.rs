@@ -281,8 +281,8 @@ fn target_of(output: &Output, transition: &Transition, net: &CompiledNet) -> Tar
     }
 }
 
-/// Whether the token of an output arc belongs to the cell from which the transition takes tokens:
-/// the cluster is the same, and the fields of the key are copied.
+/// Whether the token of an output arc belongs to the cell from which the transition takes tokens.
+/// This is so if the cluster is the same and the fields of the key are copied.
 fn keeps_key(output: &Output, seat: &Seat, transition: &Transition, places: &[Place]) -> bool {
     if transition.member.map(|one| one.0) != Some(seat.cluster) {
         return false;
@@ -300,9 +300,9 @@ fn keeps_key(output: &Output, seat: &Seat, transition: &Transition, places: &[Pl
     })
 }
 
-/// The shape of a transition, if it is a service at a station; else `General`. `members` is the
-/// number of transitions of its cluster, and `arcs` has the lanes from which each input arc takes
-/// tokens, as a set of bits.
+/// The shape of a transition: a service at a station, or else `General`. `members` is the number of
+/// transitions of its cluster. `arcs` has a set of lanes, as bits, for each input arc: the lanes
+/// from which the arc takes tokens.
 fn service_of(members: usize, arcs: &[u32], puts: &[Put]) -> Shape {
     let (&[one, other], [first, second]) = (arcs, puts) else {
         return Shape::General;

@@ -99,8 +99,8 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         }
     }
 
-    /// The position that a token will enter after a service. The pair has the cell of the service,
-    /// and whether this cell exists until the end of the run.
+    /// The position that a token will enter after a service. The pair has two values: the cell of
+    /// the service, and whether this cell exists until the end of the run.
     #[inline(always)]
     fn position_after(
         &mut self,

@@ -1,6 +1,6 @@
 //! Recognises clusters: groups of transitions that share input places and look up all their tokens
-//! by the same key. Stations (a queue and idle servers, joined by the server) and keyed counters
-//! are such clusters.
+//! by the same key. Examples are stations (a queue and idle servers, joined by the server) and
+//! keyed counters.
 //!
 //! The waiting tokens of a cluster are stored in cells, one for each key. A cell has several lanes
 //! (first-in first-out lists). The seat of a place says which lane a token of the place enters. A
@@ -160,9 +160,10 @@ fn members_of(group: &[u32], transitions: &[Transition], lanes_of_view: &[(u32, 
     cluster
 }
 
-/// Returns the seat of a place and, for each view in `readers`, the lanes of that view as a set of
-/// bits. `keys` are the fields of a token that select its cell, and `lanes` is the number of lanes
-/// that the cluster already has. None if the cluster would need more than LANES_MAX lanes.
+/// Returns the seat of a place. Also returns, for each view in `readers`, the lanes of the view as
+/// a set of bits. `keys` are the fields of a token that select its cell. `lanes` is the number of
+/// lanes that the cluster already has. Returns None if the cluster would need more than LANES_MAX
+/// lanes.
 fn seat_of(
     place: &Place,
     (readers, keys): (&[u32], &[u16]),

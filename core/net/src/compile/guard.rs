@@ -219,8 +219,9 @@ fn classes_of(equalities: &[Equality<'_>]) -> Vec<Vec<Operand>> {
 }
 
 /// Selects the input arcs that are joined. Each group of equal fields connects a set of arcs. The
-/// largest of these sets is selected; among equally large sets, the set that most groups connect.
-/// Returns each selected arc with the fields that are compared, at most KEY_FIELDS_MAX.
+/// largest of these sets is selected. Among equally large sets, the set that is connected by the
+/// most groups is selected. Returns each selected arc with the fields that are compared, at most
+/// KEY_FIELDS_MAX.
 fn join_of(classes: &[Vec<Operand>]) -> Vec<(u16, Vec<u16>)> {
     let arcs_of = |class: &Vec<Operand>| {
         let mut arcs: Vec<u16> = class.iter().map(|operand| operand.0).collect();

@@ -51,8 +51,8 @@ pub fn compile(mut definition: NetDefinition) -> Result<CompiledNet> {
     };
     let lists = RefCell::new(lists);
     let functions = functions_of(&definition, &lists)?;
-    // The definition of an output arc is dropped as soon as the arc is compiled, so that its memory
-    // serves the next transitions.
+    // The definition of an output arc is dropped as soon as the arc is compiled. Its memory can
+    // then be used for the next transitions.
     let written = definition.transitions.iter_mut();
     let written: Vec<_> = written.map(|one| take(&mut one.outputs)).collect();
     let arcs = definition.transitions.iter().map(|one| one.inputs.len());
@@ -106,8 +106,8 @@ pub fn compile(mut definition: NetDefinition) -> Result<CompiledNet> {
 
 /// Moves the names of places and transitions, and the pages of transitions, from the definition to
 /// the compiled net. A copy would take much memory in a net of many places. Also drops the initial
-/// tokens of the definition: the places have them as 64-bit words, and the JSON form of a million
-/// tokens needs more memory than the run.
+/// tokens of the definition, because the places have them as 64-bit words. The JSON form of a
+/// million tokens needs more memory than the run.
 fn move_names(
     definition: &mut NetDefinition,
     places: &mut [Place],

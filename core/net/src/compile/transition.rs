@@ -26,8 +26,8 @@ use crate::name_index::NameIndex;
 const ARCS_MAX: usize = 1_000;
 const LOCALS_MAX: usize = 1_000;
 
-/// Compiles the locals of a transition: the values that are computed once per firing. Appends their
-/// names and types to `named`, for later inscriptions.
+/// Compiles the locals of a transition, which are values that are computed once per firing. Appends
+/// the names and types of the locals to `named`, so that later inscriptions can use them.
 fn locals_of(
     definitions: &[LocalDefinition],
     scope: Scope<'_>,
@@ -279,10 +279,10 @@ impl Builder<'_> {
         transition.searches = repeats || !guard.residual.is_empty();
         let leads_with_join = guard.joined.first().is_some_and(|entry| entry.0 == 0);
         if transition.searches && !leads_with_join && !guard.joined.is_empty() {
-            // If there are several bindings, the one that is first in the order of the arcs fires.
-            // A search by groups of joined arcs cannot follow this order if an arc outside the join
-            // comes before the joined arcs. In this case the conditions of the join are tested on
-            // combinations of tokens instead.
+            // If there are several bindings, the first one in the order of the arcs fires. A search
+            // by groups of joined arcs cannot follow this order if an arc outside the join comes
+            // before the joined arcs. The conditions of the join are then tested on each
+            // combination of tokens instead.
             self.unjoin(&mut guard, definition, places, context)?;
         }
         let random = |arc: u16| self.disciplines[places[arc as usize]] == Discipline::Random;

@@ -38,8 +38,9 @@ pub(crate) struct EventList {
     lines: Vec<Line>,
     /// The sort key of the earliest event; the largest number if no event is pending.
     next: u128,
-    /// The smallest sort key of the other first events: the heap and each line has a first event,
-    /// and the earliest of all is left out. The largest number if there is no other event.
+    /// The second smallest of certain sort keys. These are the sort keys of the first event of the
+    /// heap and of the first event of each line. The largest number if there is only one such
+    /// event.
     second: u128,
     /// Number of the line that has the earliest event; `NO_LINE` if the heap has it.
     next_line: u8,
@@ -63,8 +64,8 @@ impl Line {
 
 const CHILDREN: usize = 4;
 
-/// Number of events from which a heap is large: the records and cells of their tokens then fill
-/// about the first-level cache of a processor.
+/// Smallest number of events in a large heap. The records and cells of the tokens of this number of
+/// events fill about the first-level cache of a processor.
 const LARGE: usize = 256;
 
 impl Event {

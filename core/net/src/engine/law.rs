@@ -45,9 +45,9 @@ fn declared(net: &CompiledNet, station: &StationDefinition) -> Result<Station> {
     })
 }
 
-/// Finds the places whose tokens are servers. Every transition that takes a token from such a place
-/// puts one back, and no other transition puts a token there. The delays of the arcs that return
-/// tokens are service times.
+/// Finds the places whose tokens are servers. Such a place has two properties: every transition
+/// that takes a token from it puts one back, and no other transition puts a token there. The delays
+/// of the arcs that return tokens are service times.
 fn shown_stations(net: &CompiledNet) -> Vec<usize> {
     let mut takers = vec![0; net.places.len()];
     let mut sound = vec![true; net.places.len()];
@@ -58,8 +58,8 @@ fn shown_stations(net: &CompiledNet) -> Vec<usize> {
         }
         for output in &transition.outputs {
             // An arc with a computed count puts an unknown number of tokens, so its place must not
-            // be taken for a place of servers. Therefore the arc counts as putting two tokens,
-            // which never equals the one token that is taken from a place of servers.
+            // be taken for a place of servers. The arc therefore counts as putting two tokens. This
+            // number never equals the one token that is taken from a place of servers.
             let put = if output.count.is_some() { 2 } else { 1 };
             arcs.entry(output.place).or_default().1 += put;
         }
@@ -197,7 +197,8 @@ impl Engine<'_> {
         left_ns
     }
 
-    /// Asserts conservation of tokens. The tokens in a place and in transit to it equal its initial
+    /// Asserts conservation of tokens. For each place, two numbers must be equal. The first is the
+    /// number of tokens in the place and in transit to it. The second is the number of its initial
     /// tokens, plus the tokens made, minus the tokens taken. Places with reset arcs are excluded.
     fn assert_flow(&self) {
         let net = self.net;

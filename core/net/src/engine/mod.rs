@@ -72,8 +72,9 @@ pub struct Engine<'n> {
     pub(crate) fired: Vec<u64>,
 }
 
-/// Sort key of an enabled transition, packed into one number: its priority level, the arrival
-/// number of the last token of its binding, and its index. The smallest key fires next.
+/// Sort key of an enabled transition, packed into one number. It has three parts: the priority
+/// level, the arrival number of the token that arrived last among the tokens of the binding, and
+/// the index of the transition. The transition with the smallest key fires next.
 pub(crate) type Turn = u128;
 
 fn turn(level: u32, arrival: u64, transition: usize) -> Turn {
@@ -417,9 +418,10 @@ impl<'n> Engine<'n> {
     fn move_tokens(&mut self, transition: usize, chosen: &[u32]) -> Result<()> {
         let net = self.net;
         let definition = &net.transitions[transition];
-        // The tokens are taken in reverse order of the arcs, because the arcs to servers and states
-        // come last by convention. Once the server or the state is taken, the group of joined
-        // buckets is incomplete, so no new rank of the group is computed for the other tokens.
+        // The tokens are taken in reverse order of the arcs, because by convention the arcs to
+        // servers and states come last. Once the server or the state is taken, the group of joined
+        // buckets is incomplete. No new rank of the group is then computed when the other tokens
+        // are taken.
         match definition.member {
             Some(member) => self.marking.take_from_cell(member, transition, chosen),
             None => chosen

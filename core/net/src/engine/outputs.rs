@@ -159,8 +159,9 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Returns the number of tokens that an output arc makes: the value of its expression, which is
-    /// also recorded for the law of token conservation, or 1 if the arc has no expression.
+    /// Returns the number of tokens that an output arc makes. If the arc has an expression, the
+    /// number is its value, which is also recorded for the law of token conservation. Otherwise the
+    /// number is 1.
     fn turns(&mut self, transition: usize, arc: usize, chosen: &[u32]) -> Result<u64> {
         let net = self.net;
         let Some(count) = &net.transitions[transition].outputs[arc].count else {

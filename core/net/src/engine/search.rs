@@ -91,9 +91,9 @@ impl Search {
         self.best.clear();
         for index in 0..self.groups.len() {
             let (rank, group) = self.groups[index];
-            // A group has joined tokens with equal keys. The groups are sorted by rank (the sort
-            // key of their first token), so no binding of this group or of a later group comes
-            // before the best binding found so far.
+            // A group has joined tokens with equal keys. The groups are sorted by rank, which is
+            // the sort key of their first token. No binding of this group or of a later group
+            // therefore comes before the best binding found so far.
             if rank > best {
                 break;
             }

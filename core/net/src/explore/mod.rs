@@ -42,8 +42,8 @@ impl Deref for Ground<'_> {
     }
 }
 
-/// The field values of the available tokens of every place: in order of arrival in a token game, in
-/// ascending order in a state space.
+/// The field values of the available tokens of every place. The tokens are in order of arrival in a
+/// token game, and in ascending order in a state space.
 type Places = Vec<Vec<Row>>;
 
 /// A binding as its transition and, for each input arc, the position of the bound token in the

@@ -29,9 +29,9 @@ struct Space {
     complete: bool,
 }
 
-/// Explores at most `markings_max` markings and reports on them as JSON. Delays are ignored, so the
-/// state space contains every order of firings that some delays would allow. Priorities are
-/// respected.
+/// Explores at most `markings_max` markings and reports on them as JSON. Delays are ignored. The
+/// state space therefore contains every order of firings that is possible with some delays.
+/// Priorities are respected.
 pub fn state_space(net: &CompiledNet, markings_max: usize) -> Result<Json> {
     refuse_draws(net)?;
     let lists = RefCell::new(net.lists.clone());

@@ -22,8 +22,8 @@ enum Source {
     Result(Operation),
 }
 
-/// An operation on earlier values, given by their positions. `SkipUnless` stands for the choice
-/// between the second and the third operand by the truth value of the first one.
+/// An operation on earlier values, given by their positions. The instruction `SkipUnless` selects a
+/// value by the first operand, a truth value: the second operand if it is true, else the third.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Operation {
     instruction: Instruction,

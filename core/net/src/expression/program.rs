@@ -374,9 +374,9 @@ pub(crate) fn pure(function: Pure, first: f64, second: f64) -> Result<u64, Fault
     })
 }
 
-/// Applies a function of lists or texts to its one or two arguments, each a 64-bit word. For `cons`
-/// the list is the first word and the element the second, so that a list literal needs no deeper
-/// stack than its elements.
+/// Applies a function of lists or texts to its one or two arguments, each a 64-bit word. The first
+/// word of `cons` is the list and the second the element. In this order, a list literal needs no
+/// deeper stack than its elements.
 fn on_lists(function: ListFunction, words: [u64; 2], lists: &RefCell<Lists>) -> Result<u64, Fault> {
     let [list, second] = words;
     let mut lists = lists.borrow_mut();

@@ -79,9 +79,9 @@ struct Further {
     after: u32,
 }
 
-/// A copy of one membership of a token: its bucket, the token's previous membership, and the
-/// neighbours in a bucket that is a linked list. In a bucket that is an array or a heap, `before`
-/// is the position of the membership in it.
+/// A copy of one membership of a token. It has the bucket and the token's previous membership. If
+/// the bucket is a linked list, it also has the neighbours in the list. If the bucket is an array
+/// or a heap, `before` is the position of the membership in it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Member {
     pub(crate) bucket: u32,
@@ -218,7 +218,7 @@ impl Nodes {
 }
 
 /// Reserves room for at least `more` further elements. A vector that has to grow grows by at least
-/// an eighth of its length; doubling would waste too much memory for millions of tokens.
+/// an eighth of its length. Doubling would waste too much memory for millions of tokens.
 pub(crate) fn reserve<T>(vector: &mut Vec<T>, more: usize) {
     if vector.capacity() - vector.len() < more {
         vector.reserve_exact(more.max(vector.len() / 8).max(64));
@@ -231,8 +231,8 @@ pub(crate) fn reserve<T>(vector: &mut Vec<T>, more: usize) {
 #[derive(Clone, Debug)]
 pub(crate) struct Bucket {
     /// The transition that takes tokens from the bucket. `searches` is true if any change of the
-    /// bucket may change the transition's binding, and false if only a change of the bucket's first
-    /// token may do so.
+    /// bucket may change the transition's binding. It is false if only a change of the bucket's
+    /// first token may change the binding.
     pub(crate) transition: u32,
     pub(crate) searches: bool,
     /// The group to which the bucket belongs: the buckets of one transition with the same key. NONE

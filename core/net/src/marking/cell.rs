@@ -88,9 +88,9 @@ pub(super) struct Directory {
 }
 
 /// The cells with which a transition can fire, as a heap. An entry is (arrival number of the cell's
-/// token for the first input arc, number of the cell). An entry is out of date if another token is
-/// now the first one of the cell, or if another input arc finds no token in the cell. The engine
-/// removes such entries when it meets them.
+/// token for the first input arc, number of the cell). An entry is out of date in two cases:
+/// another token is now the first one of the cell, or another input arc finds no token in the cell.
+/// The engine removes such entries when it meets them.
 pub(super) type Ready = BinaryHeap<Reverse<(u64, u32)>>;
 
 #[derive(Debug, Default)]
@@ -136,7 +136,7 @@ impl Cells {
         }
         // Values such as numbers of clients are dense and recur, so a table suits them. Values that
         // a run counts up, such as numbers of jobs, would make a table grow without bound. Cells
-        // with such values are found by hash, and are freed and used again, so the number of cells
+        // with such values are found by hash. They are freed and used again, so the number of cells
         // does not grow with the values.
         let dense = directory.limit.max(4 * self.cells.len() as u64);
         let direct = single && key[0] < dense;

@@ -55,9 +55,9 @@ impl Marking<'_> {
         true
     }
 
-    /// Returns the lane of a token in a place where the lane depends on which guards (`tests`) the
-    /// token meets. `Some(NONE)` if no transition can take the token; None if the evaluation of a
-    /// guard fails.
+    /// Returns the lane of a token in a place whose lanes depend on tests (guards). The outcomes of
+    /// the tests for the token select the lane. Returns `Some(NONE)` if no transition can take the
+    /// token, and None if the evaluation of a guard fails.
     #[inline(always)]
     fn tested_lane(&mut self, token: u32, tests: &[Test], lane_of: &[u32]) -> Option<u32> {
         let mut outcome = 0;

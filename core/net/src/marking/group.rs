@@ -15,9 +15,9 @@ const DIRECT_KEYS: u64 = 1_024;
 const DIRECT_WORDS_MAX: u64 = 1 << 22;
 
 /// For each transition, the limit below which values of its joined field are looked up in a table.
-/// Values in initial tokens, such as numbers of clients and servers, are dense and recur, so a
-/// table suits them. Values that a run counts up, such as numbers of jobs, would make a table grow
-/// without bound.
+/// A table suits values that occur in initial tokens, such as numbers of clients and servers, since
+/// they are dense and recur. Values that a run counts up, such as numbers of jobs, would make a
+/// table grow without bound.
 pub(crate) fn direct_limits(net: &CompiledNet) -> Vec<u64> {
     let mut known: HashMap<(u32, u16), u64> = HashMap::new();
     let mut words = 0;
@@ -61,8 +61,8 @@ pub(super) struct Group {
     /// The bucket whose first token determines the rank of this group among the ready groups.
     pub(super) lead_bucket: u32,
     pub(super) lead_discipline: Discipline,
-    /// Number of the group's buckets that have tokens. `missing` is the number of empty ones; when
-    /// it is zero, the group is ready and the transition can fire.
+    /// Number of the group's buckets that have tokens. `missing` is the number of its empty
+    /// buckets. When `missing` is zero, the group is ready and the transition can fire.
     pub(super) filled: u32,
     pub(super) missing: u32,
     /// Position of this group in the heap of ready groups, or NONE if a bucket is empty.
@@ -72,8 +72,8 @@ pub(super) struct Group {
     pub(super) hashed: bool,
 }
 
-/// The numbers of the groups of one transition. `by_key` has the groups that are found by hash,
-/// `ready` the groups whose buckets all have tokens, and `free` the numbers that can be reused.
+/// The numbers of the groups of one transition. `by_key` has the groups that are found by hash.
+/// `ready` has the groups whose buckets all have tokens. `free` has the numbers that can be reused.
 #[derive(Debug, Default)]
 pub(super) struct Join {
     pub(super) by_key: HashMap<Key, u32, BuildHasherDefault<KeyHasher>>,
@@ -81,8 +81,8 @@ pub(super) struct Join {
     pub(super) free: Vec<u32>,
 }
 
-/// A fast hash by multiplication and rotation. Keys are few words and come from the net itself, so
-/// no protection from an adversary is needed.
+/// A fast hash by multiplication and rotation. Keys have few words and come from the net itself, so
+/// the hash needs no protection from an adversary.
 #[derive(Default)]
 pub(crate) struct KeyHasher(u64);
 

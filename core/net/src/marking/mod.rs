@@ -35,8 +35,8 @@ use group::{Group, Join};
 use ranked::Rank;
 pub(crate) use transfer::Tokens;
 
-/// A guard whose evaluation failed when a token arrived. The marking stores the failure here, so
-/// that the functions for arrivals need to return only true (success) or false.
+/// A guard whose evaluation failed when a token arrived. The marking stores the failure here. The
+/// functions for arrivals therefore return only true (success) or false.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GuardFault {
     pub(crate) transition: u32,

@@ -15,8 +15,8 @@ pub(crate) fn inscription(
     observed_inscription(net, text, transition, wanted, (&[], false))
 }
 
-/// The names and types of a transition's locals, followed by the names of a value monitor's levels,
-/// whose type is int.
+/// The names and types that an expression may use. They are the names and types of a transition's
+/// locals, followed by the names of a value monitor's levels, whose type is int.
 pub(crate) fn names_of(
     net: &CompiledNet,
     transition: usize,

@@ -100,7 +100,8 @@ impl ValuePlan {
 pub(crate) struct Observed {
     levels: Vec<i64>,
     /// The last observed value, even if it was observed during the warm-up. Before the first
-    /// observation, the value at time zero; None if there is none.
+    /// observation, it is the monitor's value at time zero, or None if the monitor has no such
+    /// value.
     value: Option<f64>,
     /// The time from which `value` is integrated, ns.
     since_ns: u64,

@@ -132,8 +132,8 @@ impl Maker {
 }
 
 /// Fires a net with `cluster_run`, `stride` firings at a time, and with the reference engine.
-/// Returns (first difference as text, or None if both agree; number of firings). None if
-/// `cluster_run` does not cover the net.
+/// Returns the first difference as text (None if both agree) and the number of firings. Returns
+/// None if `cluster_run` does not cover the net.
 pub(super) fn run_difference(net: &Json, seed: u64, stride: u64) -> Option<(Option<String>, u64)> {
     let read = || NetDefinition::from_json(&net.to_string()).expect("a net as data");
     let compiled = compile(read()).expect("the net compiles");

@@ -13,7 +13,7 @@ const NETS: u64 = 400;
 const STEPS: usize = 120;
 
 /// Form of random nets. In `Keyed` and `Plain` nets, transitions form clusters (share input
-/// places); in `Keyed` nets, they take only tokens that are equal in one field.
+/// places). In `Keyed` nets, all tokens that a transition takes are equal in one field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Any,
@@ -372,8 +372,8 @@ impl Maker {
     }
 }
 
-/// Fires a net with the real engine and with the reference engine. Returns (first difference as
-/// text, or None if both agree; number of firings).
+/// Fires a net with the real engine and with the reference engine. Returns the first difference as
+/// text (None if both agree), and the number of firings.
 fn difference(reference_net: &Json, engine_net: &Json, seed: u64) -> (Option<String>, usize) {
     let read = |net: &Json| NetDefinition::from_json(&net.to_string()).expect("a net as data");
     // The compiler rejects some random nets, such as those that join the tokens of a place whose

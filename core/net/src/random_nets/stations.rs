@@ -10,8 +10,8 @@ use super::{Form, Maker, NETS};
 use crate::stream::Stream;
 use crate::{compile, Engine, NetDefinition};
 
-/// Values of the field by which tokens are joined. The largest one is found by hash, because it is
-/// too large for a table.
+/// Values of the field by which tokens are joined. The largest value is too large for a table, so
+/// it is found by hash.
 const KEYS: [i64; 4] = [0, 1, 2, 5_000_000];
 
 impl Maker {

@@ -15,9 +15,9 @@ use crate::{Error, ErrorKind, Result};
 
 /// Number of local Java references that one call may have before the frame grows.
 const FRAME: i32 = 16;
-/// Options of the Java virtual machine. It leaves signals to this process, writes nothing to the
-/// system's temporary folder, prefers IPv4, and opens the package that Hadoop and its libraries
-/// access by reflection.
+/// Options of the Java virtual machine. With them, it leaves signals to this process, writes
+/// nothing to the system's temporary folder, prefers IPv4, and opens the package that Hadoop and
+/// its libraries access by reflection.
 const OPTIONS: [&str; 4] = [
     "-Xrs",
     "-XX:-UsePerfData",
@@ -44,8 +44,8 @@ pub struct Hadoop {
 }
 
 impl Hadoop {
-    /// Returns Hadoop's classes of a class path, which are loaded at the first use. The first call
-    /// of a process starts the Java virtual machine with at most `heap_bytes` of heap.
+    /// Returns the Hadoop classes of a class path. They are loaded at the first use. The first call
+    /// in a process starts the Java virtual machine with at most `heap_bytes` of heap.
     pub fn of(class_path: &str, heap_bytes: u64) -> Result<Arc<Hadoop>> {
         let machine = machine(heap_bytes)?;
         let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);

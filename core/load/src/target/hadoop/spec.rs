@@ -107,8 +107,8 @@ impl Spec {
     pub fn capabilities(&self) -> Capabilities {
         match self.uri.split(':').next().unwrap_or_default() {
             "hdfs" | "viewfs" => CAPABILITIES,
-            // Hadoop's client of the local file system keeps checksum files, which prevent
-            // overwrites, and does not forward hsync to the operating system.
+            // Hadoop's client of the local file system keeps checksum files, so files cannot be
+            // overwritten. The client does not forward hsync to the operating system.
             "file" => Capabilities {
                 append: false,
                 xattr: false,

@@ -10,8 +10,8 @@ use std::path::PathBuf;
 
 use crate::{run, Control, ErrorKind, Plan};
 
-/// The folder of Hadoop's jars. A test fails without it, since a test that passed without Hadoop
-/// would show nothing.
+/// The folder of Hadoop's jars. Without this folder the tests fail, since a test that passed
+/// without Hadoop would show nothing.
 fn jars() -> String {
     std::env::var("DFSLAB_HADOOP_JARS").expect(
         "DFSLAB_HADOOP_JARS must name a folder of Hadoop's jars: \

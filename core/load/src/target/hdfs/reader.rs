@@ -24,8 +24,8 @@ const REPORT_LONGEST_PAUSE: Duration = Duration::from_millis(64);
 type ByteStream = Pin<Box<dyn Stream<Item = hdfs_native::Result<Bytes>> + Send>>;
 
 /// An open file. Sequential reads take the bytes from one stream of blocks, as an application's
-/// sequential reads do. With a range request for every read call, each read call would open a block
-/// again.
+/// sequential reads do. If every read call made a range request instead, every read call would open
+/// a block again.
 pub struct Reader {
     runtime: Arc<Runtime>,
     client: Client,
@@ -62,8 +62,8 @@ impl Reader {
         }
     }
 
-    /// Returns the next bytes of the stream; None at the end of the file, as far as this reader
-    /// knows the length of the file.
+    /// Returns the next bytes of the stream. Returns None at the end of the file, according to the
+    /// length that this reader knows.
     fn next(&mut self) -> Result<Option<Bytes>> {
         let (reader, taken) = (&self.reader, self.taken);
         let rest = || reader.read_range_stream(taken, reader.file_length() - taken);

@@ -20,9 +20,9 @@ pub struct NfsFile {
     handle: nfs_fh3,
     offset: u64,
     at_end: bool,
-    /// The server's write verifier in the answer to the first uncommitted write; None without
-    /// uncommitted writes. A changed verifier means that the server restarted and may have lost the
-    /// uncommitted writes.
+    /// The server's write verifier, from the answer to the first uncommitted write. None if there
+    /// are no uncommitted writes. If a later verifier differs, the server has restarted and may
+    /// have lost the uncommitted writes.
     unstable: Option<writeverf3>,
     path: String,
 }

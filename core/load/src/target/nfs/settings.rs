@@ -6,9 +6,9 @@ use super::spec::{Spec, Stability, REQUEST_BYTES_LEAST, REQUEST_BYTES_MOST};
 use super::wire::Connection;
 use crate::Result;
 
-/// Sizes of requests in bytes, and the durability of writes. The sizes of reads and writes are the
-/// sizes that the user requested, but at most the largest sizes that the server offers. The size of
-/// listings is the size that the server prefers, at most REQUEST_BYTES_MOST.
+/// Sizes of requests in bytes, and the durability of writes. Reads and writes have the sizes that
+/// the user requested, limited to the largest sizes that the server offers. Listings have the size
+/// that the server prefers, limited to REQUEST_BYTES_MOST.
 #[derive(Clone, Copy)]
 pub(super) struct Settings {
     pub(super) read_bytes: u32,

@@ -25,13 +25,13 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 /// measurement impossible.
 const CALL_LIMIT: Duration = Duration::from_secs(120);
 
-/// A blocking socket for the asynchronous crate nfs3_client. A client's thread has nothing to do
-/// while it waits for an answer, so it blocks in the kernel. The latency of an asynchronous runtime
-/// is then no part of the measurement.
+/// A blocking socket for the asynchronous crate nfs3_client. A client's thread has nothing else to
+/// do while it waits for an answer, so it blocks in the kernel. An asynchronous runtime would add
+/// its latency to the measured times.
 pub struct Wire(TcpStream);
 
-/// Converts the error of a blocking call on a socket: "would block", by which the kernel reports an
-/// exceeded time limit, becomes a timeout.
+/// Converts the error of a blocking call on a socket. The kernel reports an exceeded time limit as
+/// "would block"; this error becomes a timeout.
 fn limited<T>(outcome: io::Result<T>) -> io::Result<T> {
     outcome.map_err(|error| match error.kind() {
         io::ErrorKind::WouldBlock => io::Error::new(io::ErrorKind::TimedOut, "no answer"),
@@ -251,7 +251,7 @@ fn mount_error(shown: &str, error: &ConnectError) -> Error {
     }
 }
 
-/// The connection of one client, which the client's target and open files share. It is
+/// The connection of one client, which the client's target and open files share. The connection is
 /// reference-counted, since the compiler cannot prove that no file outlives its target.
 pub(super) type Shared = Arc<Mutex<Connection>>;
 

@@ -9,9 +9,9 @@ use super::super::{root_directory, Capabilities, DropCaches, Fsync};
 use super::call::cause;
 use crate::{Error, Result};
 
-/// Capabilities that all services of OpenDAL have; `Spec::capabilities` adds those that only some
-/// services have. Objects are written once and as a whole, and are durable once written. Objects
-/// have no permissions, attributes or locks.
+/// The capabilities that all services of OpenDAL have. `Spec::capabilities` adds the capabilities
+/// that only some services have. Objects are written once and as a whole, and are durable once
+/// written. Objects have no permissions, attributes or locks.
 pub const CAPABILITIES: Capabilities = Capabilities {
     append: false,
     rename: false,

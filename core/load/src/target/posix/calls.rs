@@ -8,10 +8,10 @@ use std::path::Path;
 
 use crate::{Error, ErrorKind, Result};
 
-/// Gives the calling thread, unless it is the first thread of the process, a separate descriptor
-/// table that has only the first three descriptors. While threads share a table, the kernel
-/// counts references to each descriptor, which costs some 30 ns a call. If the kernel refuses, the
-/// table stays shared.
+/// Gives the calling thread a separate descriptor table, which has only the first three
+/// descriptors. Does nothing in the first thread of the process. While threads share a table, the
+/// kernel counts references to each descriptor, which costs some 30 ns a call. If the kernel
+/// refuses, the table stays shared.
 pub fn take_own_descriptors() {
     const FIRST: libc::c_uint = libc::STDERR_FILENO as libc::c_uint + 1;
     thread_local! {
@@ -31,9 +31,9 @@ pub fn take_own_descriptors() {
     }
 }
 
-/// Makes an open directory the working directory of the calling thread alone. Relative paths are
-/// then resolved from the working directory, which costs the kernel less than from a descriptor.
-/// Returns false for the first thread of the process, or if the kernel refuses.
+/// Makes an open directory the working directory of the calling thread alone. The kernel then
+/// resolves paths from the working directory, which costs less than resolving them from a
+/// descriptor. Returns false in the first thread of the process, or if the kernel refuses.
 pub fn take_own_place(directory: i32) -> bool {
     // SAFETY: the calls touch no memory. They unshare only the working directory of this thread;
     // the first thread keeps that of the process.
@@ -85,8 +85,8 @@ pub fn write_at(descriptor: i32, bytes: &[u8], offset: u64) -> isize {
     unsafe { libc::syscall(libc::SYS_pwrite64, descriptor, data, length, offset) as isize }
 }
 
-/// Free bytes of the file system of a path; None if the system call fails or the file system
-/// reports no blocks.
+/// Number of free bytes in the file system that contains `path`. None if the system call fails or
+/// the file system reports no blocks.
 pub fn free_bytes(path: &Path) -> Option<u64> {
     let path = CString::new(path.as_os_str().as_bytes()).ok()?;
     // SAFETY: the path ends with a zero byte; a structure of zeroes is valid, and the call fills
@@ -103,9 +103,9 @@ pub fn free_bytes(path: &Path) -> Option<u64> {
 pub struct CPath(Vec<u8>);
 
 impl CPath {
-    /// Copies the path into the buffer, adds a zero byte and returns a pointer to the path in the
-    /// buffer, which is valid until the next call. The load generator makes all paths, and none
-    /// contains a zero byte.
+    /// Copies the path into the buffer and adds a zero byte. Returns a pointer to the path in the
+    /// buffer, which is valid until the next call. The path contains no zero byte, since the load
+    /// generator makes all paths.
     #[inline]
     pub fn set(&mut self, path: &str) -> *const c_char {
         debug_assert!(!path.as_bytes().contains(&0));

@@ -50,9 +50,9 @@ impl Parents {
         self.known.retain(|(known, _)| !is_below(known));
     }
 
-    /// Opens the directory that contains `path` again if it was open. Returns true if the path now
-    /// leads to another directory, because another client removed the directory and created it
-    /// again. Returns false if the directory was not open or cannot be opened.
+    /// Opens the directory that contains `path` again if it was open. Another client may have
+    /// removed the directory and created it again. Returns true if the path therefore leads to
+    /// another directory now. Returns false if the directory was not open or cannot be opened.
     pub fn is_other_now(&mut self, at: i32, path: &str) -> bool {
         let Some((parent, _)) = path.rsplit_once('/') else {
             return false;

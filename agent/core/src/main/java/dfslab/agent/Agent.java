@@ -18,8 +18,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The tracing agent. It starts with a JVM, by {@code -javaagent:agent.jar=points=FILE,out=FOLDER},
- * or joins a running JVM.
+ * The tracing agent. It runs inside a JVM: from the start, with the option {@code
+ * -javaagent:agent.jar=points=FILE,out=FOLDER}, or by joining a running JVM.
  *
  * <p>Further keys: service (role of this process), instance (number of the process within the
  * role), interval_s (seconds between snapshots, 10 by default). An agent that joins with the

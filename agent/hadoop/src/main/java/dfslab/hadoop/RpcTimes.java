@@ -10,8 +10,8 @@ import org.apache.hadoop.ipc.Server;
  * Records the times that Hadoop has measured for a served call, when Hadoop updates its metrics.
  *
  * <p>This advice is applied to {@code Server.updateMetrics}, which a handler calls directly after
- * the call. Only the queue time is outside the served call. The other times overlap the call's
- * steps, so they are recorded as details, which are part of no sum.
+ * the call. The queue time is the only time that passes outside the served call. The other times
+ * overlap the call's steps, so they are recorded as details, which are not added to any sum.
  */
 final class RpcTimes {
   private RpcTimes() {}

@@ -5,8 +5,8 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Adds calls to a calling-context tree. Nodes are located from the root down, and times are summed
- * from the leaves up.
+ * Adds calls to a calling-context tree. The nodes of the calls are located first, callers before
+ * their child calls. The times are summed afterwards, child calls before their callers.
  */
 final class Adding {
   static final int NODE_LIMIT = 50_000;
@@ -42,9 +42,10 @@ final class Adding {
   /**
    * Adds the calls that have ended, and offers the outermost calls among them as exemplars.
    *
-   * @param count the number of calls to consider, from the first one on
+   * @param count the number of calls to consider, starting with the first call
    * @param since a time of System.nanoTime(); calls that ended earlier do not become exemplars
-   * @return the number of calls that are counted at another node, because the tree is full
+   * @return the number of calls that are counted at a node other than their own, because the tree
+   *     is full
    */
   long add(Calls calls, int count, long since) {
     // Each loop body is one method call: the JVM compiles a frequent method long before it compiles
@@ -63,8 +64,8 @@ final class Adding {
   }
 
   /**
-   * Locates the node of a call. Returns false if the tree is full, so that another node counts the
-   * call.
+   * Locates the node of a call. If the tree is full, returns false; the call is then counted at
+   * another node.
    */
   private boolean find(Calls calls, int call) {
     int caller = calls.caller(call);

@@ -5,14 +5,15 @@ import java.lang.invoke.VarHandle;
 /**
  * A thread's calls that are not yet in its tree, in the order of their starts.
  *
- * <p>Each call takes four consecutive words and no reference. Recording a call therefore touches
- * one cache line, whereas updating the call's node in the tree would touch ten cache lines, which
- * are seldom in the processor's cache. Only the owning thread writes; snapshots read concurrently.
+ * <p>Each call takes four consecutive words of an array and no reference. Recording a call
+ * therefore touches one cache line. Updating the call's node in the tree would touch ten cache
+ * lines, which are seldom in the processor's cache. Only the owning thread writes; snapshots read
+ * concurrently.
  */
 final class Calls {
   /**
-   * ROOM is the number of calls for which there is space. If there are at least BETWEEN calls when
-   * an outermost call begins, the calls that have ended are first added to the tree.
+   * ROOM is the number of calls for which there is space. When an outermost call begins and at
+   * least BETWEEN calls are stored, the calls that have ended are first moved to the tree.
    */
   static final int ROOM = 1024;
 
@@ -82,8 +83,9 @@ final class Calls {
   }
 
   /**
-   * Begins a calling context and returns its call number: a context is stored like a call. {@code
-   * cause} is the number of the context. The calls that follow are counted below the context.
+   * Begins a calling context and returns its call number. A context is stored in this list like a
+   * call. The calls that follow are counted below the context. {@code cause} is the number of the
+   * context.
    */
   int resume(int cause, int caller) {
     return append(cause, caller, CAUSE, OPEN, 0);
@@ -200,8 +202,8 @@ final class Calls {
   }
 
   /**
-   * The number of the first call that began after an outermost call had ended; {@code limit} if no
-   * call before {@code limit} did.
+   * The number of the first call that began after the outermost call {@code outermost} had ended.
+   * If no call before the number {@code limit} did, returns {@code limit}.
    */
   int behind(int outermost, int limit) {
     int call = outermost + 1;
@@ -212,9 +214,9 @@ final class Calls {
   }
 
   /**
-   * Drops the calls that are in the tree. Open calls stay, and so do the first {@link #WHOLE} calls
-   * of an outermost call that is open. The calls that stay get new numbers, also in {@code open},
-   * the list of open calls, and in {@code belowNs}, the times spent below each call.
+   * Drops the calls that are in the tree. Two kinds of calls stay: open calls, and the first {@link
+   * #WHOLE} calls of an outermost call that is open. The calls that stay get new numbers, also in
+   * {@code open}, the list of open calls, and in {@code belowNs}, the times spent below each call.
    */
   void letGo(int[] open, int depth, int outermost, long[] belowNs) {
     int stack = 0;

@@ -8,8 +8,8 @@ package dfslab.agent.calls;
  */
 public final class Context {
   /**
-   * Steps from the outermost inwards, joined by "/". In each process, the first step is preceded by
-   * the process's name and ":".
+   * The steps of the path, the outermost first, joined by "/". Where the path enters a process, its
+   * name and ":" precede the step.
    */
   public final String path;
 

@@ -21,8 +21,8 @@ public final class Contexts {
   private static final ConcurrentHashMap<String, Context> LOCAL = new ConcurrentHashMap<>();
   private static final ConcurrentHashMap<String, Context> REMOTE = new ConcurrentHashMap<>();
   /**
-   * Number of slots in the table of contexts by the hash of their path. This table gives a context
-   * without a search in a tree.
+   * Number of slots in the table of contexts. The slot of a context follows from the hash of its
+   * path, so a context is found without a search in a tree.
    */
   private static final int SLOTS = 4 * LIMIT;
 
@@ -66,7 +66,8 @@ public final class Contexts {
   }
 
   /**
-   * Stores a context by the hash of its path, unless all slots near the hash's own slot are taken.
+   * Stores a context in the table, by the hash of its path. Does nothing if all slots that this
+   * hash may use are taken.
    */
   static synchronized void remember(long path, Context context) {
     for (int tried = 0; tried < TRIES; tried++) {

@@ -8,9 +8,9 @@ import java.util.List;
  * The exemplars of one path: the slowest calls, a uniform random sample of all calls, and the first
  * failed calls, with at most EACH calls of each kind.
  *
- * <p>Each call draws a random number, and the calls with the largest numbers form the sample. So
- * two samples merge exactly: the largest numbers of both samples again give a random sample of all
- * calls.
+ * <p>Each call draws a random number, and the calls with the largest numbers form the sample. Two
+ * samples therefore merge without an error: the calls with the largest numbers in both samples are
+ * again a random sample of all calls.
  */
 final class Exemplars {
   static final int EACH = 2;

@@ -9,9 +9,9 @@ import java.util.concurrent.ConcurrentHashMap;
  */
 public final class Names {
   /**
-   * A pattern for names that the program gives its own calls, with the step that records these
-   * calls. If {@code served} is true, the pattern is for calls that the program executes on behalf
-   * of another process, otherwise for all other calls.
+   * A pattern for the names that the program gives to its own calls, and the step that records the
+   * matching calls. If {@code served} is true, the pattern applies only to calls that the program
+   * executes on behalf of another process. Otherwise it applies only to all other calls.
    */
   public record Name(boolean served, Pattern pattern, String step, Kind kind) {}
 

@@ -9,8 +9,8 @@ import java.util.Map;
  * A node of a calling-context tree: a step with sums over its calls, or a calling context.
  *
  * <p>Only the thread that owns the tree adds children, perhaps while a snapshot reads the tree.
- * Sums change only under the tree's lock. Other packages read only the fields of merged trees, to
- * which no thread records.
+ * Sums change only under the tree's lock. The classes of other packages read the fields of merged
+ * trees only; no thread records calls in merged trees.
  */
 public final class Node {
   public final Step step;
@@ -69,7 +69,8 @@ public final class Node {
   }
 
   /**
-   * Adds a child. Its fields are set before a snapshot, which may read the tree now, can reach it.
+   * Adds a child. All fields of the child are set before the child is linked to the tree, because a
+   * snapshot may read the tree at the same time.
    */
   Node add(Step childStep, Context childContext) {
     Node child = new Node(childStep, this, childContext);

@@ -48,8 +48,8 @@ public final class Recorder {
   }
 
   /**
-   * Ends a call of this thread as the other {@code exit} does, for callers that did not keep the
-   * tree.
+   * Ends a call of this thread. This method is for callers that did not keep the tree; it does the
+   * same as the other {@code exit}.
    */
   public static void exit(int entered, long moved, boolean failed) {
     if (entered != NOTHING) {

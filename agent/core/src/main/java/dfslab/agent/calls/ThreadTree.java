@@ -30,8 +30,8 @@ public final class ThreadTree {
   private boolean failedInside;
 
   /**
-   * The number of the timed call that ended last. NONE if this call was added to the tree and is no
-   * longer in {@code calls}; its node is then {@code leftPlace}.
+   * The number of the timed call that ended last. NONE if this call has been moved from {@code
+   * calls} to the tree; its node is then {@code leftPlace}.
    */
   private int left = Calls.NONE;
 

@@ -159,8 +159,8 @@ public final class Instrumenter implements ClassFileTransformer {
   }
 
   /**
-   * Whether a point can be applied without the other points; if not, it is turned off. This finds
-   * the invalid point when the points of a class cannot be applied together.
+   * Whether a point can be applied without the other points. If not, the point is turned off. This
+   * check finds the invalid point when the points of a class cannot be applied together.
    */
   private boolean alone(TypeDescription type, ClassFileLocator locator, Points.JoinPoint point) {
     try {

@@ -44,8 +44,9 @@ public final class Points {
   }
 
   /**
-   * The type of advice. If several points concern one method, the advice of the type listed first
-   * is outermost. For ADVICE, the step of the point has the name of the advice class.
+   * The type of advice. If several points apply to one method, their advice is nested in the order
+   * of this list, the first type outermost. The step of an ADVICE point has the name of the advice
+   * class.
    */
   public enum Action {
     RESUME,

@@ -12,8 +12,8 @@ final class Timing {
   @interface StepNumber {}
 
   /**
-   * The number of bytes that a call moved: its result, an argument or a field, as the point
-   * specifies; 0 if the point specifies none.
+   * The number of bytes that a call moved. The point specifies where the number is found: in the
+   * call's result, an argument or a field. 0 if the point specifies none of them.
    */
   @Retention(RetentionPolicy.RUNTIME)
   @interface Moved {}

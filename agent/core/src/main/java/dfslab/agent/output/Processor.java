@@ -13,8 +13,9 @@ import java.util.regex.Pattern;
  * Processor time and run-queue wait time of this process's threads, in ns.
  *
  * <p>Linux reports both times for every living thread; the wait time includes throttling by control
- * groups. When a thread ends, the values that were read last continue to count. On other systems
- * both times stay zero. The JVM's compiler threads are excluded, because no call waits for them.
+ * groups. When a thread has ended, the last values that were read for it remain in the sums. On
+ * systems other than Linux, both times stay zero. The JVM's compiler threads are excluded, because
+ * no call waits for them.
  */
 final class Processor {
   private static final Pattern COMPILER = Pattern.compile("^C[12] Compiler");

@@ -190,9 +190,10 @@ public final class Snapshots implements Runnable {
   }
 
   /**
-   * Writes a row for each node below {@code above}, parents first. "above" is the number of the row
-   * of the node's parent; -1 if the parent is the root. The row of a context has the context's path
-   * as "under", and the row of a step has the step's sums. Steps without calls are left out.
+   * Writes a row for each node below {@code above}, parents first. The key "above" is the row
+   * number of the node's parent, or -1 if the parent is the root. The row of a context has the
+   * context's path under the key "under". The row of a step has the step's sums. Steps without
+   * calls are left out.
    */
   private static void nodes(Json json, Node above, Map<Node, Integer> numbers) {
     for (Node node = above.firstChild; node != null; node = node.sibling) {

@@ -3,11 +3,11 @@ package dfslab.agent.text;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * A cache of the texts that describe objects, by object. Without it, the traced program would
+ * A cache from objects to the texts that describe them. Without the cache, the traced program would
  * compute the text at every call.
  *
- * <p>Only texts that the traced program computes solely for its own tracer are cached. A text that
- * is in the cache costs a look-up.
+ * <p>Only texts that the traced program computes solely for its own tracer are cached. Getting a
+ * text from the cache costs one look-up.
  */
 public final class Memo {
   static final int LIMIT = 4096;

@@ -5,8 +5,8 @@ public final class Pattern {
   private final String text;
 
   /**
-   * The literal text before the first wildcard. Most names do not begin with it, so they need not
-   * be compared with the regular expression.
+   * The literal text before the first wildcard. A name that does not begin with this text cannot
+   * match. Most names are rejected in this way, without the regular expression.
    */
   private final String beginning;
 

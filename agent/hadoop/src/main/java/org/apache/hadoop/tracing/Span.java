@@ -4,8 +4,8 @@ import dfslab.agent.calls.Recorder;
 import java.io.Closeable;
 
 /**
- * The type by which Hadoop's tracer refers to a call. The calling context of other calls may be
- * derived from it. A {@link TraceScope} measures the time of the call.
+ * A reference to a call, with the type that Hadoop's tracer uses. A program can derive the calling
+ * context of other calls from it. A {@link TraceScope} measures the time of the call.
  */
 public class Span implements Closeable {
   static final Span NONE = new Span();
@@ -40,8 +40,9 @@ public class Span implements Closeable {
   }
 
   /**
-   * The path of the call as a context. For a span of {@link Tracer#newSpan}, this is the context
-   * below which the call will be opened. Null outside all calls.
+   * The path of the call as a context. If {@link Tracer#newSpan} created the span, the call is not
+   * yet open: the context is then the one below which the call will be opened. Null outside all
+   * calls.
    */
   public SpanContext getContext() {
     return context;

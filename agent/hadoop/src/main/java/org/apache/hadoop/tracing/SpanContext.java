@@ -7,16 +7,16 @@ import java.nio.charset.StandardCharsets;
 import org.apache.hadoop.thirdparty.protobuf.ByteString;
 
 /**
- * The type by which Hadoop's tracer refers to a calling context. There is one object for each
- * context of the agent.
+ * A reference to a calling context, with the type that Hadoop's tracer uses. There is one object
+ * for each context of the agent.
  */
 public class SpanContext implements Closeable, Comparable<SpanContext> {
   /** Prefix of the wire format, by which bytes of other tracers are recognised as foreign. */
   private static final String MARK = "dfslab1:";
 
   /**
-   * Cache of received contexts, by the length and the last bytes of their wire format. Most
-   * contexts are received many times.
+   * Cache of received contexts. Its index follows from the length and the last bytes of a context's
+   * wire format. Most contexts are received many times.
    */
   private static final SpanContext[] KNOWN = new SpanContext[4096];
 

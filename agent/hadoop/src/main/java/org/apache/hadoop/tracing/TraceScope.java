@@ -4,8 +4,8 @@ import dfslab.agent.calls.Recorder;
 import java.io.Closeable;
 
 /**
- * An open call. The call is recorded below its calling context in another thread or process, if it
- * has such a context; otherwise inside the thread's innermost call.
+ * An open call. If the call has a calling context in another thread or process, it is recorded
+ * below this context. Otherwise it is recorded inside the thread's innermost call.
  */
 public class TraceScope implements Closeable {
   private int cause = Recorder.NOTHING;
@@ -32,8 +32,8 @@ public class TraceScope implements Closeable {
   public void addTimelineAnnotation(String text) {}
 
   /**
-   * The span of this scope: the span passed to the constructor. Without such a span, it is the span
-   * of the thread's innermost call when this method is first called.
+   * The span of this scope. If a span was passed to the constructor, it is this span. Otherwise it
+   * is the span of the thread's innermost call at the time of the first call of this method.
    */
   public Span span() {
     if (span == null) {
