@@ -42,8 +42,8 @@ class CacheReport(Document):
 
     # Which caches were emptied: "none", "files" or "system".
     dropped: str
-    # The check of what stayed in the page cache; none if the check was not requested or not
-    # possible. Over several phases, the bytes are summed.
+    # The result of the check of the page cache. None if the check was not requested or not
+    # possible. In a report on several phases, the bytes are summed.
     proof: Resident | None
 
 
@@ -132,9 +132,9 @@ class GeneratorReport(Document):
 
     # Processor time of the cheapest system call, ns.
     call_floor_ns: float
-    # Lateness of operations with a scheduled start: actual start minus earliest possible start.
-    # The earliest possible start is the scheduled start or the end of the client's previous
-    # operation, whichever is later.
+    # Lateness of operations with a scheduled start. It is the actual start minus the earliest
+    # possible start. The earliest possible start is the later of two times: the scheduled start,
+    # and the end of the client's previous operation.
     late: Summary
     # The lateness as a histogram, which merges without loss.
     late_histogram: Histogram
@@ -172,16 +172,16 @@ class OperationReport(Document):
 
 class ScheduleReport(Document):
     """The arrivals that a schedule requested, in one phase or in all phases. A random schedule of
-    a few hundred operations is some per cent shorter or longer than its nominal rate implies.
-    So a measured rate is compared with `offered_per_s`, not with the nominal rate.
+    a few hundred operations is some per cent shorter or longer than its nominal rate implies. A
+    measured rate is therefore compared with `offered_per_s`, not with the nominal rate.
     """
 
     # Number of arrivals that were begun; an arrival is an operation or a session of operations.
     arrivals: int
     # Actual start of the last arrival, seconds after the common start.
     begun_s: float
-    # Backlog at the end: actual minus scheduled start of the last arrival, seconds. Over several
-    # phases, the sum of the phases' backlogs.
+    # Backlog at the end of the phase in seconds: the actual start of the last arrival minus its
+    # scheduled start. In a report on several phases, it is the sum of the phases' backlogs.
     behind_s: float
     # Scheduled start of the first arrival, seconds after the common start.
     first_s: float
@@ -307,15 +307,15 @@ class LoadReport(Document):
     operations: dict[str, OperationReport]
     # Figures of each client.
     per_client: list[ClientReport]
-    # Figures of each phase; empty in a run with one phase. In a run with several phases,
-    # `window_s` and `stonewall_s` of the run are sums over the phases.
+    # Figures of each phase. Empty in a run with one phase. In a run with several phases,
+    # `window_s` and `stonewall_s` of the report are sums over the phases.
     phases: list[PhaseReport]
     # Successful operations per second of `window_s`.
     rate_per_s: float
     # The arrivals that the schedule requested; none in a closed workload.
     schedule: ScheduleReport | None
-    # Figures of each second after the common start. Empty in a run with several phases, where
-    # each phase has a separate list.
+    # Figures of each second after the common start. Empty if the run has several phases; each
+    # phase then has its separate list.
     seconds: list[Second]
     # Number of spans that were not recorded because the plan's limit was reached.
     spans_dropped: int

@@ -42,8 +42,8 @@ class Log(Document):
 
 
 class ObservedValues(Document):
-    """The numbers that a value monitor observed. A figure is null if there are too few
-    observations for it, or if it is not a finite number.
+    """Statistics of the numbers that a value monitor observed. A statistic is null if it is not a
+    finite number, or if there are too few observations to compute it.
     """
 
     kind: Literal["value"]
@@ -73,8 +73,8 @@ class PlaceMarking(Document):
 
 
 class Sojourn(Document):
-    """What a sojourn monitor measured: the times from a firing of one transition to a firing of
-    another. All times are 0 if no sojourn was completed.
+    """What a sojourn monitor measured. A sojourn is the time from a firing of one transition to a
+    firing of another. All times are 0 if no sojourn was completed.
     """
 
     kind: Literal["sojourn"]
@@ -150,8 +150,8 @@ class ReplicationReport(Document):
     # The simulated time at the end.
     end_time_ns: int
     firings: int
-    # The places with the most tokens when nothing can fire any more, with their numbers of
-    # tokens. Empty if the replication ended for another reason.
+    # If the replication ended because nothing could fire any more: the places with the most
+    # tokens at that time, and the number of tokens of each. Otherwise empty.
     left: dict[str, int] = Field(default_factory=dict)
     # The reports of the monitors, in the order in which the monitors were requested.
     monitors: list[MonitorReport]

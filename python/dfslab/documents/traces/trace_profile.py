@@ -19,13 +19,14 @@ class AlignedClock(Document):
     # Time by which this clock is ahead of the reference host's clock, ns. The host's spans are
     # moved back by this time.
     ahead_ns: int
-    # Number of calls between hosts on which the estimate is based, over the whole chain of hosts
-    # to the reference host.
+    # Number of calls between hosts on which the estimate is based. If a host is connected with
+    # the reference host only through other hosts, all calls along this chain of hosts are
+    # counted.
     calls: int
     # Name of the host, as in the spans.
     host: str
-    # Largest remaining error of `ahead_ns`, ns. If hosts are connected only through other hosts,
-    # the errors along that chain add up.
+    # Largest remaining error of `ahead_ns`, ns. If a host is connected with the reference host
+    # only through other hosts, this is the sum of the errors along this chain of hosts.
     residual_ns: int
 
 
@@ -66,8 +67,8 @@ class Entry(Document):
     timed: int | None = None
     # Sum of durations, nanoseconds, exact.
     total_ns: int
-    # Sum of durations, seconds. In the ranking by name, the time of a call within a call of the
-    # same name counts twice.
+    # Sum of the durations of the calls, seconds. In the ranking by name, the durations of nested
+    # calls with the same name are both added, so their common time counts twice.
     total_s: float
 
 
@@ -179,9 +180,9 @@ class Saving(Document):
     high: float
     # Cost class, which says what the step does or waits for. Only in profiles of processes.
     kind: str | None = None
-    # Fraction of the critical path that the step takes. The critical path is estimated by
-    # following, from the end of each call, the child call that finished last. Only in traces of
-    # spans.
+    # Fraction of the critical path that the step takes. The critical path is estimated backwards
+    # in time: from the end of each call, it leads to the child call that finished last. Only in
+    # traces of spans.
     last_finisher_share: float | None = None
     # Lower end of the 90 % confidence interval of the saving.
     low: float
@@ -191,11 +192,11 @@ class Saving(Document):
     own_ns: int | None = None
     # Fraction of end-to-end time that would be saved if the step were faster by the factor.
     saving: float
-    # Service and name of the step, joined by ":", or the name alone if no service is known. In
-    # profiles of processes, this is the whole call path.
+    # Service and name of the step, joined by ":". If no service is known, the name alone. In
+    # profiles of processes, the step is identified by its whole call path instead.
     step: CallPath
-    # Self time of the step as a fraction of all self time. A ranking by self time would suggest
-    # this fraction as the saving.
+    # Self time of the step as a fraction of all self time. This is the saving that one would
+    # expect from a ranking of the steps by self time.
     summed_share: float
     # Work of the step divided by the elapsed time of the logical threads that do it. Only in
     # traces of spans.
@@ -226,8 +227,8 @@ class Savings(Document):
     # Number of trees that were not replayed because there were too many spans. Only in traces of
     # spans.
     trees_left_out: int | None = None
-    # Fraction of the end-to-end time that was spent in delays whose end no recorded event
-    # explains. Set only for traces of spans.
+    # Fraction of the end-to-end time that is without explanation: it passed in delays that end at
+    # no recorded event. Set only for traces of spans.
     unexplained: float | None = None
 
 
@@ -273,8 +274,8 @@ class Timeline(Document):
 
 
 class Times(Document):
-    """How many calls of a step one call of its parent step contains, as a distribution over the
-    calls of the parent step.
+    """The distribution of the number of calls of a step within one call of its parent step. There
+    is one observation for each parent call with at least one call of the step.
     """
 
     # Number of parent calls with at least one call of the step.
@@ -297,8 +298,8 @@ class TreeNode(Document):
     bytes: int
     # Child nodes, in descending order of total time.
     children: list[TreeNode]
-    # Number of calls merged in this node. If the recorder sampled calls, this number and all sums
-    # are estimates for all calls.
+    # Estimated number of calls merged in this node. If the recorder sampled calls, this number
+    # and all sums are estimates for all calls, including unrecorded ones.
     count: int
     # Number of calls that reported an error.
     errors: int
@@ -315,8 +316,8 @@ class TreeNode(Document):
     min_s: float | None
     # Name of the calls.
     name: str
-    # A map from the name of each host to the sums over its calls; empty if all calls are of one
-    # host. In profiles of processes, the keys are the names of the processes.
+    # The sums over the calls of each host, by the name of the host. Empty if all calls are of one
+    # host. In profiles of processes, the keys are names of processes instead of hosts.
     of: dict[str, tuple[int, int, int, int, float | None]]
     # Median duration, seconds, within the error of the histogram; none if a server reported sums
     # only.
@@ -338,8 +339,8 @@ class TreeNode(Document):
     # Number of calls with known durations, if some servers only count calls. None if all
     # durations are known.
     timed: int | None = None
-    # How many calls of this node one call of the parent node contains, as a distribution over the
-    # calls of the parent node. None for root calls.
+    # The distribution of the number of this node's calls within one call of the parent node.
+    # There is one observation for each call of the parent node. None for root calls.
     times: Times | None
     # Sum of durations, nanoseconds, exact.
     total_ns: int
@@ -348,8 +349,9 @@ class TreeNode(Document):
 
 
 class TraceProfile(Document):
-    """A profile with its rankings and the results of analyses of its spans. It is made from traces
-    of spans, or from the profiles that processes wrote (profiles of processes).
+    """A profile, with rankings of its calls and the results of analyses of its spans. It is made
+    in one of two ways: from traces of spans, or from profiles that processes wrote while they
+    ran (called profiles of processes).
     """
 
     # Clock offsets of the hosts. Empty if no calls between hosts determine them.
