@@ -25,9 +25,8 @@ DIGITS = 2
 
 @dataclass(frozen=True)
 class Share:
-    """The number of expressions typed `Any` and the number of all expressions of a module or of a
-    package folder. `room` is the name of the module or folder.
-    """
+    """Counts of the expressions of a module or of a package folder: those that are typed `Any`, and
+    all. `room` is the name of the module or folder."""
 
     room: str
     anys: int

@@ -41,11 +41,11 @@ DOCUMENTS = {
         "The engine's report on a run of a net; generated from core/net/report_schema.json.",
     ),
 }
-# The keys are values of `format` of a string in a schema. Each value is (module, name of the type
-# in this module that the generated class uses instead of `str`).
+# Classes that replace `str` in the generated modules. The keys are values of `format` of a string
+# in a schema. Each value is (module of the class, name of the class).
 FORMATS = {"call-path": ("dfslab.documents.traces.call_path", "CallPath")}
-# For some generated modules, the types that they import from another generated module instead of
-# defining them: {type: module that defines it}.
+# Types that a generated module does not define but imports from another generated module. For each
+# importing module: {type: module that defines it}.
 IMPORTED = {"net_state": {"Cell": "dfslab.documents.net_definition"}}
 PLAIN = {"integer": "int", "number": "float", "string": "str", "boolean": "bool"}
 COLUMNS = 100
@@ -88,8 +88,8 @@ def default_of(kind: str, schema: Mapping[str, Any]) -> str:
         return "None"
     if isinstance(schema.get("default"), int | str):
         return json.dumps(schema["default"]) if kind != "bool" else str(schema["default"])
-    # A list or dictionary is created by its factory for each document, because pydantic would copy
-    # a default value, which is slower.
+    # The factory creates a new list or dictionary for each document. If it were a default value,
+    # pydantic would copy the value, which is slower.
     made = {"list": "default_factory=list", "dict": "default_factory=dict", "bool": "False"}
     return made[kind.partition("[")[0]]
 
@@ -139,8 +139,8 @@ def is_tagged(schema: Mapping[str, Any]) -> bool:
 
 
 def with_tags(structs: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
-    """Returns the structs by name. A struct of a tagged union gets its tag as an additional
-    required field, because in the schema the tag is in the union and not in the struct."""
+    """Returns the structs by name. The schema has the tag of a tagged union in the union and not in
+    its structs. Each such struct therefore gets the tag as an additional required field."""
     found = dict(structs)
     for union in filter(is_tagged, structs.values()):
         for one in union["oneOf"]:
@@ -161,9 +161,9 @@ def comment_lines(schema: Mapping[str, Any], indent: str = "") -> list[str]:
 
 
 def alias_lines(name: str, schema: Mapping[str, Any]) -> Iterator[str]:
-    """Yields the source lines of a type alias `name` for a union of types or a choice of texts: the
-    schema's description as a comment, then the alias. A union may refer to itself.
-    """
+    """Yields the source lines of the type alias `name` for a schema that is a union of types or a
+    choice of texts. The schema's description comes first, as a comment. A union may refer to
+    itself."""
     yield from comment_lines(schema)
     if is_enumeration(schema):
         yield f"{name} = Literal["

@@ -16,8 +16,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "python" / "dfslab"
 TABLE = ROOT / "docs" / "errors.md"
 HOLE = "…"
-# A variable in an error message may stand for several texts. At most this number of its texts is
-# listed.
+# Most texts that are listed for one variable of an error message. A variable may stand for several
+# texts.
 MOST_TEXTS = 12
 
 KINDS = {
@@ -97,8 +97,11 @@ OTHERS = [
 
 @dataclass(frozen=True, order=True)
 class Message:
-    """One error message of the sources. `module` is the path of the source file relative to the
-    package. `key` is the key that an InputError names, and empty for other kinds of errors."""
+    """One error message of the sources.
+
+    `module`: path of the source file relative to the package. `key`: the key that an InputError
+    names; empty for other kinds of errors.
+    """
 
     module: str
     kind: str
@@ -107,9 +110,11 @@ class Message:
 
 
 class _Texts(ast.NodeVisitor):
-    """Finds the errors that one module raises. A message may contain names of variables. `scopes`:
-    one dictionary for the module and for each function around the message, which maps these names
-    to the text expressions that are assigned to them."""
+    """Finds the errors that one module raises. A message may contain names of variables.
+
+    `scopes`: one dictionary for the module, and one for each function around the message. Each maps
+    the names of variables to the text expressions that are assigned to them.
+    """
 
     def __init__(self, module: str, tree: ast.Module) -> None:
         self.module = module

@@ -24,7 +24,7 @@ PACKAGE = Path("python") / "dfslab"
 # The files and folders from which the distributions are built.
 SOURCES = ("python", "core", "Cargo.toml", "Cargo.lock", "pyproject.toml", "README.md", "LICENSE")
 # The folder of compiled files. If CARGO_TARGET_DIR names a folder that other builds also use, their
-# compiled dependencies are used again.
+# compiled dependencies need not be compiled again.
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 # The Python of the environment into which `make package` installs Zig.
 TOOLS = Path(sys.prefix) / "wheel" / "bin" / "python"

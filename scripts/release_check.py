@@ -2,12 +2,14 @@
 
     python scripts/release_check.py WHEEL [--report FOLDER] [--record]
 
-The check installs the wheel, runs the commands of the tutorial at 80 columns, and checks their exit
-codes, widths and words. Outputs are compared with those in `tests/golden/release`, apart from
-measured numbers (`release_output.py`); `--record` writes these files again. With `--report`, three
-files are written to a folder: a software bill of materials (CycloneDX), a licence report of the
-installed packages, and the oldest C library on which the wheel runs. Packages are fetched by `uv`,
-which keeps fetched packages in its cache.
+The check installs the wheel and runs the commands of the tutorial at 80 columns. It checks the exit
+codes, and the widths and words of the outputs. It also compares the outputs, except measured
+numbers, with the files in `tests/golden/release` (`release_output.py`). With `--record`, these
+files are written again instead.
+
+With `--report`, three files are written to a folder: a software bill of materials (CycloneDX), a
+licence report of the installed packages, and the oldest C library on which the wheel runs. `uv`
+fetches packages and keeps them in its cache.
 """
 
 from __future__ import annotations
@@ -32,8 +34,8 @@ UV = str(Path(sys.executable).with_name("uv"))
 COLUMNS = 80
 # Largest number of seconds that the whole check may take: a newcomer's first ten minutes.
 LIMIT_S = 600.0
-# Largest number of processor seconds that the scenario quickstart may take from its last
-# measurement until its page is written.
+# Largest number of processor seconds that the scenario quickstart may take between the end of its
+# last measurement and the end of writing its page.
 PAGE_LIMIT_S = 10.0
 STAGE = re.compile(r"([a-z-]+) ([\d.]+)(?=,|$)", flags=re.MULTILINE)
 MEASURING = "loading"
@@ -113,8 +115,8 @@ class Output:
 
 
 class Environment:
-    """A new Python environment, and a folder in which its commands run. The folder has only an
-    empty folder `data` and two inputs of the commands: a strace trace and a trace of an HDFS
+    """A new Python environment, and a folder in which its commands run. At first, the folder
+    contains only an empty folder `data` and two input files: a strace trace, and a trace of an HDFS
     client."""
 
     def __init__(self, folder: Path) -> None:

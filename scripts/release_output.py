@@ -26,8 +26,8 @@ NUMBER = re.compile(
 # The name of a run's folder, which ends with the time of its start.
 RUN_FOLDER = re.compile(r"runs/[^\s`]+")
 METHOD = re.compile(r"\b(sequence|petri|regression|mean|ideal|components)\b")
-# The heading of a section of a run's output that lists disturbances of the measurements. The
-# section ends before a line that begins with one of the texts in AFTER_DOUBTS.
+# The heading of the section that lists disturbances of the measurements in a run's output. The
+# section ends before the first line that begins with one of the texts in AFTER_DOUBTS.
 DOUBTS = "Figures that are wrong or in doubt"
 AFTER_DOUBTS = ("ignored by", "ideal:", "Measured:", "page:", "run:")
 # First words of paragraphs that are not in every run's output, because they depend on the
@@ -48,10 +48,9 @@ def reduced(output: str) -> str:
 
 
 def _in_sentences(lines: Iterable[str]) -> Iterator[str]:
-    """Yields the rows of tables unchanged, and the text between tables with one line for each
-    sentence. The text's line breaks are not kept, because Rich breaks its lines at the width of the
-    table above.
-    """
+    """Yields the rows of tables unchanged. The text between tables is yielded with one line for
+    each sentence. Its own line breaks are removed, because Rich breaks lines at the width of the
+    table above."""
     for is_row, group in groupby(lines, key=lambda line: BAR in line):
         found = list(group)
         yield from found if is_row else SENTENCE_END.split(" ".join(found))
@@ -102,17 +101,18 @@ def _joined(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _continues(first: list[str], cells: list[str], is_head: bool) -> bool:
-    """Returns whether a line of a table with the given cells continues the row above it, whose
-    first line has the cells `first`. All lines of heads are one row. A line with an empty first or
-    second cell continues wrapped cells.
-    """
+    """Returns whether a line of a table continues the row above it. `cells`: the cells of the line.
+    `first`: the cells of the first line of that row. All lines of heads are one row. Other lines
+    continue the row if their first or second cell is empty, because a cell was wrapped."""
     return len(first) == len(cells) and (is_head or "" in cells[:2])
 
 
 def _row(parts: list[list[str]]) -> str:
-    """Returns the lines of one row or paragraph as one text. `parts` has the cells of each line. A
-    word that Rich broke between two lines gets a blank at the break. The recorded output is treated
-    alike, so the blank is no difference."""
+    """Returns the lines of one row or paragraph as one text. `parts` has the cells of each line.
+
+    If Rich broke a word between two lines, the text has a blank at the break. The recorded output
+    has the blank too, so it causes no difference.
+    """
     columns = zip(*parts, strict=True)
     return BAR.join(" ".join(part for part in column if part) for column in columns)
 

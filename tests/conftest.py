@@ -31,6 +31,6 @@ settings.load_profile("dfslab")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Runs tests marked as heavy first. Near the end of a parallel run, only short tests are then
-    left, so that no worker waits long for another one."""
+    """Runs tests marked as heavy first. Only short tests are then left for the end of a parallel
+    run, so that no worker waits long for another one."""
     items.sort(key=lambda item: item.get_closest_marker("heavy") is None)

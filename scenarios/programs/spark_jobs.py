@@ -149,8 +149,8 @@ def nweight(spark: Session, folder: str, count: int) -> int:
 
 
 def bayes(spark: Session, folder: str, count: int) -> int:
-    """Fits a naive Bayes model: for each label and word, ln(occurrences of the word in lines with
-    the label / number of lines with the label)."""
+    """Fits a naive Bayes model. For each pair of label and word, it computes ln(occurrences of the
+    word in lines with the label / number of lines with the label)."""
     lines = _written(spark, folder, words, count)
     labelled = lines.map(lambda line: (len(line) % 5, line.split()))
     labels = labelled.mapValues(lambda _: 1).reduceByKey(lambda a, b: a + b).collectAsMap()

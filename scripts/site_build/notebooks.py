@@ -12,8 +12,8 @@ from typing import Any
 
 # The style sheet that pandas puts before each table.
 STYLE = re.compile(r"<style scoped>.*?</style>", flags=re.DOTALL)
-# Matches links to notebooks. Such a link names the file of a notebook, whereas the page of the
-# notebook on the site has another suffix.
+# Matches links to notebooks. Such a link has the file name of the notebook. On the site, the page
+# of the notebook has another suffix.
 LINK = re.compile(r"\(([\w./-]+)\.ipynb\)")
 
 
@@ -25,9 +25,8 @@ def pages(folder: Path) -> dict[str, str]:
 
 
 def page(notebook: str) -> str:
-    """Returns the Markdown of a notebook, which is given as JSON text. It has the notebook's texts
-    and code, and below the code of each cell its outputs.
-    """
+    """Returns the Markdown of a notebook, which is given as JSON text. The Markdown has the texts
+    and the code of the notebook. The outputs of each cell are below the cell's code."""
     parts: list[str] = []
     for cell in json.loads(notebook)["cells"]:
         text = "".join(cell["source"])

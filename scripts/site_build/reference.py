@@ -138,9 +138,8 @@ def _type(annotation: Any) -> str:
 
 
 def _model_in(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
-    """Returns two values: the pydantic model that the type `annotation` contains, or None if it
-    contains none, and whether the model is inside a list.
-    """
+    """Returns (model, whether the model is inside a list). `model` is the pydantic model that the
+    type `annotation` contains; None if it contains none."""
     origin = typing.get_origin(annotation)
     if inspect.isclass(annotation) and issubclass(annotation, BaseModel):
         return annotation, False

@@ -43,9 +43,9 @@ def steps() -> list[Step]:
 
 
 def signature(function: ast.FunctionDef) -> tuple[tuple[tuple[str, str], ...], str]:
-    """Returns the signature of a function: name and annotation of each parameter, in order and
+    """Returns the signature of a function: the name and annotation of each parameter in order,
     without `self`, and the annotation of the returned value. A missing annotation is "". The pair
-    ("*", "*") is before the parameters that are given by keyword only."""
+    ("*", "*") comes before the keyword-only parameters."""
     arguments = function.args
     given = [_stated(one) for one in (*arguments.posonlyargs, *arguments.args) if one.arg != "self"]
     given += [] if arguments.vararg is None else [_stated(arguments.vararg)]

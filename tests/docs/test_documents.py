@@ -129,8 +129,8 @@ def ended_by_ctrl_c(*words, cwd, env):
 def answers_of(requested, folder):
     """Runs the commands of a document in `folder`, one after the other. Yields (words of the
     command, its exit code and outputs) for each."""
-    # `testbed down --all` must not take down testbeds of other users of this machine, so the
-    # commands get a separate state folder.
+    # `testbed down --all` must not take down testbeds of other users of this machine. The commands
+    # therefore get a separate state folder.
     state = {"DFSLAB_STATE": str(folder / "state")}
     (own,) = {tuple(own.items()) for own, _ in requested}
     environment = {**state, **dict(own)}
@@ -140,8 +140,8 @@ def answers_of(requested, folder):
             run = ended_by_ctrl_c if words[0] == "serve" and "--runs" in words else dfslab
             yield words, run(*words, cwd=folder, env=environment)
         return
-    # Modules that are found by DFSLAB_PATH stay imported in a process, so commands that set
-    # DFSLAB_PATH run in a separate process.
+    # A module that is found by DFSLAB_PATH stays imported until its process ends. Commands that set
+    # DFSLAB_PATH therefore run in a separate process.
     done = subprocess.run(
         [sys.executable, "-c", IN_TURN, str(Path(__file__).parents[1])],
         input=json.dumps(lines),

@@ -117,9 +117,9 @@ def test_every_section_is_there_and_full(study):
         "traced_runs",
         "provenance",
     ]
-    # These sections are empty: the planted run was not checked, and it has no processes, IO500
-    # workload, faults, generator report, traced program, separate metadata server or designed
-    # sweep.
+    # These sections are empty, because the run of this test lacks their content. It was not
+    # checked, and it has no processes, IO500 workload, faults, generator report, traced program,
+    # separate metadata server or designed sweep.
     empty = [
         "check",
         "systems",

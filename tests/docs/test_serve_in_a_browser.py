@@ -94,12 +94,12 @@ def site(tmp_path_factory) -> Iterator[Served]:
 def opened(
     browser: Browser, site: Served, path: str, size: Any = WIDE, refused: int = 0, **options: Any
 ) -> Iterator[Page]:
-    """Opens the page of the application at `path` in a browser tab and yields the tab, which is
-    closed at the end of the `with` block. Asserts then that the console has no errors and that the
-    page requested nothing from other addresses.
+    """Opens the page of the application at `path` in a browser tab and yields the tab. At the end
+    of the `with` block, the tab is closed. Two assertions are then made: the browser's console has
+    no errors, and the page requested nothing from other addresses.
 
     `refused` is the number of requests that the server is expected to refuse. The browser reports
-    each as an error in the console.
+    each of them as an error in the console; these errors are allowed.
     """
     complaints: list[str] = []
     context = browser.new_context(viewport=size, **options)

@@ -15,10 +15,10 @@ from support.predicted import situation_of
 
 SEEDS = range(40)
 EACH = 5
-# Largest factor by which doubling another resource may gain more than doubling the named limit. Two
-# things make it larger than 1. The limit is defined by a small change of speed, and after a
-# doubling another resource may be the limit. Also, the model weights the waits of overlapping work
-# by the overlap that the work has in an unloaded system (docs/decisions/021).
+# Doubling another resource may gain up to this factor more than doubling the named limit. There are
+# two reasons. The named limit is the one with the largest gain from a small change of speed; after
+# a doubling, another resource may be the limit. And the model weights the waits of overlapping work
+# by the overlap in an unloaded system (docs/decisions/021).
 MOST_MISSED = 1.02
 KINDS = ("cpu", "disk", "nic")
 EQUAL_LINKS = {

@@ -24,8 +24,8 @@ HOLD_S, THINK_S = 1.0, 4.0
 
 def simulated_rate(clients, writers_share, think_s=THINK_S, done=60_000, seed=1):
     """Returns the rate from an event simulation that ends after `done` operations. Each client
-    thinks for `think_s` on average, and then holds a lock, exclusively with probability
-    `writers_share`. The lock is granted in the order of requests."""
+    thinks for `think_s` on average and then holds a lock. It holds the lock exclusively with
+    probability `writers_share`. The lock is granted in the order of requests."""
     draw = random.Random(seed)
     events = [(draw.expovariate(1 / think_s), client, "asks", "") for client in range(clients)]
     heapq.heapify(events)

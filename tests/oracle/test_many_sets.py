@@ -74,8 +74,8 @@ def test_networks_side_by_side_are_those_alone():
 
 
 def of_turns(tree, turns):
-    """Returns the cost of an operation tree on one node with the given value of the symbol `turns`:
-    a number, or an array with one element for each set of constants."""
+    """Returns the cost of an operation tree on one node. `turns` is the value of the symbol
+    `turns`: a number, or an array with one element for each set of constants."""
     node = {"name": "client", "roles": {"client": 1}}
     placement = Placement(build(Deployment, {"node": [node]}))
     return TreeReader(placement, {"turns": turns, "client.frequency": 2.5e9}).read(tree)

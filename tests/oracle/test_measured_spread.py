@@ -1,5 +1,5 @@
-"""Tests that the assumed uncertainty of a measured constant is the one that recordings show: the
-profile of the same machine was measured twice on each of two file systems."""
+"""Tests that recordings confirm the assumed uncertainty of a measured constant. The profile of the
+same machine was measured twice on each of two file systems."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ FSYNC = "fsync_delay"
 
 
 def constants(file_system: str, half: str) -> dict[str, float]:
-    """Returns the constants of the profile that was measured before a recording, in SI units.
-    `half`: "development" or "judged", the half of the grid that the recording has."""
+    """Returns the constants of one profile in SI units. The profile was measured before the
+    recording of the half `half` of the grid ("development" or "judged")."""
     recording = json.loads((DATA / f"local-disk-{half}-{file_system}.json").read_text())
     (node,) = tomllib.loads(recording["profile"])["deployment"]["node"]
     return measured(LocalFiles.model_validate(node["local_files"]))

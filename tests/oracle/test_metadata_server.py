@@ -18,8 +18,9 @@ from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
 
 GIB = 2**30
-# Two figures of each NameNode: its benchmark score (Wu 2013, Table 5), and 1 / k with k in ms (Wu
-# 2013, Table 6). In the law of Wu 2013, x clients have the response time k x ln x.
+# Two figures of each NameNode. SCORES has its benchmark score (Wu 2013, Table 5). PER_MS has 1 / k
+# with k in ms (Wu 2013, Table 6). By the law of Wu 2013, the response time with x clients is k x ln
+# x.
 SCORES = {"nn1": 7.7, "nn2": 27.0, "nn3": 48.0}
 PER_MS = {"nn1": 0.90490, "nn2": 3.17521, "nn3": 6.04705}
 COEFFICIENTS = {"nn1": 1.10509, "nn2": 0.31494, "nn3": 0.16537}
@@ -103,9 +104,9 @@ def test_files_that_fit():
 
 
 def test_blocks_cost_memory():
-    """A file of 100 blocks has 101 objects of 200 B, so 0.43 million such files fit into 8 GiB. Of
-    files of two blocks, 14.3 million fit. Cloudera's rule counts 1 GB for a million blocks, which
-    are the blocks of ten thousand files of 100 blocks."""
+    """Counts the files that fit into 8 GiB. A file of 100 blocks has 101 objects of 200 B, so 0.43
+    million of them fit. Files of two blocks: 14.3 million fit. Cloudera's rule counts 1 GB for a
+    million blocks, which is ten thousand files of 100 blocks."""
     large = scenario(memory="8 GiB", workload=files_of("12.5 GiB"))
     found = of_source(large)
     assert found["Shvachko 2010"].files == pytest.approx(8 * GIB / 20_200)
@@ -138,8 +139,9 @@ def test_several_servers_are_taken_as_one(system):
         assert all_of_them.files == pytest.approx(4 * alone.files)
     if one.places is not None:
         assert four.places == 4 * one.places
-    # A request takes as long on four servers as on one. Therefore four servers take peaks of four
-    # times the rate with the same bound on the response time, and empty their queue as fast.
+    # A request takes as long on four servers as on one. Four servers therefore have the same
+    # response time as one server at four times the rate, and they empty their queue in the same
+    # time.
     for alone, all_of_them in zip(one.peaks, four.peaks, strict=True):
         assert all_of_them.within_per_s["all"] == pytest.approx(4 * alone.within_per_s["all"])
         assert all_of_them.drain_s == pytest.approx(alone.drain_s)
@@ -306,9 +308,10 @@ def test_pauses_against_an_event_simulation():
 
 
 def test_four_numbers_of_clients_from_one_on_give_no_law_an_aicc():
-    """AICc (corrected Akaike criterion) needs three more measurements than a law has parameters, so
-    four measurements are too few for two parameters. The law x ln x has one parameter, but it is 0
-    for one client, so only three of the measurements from one client on can fit it."""
+    """AICc (corrected Akaike criterion) needs at least three more measurements than a law has
+    parameters. Four measurements are therefore too few for laws of two parameters. The law x ln x
+    has one parameter, but its value for one client is 0. If one of the four measurements is of one
+    client, only the other three can fit the law, which is too few as well."""
     assert laws.fit([1, 4, 8, 16], [0.001, 0.002, 0.004, 0.009]) == []
     (only,) = laws.fit([2, 4, 8, 16], [0.001, 0.002, 0.004, 0.009])
     assert only.law == "x ln x"

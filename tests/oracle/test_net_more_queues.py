@@ -54,11 +54,11 @@ def round_robin(service: str, slice_s: float) -> Net:
     ids=["exponential", "fixed", "two-valued"],
 )
 def test_processor_sharing_depends_on_the_mean_alone(service):
-    """For M/G/1 with processor sharing, the mean response time is E[S] / (1 - rho), for every
-    distribution of the service time S. With E[S] = 1 s and utilisation rho = 0.6 it is 2.5 s.
+    """For M/G/1 with processor sharing, the mean response time is E[S] / (1 - rho) for every
+    distribution of the service time S. With E[S] = 1 s and utilisation rho = 0.6, it is 2.5 s.
 
-    A turn takes 0.02 s, so a job waits at most one turn longer than in theory, which is far below
-    the standard error.
+    A turn takes 0.02 s. A job therefore waits at most one turn longer than in theory, and this
+    difference is far below the standard error.
     """
     stays = SojournMonitor(from_="arrive", to="leave", key="c.id", to_key="j.id")
     reports = run(

@@ -85,8 +85,8 @@ def run(net: dict, **options) -> dict:
 
 
 def test_makespan_to_the_nanosecond():
-    """If the disks are the bottleneck, the makespan is Tn + K Td = 18.842235 s, for K chunks per
-    server, a network time Tn and a disk time Td per chunk."""
+    """If the disks are the bottleneck, the makespan is Tn + K Td = 18.842235 s. K is the number of
+    chunks per server, and Tn and Td are the times of the network and of the disk for one chunk."""
     monitors = [{"kind": "count", "transition": "disk"}, {"kind": "marking", "place": "disk_idle"}]
     answer = run(pvfs_net(512), monitors=monitors)
     chunks = 512 * CLIENTS * CHUNKS // SERVERS
@@ -100,8 +100,8 @@ def test_makespan_to_the_nanosecond():
 
 
 def test_network_bound():
-    """If the network is the bottleneck, the makespan is K Tn + Td, for K chunks per server, a
-    network time Tn and a disk time Td per chunk."""
+    """If the network is the bottleneck, the makespan is K Tn + Td. K is the number of chunks per
+    server, and Tn and Td are the times of the network and of the disk for one chunk."""
     answer = run(pvfs_net(64, net_s="0.00115", disk_s="0.000635"))
     chunks = 64 * CLIENTS * CHUNKS // SERVERS
     assert answer["end_time_ns"] == chunks * 1_150_000 + 635_000

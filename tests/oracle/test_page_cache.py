@@ -1,5 +1,6 @@
-"""Compares the model of page caches, which counts bytes, with slow but simple simulations: an LRU
-list of single pages, and writers and disks that advance in small steps of time."""
+"""Compares the model of page caches, which counts bytes, with two slow but simple simulations. One
+is an LRU list of single pages. The other has writers and disks that advance in small steps of time.
+"""
 
 from __future__ import annotations
 
@@ -76,8 +77,10 @@ def test_deleted_files_leave_the_memory():
 
 def stepped(dirty: DirtyPages, written: float, disk_rate: float, free_s: float, step_s=0.002):
     """Returns the seconds that writers need for `written` bytes, simulated in steps of `step_s`.
-    Without a limit of dirty pages the writers would need `free_s`. Once the dirty pages have
-    reached their limit, the writers only write at `disk_rate`, the rate of the disks."""
+
+    Without a limit of dirty pages, the writers would need `free_s`. When the dirty pages reach
+    their limit, the writers are slowed down to `disk_rate`, the rate of the disks.
+    """
     rate, left, held, time_s = written / free_s, written, dirty.dirty_bytes, 0.0
     while left > 0:
         held -= min(held, disk_rate * step_s)

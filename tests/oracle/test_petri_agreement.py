@@ -79,13 +79,14 @@ def test_without_contention_both_give_the_same_latency(system, operation, apart)
     net = simulate(given, given.constants, service="deterministic")
     left = any(isinstance(n, op.Later) for n in op.walk(given.system.operations[operation]))
     if operation in METADATA and left:
-        # In the net, the deferred work of an operation delays the next operation, and that of the
-        # last operation prolongs the run. The formula has neither, so the net may be slower.
+        # In the net, an operation's deferred work delays the next operation, and the deferred work
+        # of the last operation prolongs the run. The formula has neither delay, so the net may be
+        # slower.
         assert 0.75 * formula.rate_per_s <= net.rate_per_s <= 1.001 * formula.rate_per_s
         return
-    # The net simulates at most 64 units of a pipeline; if there are more, one simulated unit stands
-    # for a group. Filling the pipeline takes the time of one simulated unit at each stage, so
-    # groups cost up to 1/64 more for each stage.
+    # The net simulates at most 64 units of a pipeline. If there are more, one simulated unit stands
+    # for a group of units. Each stage takes the time of one simulated unit to fill, so groups make
+    # each stage up to 1/64 slower.
     assert net.rate_per_s == pytest.approx(formula.rate_per_s, rel=0.05)
     if operation in METADATA:
         assert net.rate_per_s == pytest.approx(formula.rate_per_s, rel=1e-3)

@@ -126,8 +126,8 @@ def test_copies_wait_for_each_other_only_at_adapters_they_share(operation):
 
 @pytest.mark.parametrize("most", [16, 32, 64])
 def test_gathering_units_costs_what_the_docstring_says(most):
-    """Simulating the units of a pipeline in groups of g adds (g - 1) (L - c) to the latency, where
-    L is the time of one unit through all stages and c that of the slowest stage."""
+    """Simulating the units of a pipeline in groups of g adds (g - 1) (L - c) to the latency. L is
+    the time of one unit through all stages, and c is the time of one unit in the slowest stage."""
     nodes = [{"name": name, "roles": {name: 1}, **ROOMY} for name in ("client", "first", "second")]
     placement = Placement(build(Deployment, {"node": nodes}))
     values = {**BARE}

@@ -134,8 +134,8 @@ def test_dirty_pages_of_one_phase_delay_the_next():
         found = situation("nfs", "program", memory_gib=1.0, tasks=4, compute_time=compute)
         return [one.written_back for one in found.phases if "write" in one.mix]
 
-    # The limit of dirty pages is 205 MiB, and each task writes 128 MiB. So the pages of the first
-    # task fit below the limit, but not those of the second task.
+    # The limit of dirty pages is 205 MiB, and each task writes 128 MiB. The pages of the first task
+    # fit below the limit. Those of the second task do not fit, so this task waits for the disk.
     busy = written_back("0 s")
     assert busy[0] == 0.0
     assert busy[1] > 0.2

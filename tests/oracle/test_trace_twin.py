@@ -57,9 +57,10 @@ def merge_same(trees):
 
 
 def recover_parents(spans, losses):
-    """Returns a dictionary from each span to its parent. Both are keys (trace id, span id); the
-    parent of a root is ROOT. Three kinds of spans become roots and are counted in `losses`: a span
-    that is its own parent, a span whose parent is missing, and the earliest span of a cycle."""
+    """Returns a dictionary from each span to its parent. Spans are given as (trace id, span id).
+    The parent of a root is ROOT. Three kinds of spans become roots and are counted in `losses`: a
+    span that is its own parent, a span whose parent is missing, and the earliest span of a cycle.
+    """
     parents = {}
     for key, span in spans.items():
         parent = (span["trace"], span["parent"])

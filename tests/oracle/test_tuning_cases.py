@@ -1,5 +1,5 @@
-"""Tests of the figures that are computed from recorded tunings, with planted outcomes and rounds,
-and of the list of tuned cases."""
+"""Tests of the figures that are computed from recorded tunings, and of the list of tuned cases. The
+tunings of these tests have planted outcomes and rounds."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def rounds(values, workload="write"):
 
 
 def figures_of(monkeypatch, *lines):
-    """Returns a dictionary from (bar, part) of each figure to its value, for figures that are
-    computed from the planted records `lines`. A bar is a pass criterion."""
+    """Returns the values of the figures that are computed from the planted records `lines`. The key
+    of a figure is (bar, part); a bar is a pass criterion."""
     monkeypatch.setattr(tuning, "lines", lambda: list(lines))
     return {(one.bar, one.part): one.value for one in tuning.figures("tuning")}
 

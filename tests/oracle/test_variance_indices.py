@@ -129,8 +129,8 @@ def test_known_functions_at_the_rows_of_the_product(name, seed):
 
 def test_intervals_hold_the_exact_indices_at_least_as_often_as_they_say():
     """The 90 % intervals of the indices, from 8 samples for each function, contain the exact index
-    in at least 81 % of the cases. 81 % is 90 % minus three standard errors. Stratified rows make
-    intervals contain the index more often than in 90 % of the cases."""
+    often enough: in at least 81 % of the cases. 81 % is 90 % minus three standard errors. With
+    stratified rows, the share is even larger than 90 %."""
     held = []
     for name in FUNCTIONS:
         function, count, _ = FUNCTIONS[name]
@@ -163,9 +163,9 @@ def test_sixteen_idle_factors_of_twenty_have_no_importance(seed):
 
 
 def test_tied_factors_against_the_double_sum():
-    """The constraint x1 <= x0 ties two factors, and a third factor is independent. The indices of
-    each factor equal those of a full enumeration. The two tied factors also form a block, whose
-    indices are those of the pair of their levels taken as one factor."""
+    """The indices of three factors equal those of a full enumeration. The constraint x1 <= x0 ties
+    two factors; the third factor is independent. The two tied factors form a block. The indices of
+    the block are computed as if the pair of their levels were the level of one factor."""
     allowed = legal(3, 6, ["x1 <= x0"])
     assert allowed.size == 21 * 6
     assert [members for members, _ in allowed.blocks] == [(0, 1), (2,)]

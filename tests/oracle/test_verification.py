@@ -96,8 +96,8 @@ def test_nets(recording):
     again("nets", recording)
 
 
-# Experiments whose figures these tests compute again for each varied constant. The figures of other
-# experiments take a minute for each constant, so only `make verify` computes them again.
+# Experiments whose figures these tests compute again for each varied constant. The figures of the
+# other experiments take a minute for each constant. Only `make verify` computes them again.
 QUICK = {"liu", "namenode", "program", "expectations", "lies", "aiio", "pagecache", "bottleneck"}
 
 

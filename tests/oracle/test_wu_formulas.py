@@ -196,17 +196,16 @@ def test_count_multiplies_the_unloaded_time_on_a_serial_server_only():
     ],
 )
 def test_dependence_sets(number, operation, name, whole, expected):
-    """The parameters on which the time of a call depends equal those of the paper's dependence
-    sets. Set (2) is that of the self time of open, and set (7) that of create including the call
-    within it."""
+    """The time of a call depends on exactly the parameters in the paper's dependence set. Set (2)
+    is of the self time of open. Set (7) is of create, including the call within it."""
     one = by_name(operation)[name]
     assert dependences(HDFS, operation, one, whole=whole) == expected
 
 
 def test_10_is_of_write_request_and_not_of_create():
-    """Formula (10), printed as T_create, is the time of writeRequest: it needs the DataNode's
-    adapter. Set (7), the parameters on which create depends, does not contain this adapter (erratum
-    W8)."""
+    """Formula (10) is printed as T_create, but it is the time of writeRequest, because it needs the
+    DataNode's adapter. Create does not depend on this adapter: set (7), which lists the parameters
+    of create, does not contain it (erratum W8)."""
     create = by_name("write")["T_create_self"]
     assert "Dp7" not in dependences(HDFS, "write", create, whole=True)
 

@@ -85,9 +85,9 @@ def test_a_request_of_an_object_disk_is_a_lease_and_a_read():
 
 
 def test_bytes_in_another_memory_need_no_disk():
-    """A random read from disk is fast if another machine has the bytes in its memory: with
-    `other_hits` of 1 it takes as long as a warm read, and with 0.5 the mean time of a warm and a
-    cold read."""
+    """A random read from disk is faster if another machine has the bytes in its memory. With
+    `other_hits` of 1, it takes as long as a warm read. With 0.5, it takes the mean of the times of
+    a warm and a cold read."""
     warm, cold = of_read(cache="warm"), of_read(cache="cold", name="random_read")
     every = of_read(cache="cold", name="random_read", parameters={"other_hits": 1})
     half = of_read(cache="cold", name="random_read", parameters={"other_hits": 0.5})
@@ -174,8 +174,8 @@ def pool(name):
 
 
 def test_the_earlier_name_of_openzfs_is_read():
-    """Stored runs are found by the text of their scenario. Therefore the text still has the earlier
-    name of the file system, zfs."""
+    """Stored runs are found by the text of their scenario. The text of a scenario therefore keeps
+    the earlier name of the file system, zfs."""
     earlier, today = pool("zfs"), pool("openzfs")
     assert earlier == today
     assert today.file_system.name == "openzfs"

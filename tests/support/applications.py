@@ -14,9 +14,9 @@ MIB = 1 << 20
 
 @dataclass(frozen=True)
 class Storage:
-    """A storage system with planted costs: the rate of a storage target in bytes per second, the
-    fixed time in seconds of a data request in addition to the time of its bytes, and the time in
-    seconds of a metadata request."""
+    """A storage system with planted costs: the rate of a storage target in bytes per second, and
+    two times in seconds. One is the fixed time of a data request, to which the time of its bytes is
+    added. The other is the time of a metadata request."""
 
     target_bytes_per_s: float = 1.2e9
     request_s: float = 1e-3
@@ -28,10 +28,10 @@ class Application:
     """The I/O calls of all processes of an application. `active` processes make all calls, in equal
     parts.
 
-    `adjacent` is the share of calls that begin where the call before ended, and `forwards` the
-    share that begin where the call before ended or behind that offset. `targets` is the number of
-    storage targets that work at the same time. `split` is the mean number of stripes that a call
-    touches. `extent_bytes` is the total size of all files.
+    `adjacent`: the share of calls that begin at the end of the previous call. `forwards`: the share
+    of calls that begin at or behind the end of the previous call. `targets`: the number of storage
+    targets that work at the same time. `split`: the mean number of stripes that a call touches.
+    `extent_bytes`: the total size of all files.
     """
 
     processes: int = 16

@@ -54,8 +54,9 @@ def children_with(word: str, parent: int) -> list[int]:
 def command_lines(
     parent: int, *, recursive: bool = False
 ) -> list[tuple[psutil.Process, list[str]]]:
-    """Returns the children of the process `parent`, and also their children if `recursive`, each
-    with the words of its command line, in the order of their starts. Zombies are left out."""
+    """Returns the children of the process `parent`, and also their descendants if `recursive`. Each
+    is returned with the words of its command line, in the order of their starts. Zombies are left
+    out."""
     found = []
     children = psutil.Process(parent).children(recursive=recursive)
     for child in sorted(children, key=lambda child: child.create_time()):

@@ -96,8 +96,9 @@ def queue_file(*monitors: str) -> str:
 
 @dataclass(frozen=True)
 class MonitorRow:
-    """A row of the table of monitors. It has a monitor, and either the expected number and mean of
-    its values in 100 s, or a part of the error message with which the monitor is refused."""
+    """A row of the table of monitors. It has a monitor and what is expected of it: the number and
+    the mean of its values in 100 s, or, for a monitor that is refused, a part of the error message.
+    """
 
     construct: str
     example: str

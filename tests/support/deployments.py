@@ -34,9 +34,9 @@ def placement(*nodes: dict[str, Any], **keys: Any) -> Placement:
 
 
 def free_network(*roles: str, **values: float) -> dict[str, float]:
-    """Returns values of model parameters with which the network and the processors of `roles` cost
-    nothing. `values` sets further parameters, or replaces some of these, such as a cost that the
-    test examines."""
+    """Returns values of model parameters. With these values, the network and the processors of
+    `roles` cost nothing. `values` sets further parameters or replaces some of them, such as a cost
+    that the test examines."""
     found = {"network_latency": 0.0, "loopback_latency": 0.0, "file_size": 1.0}
     for role in roles:
         found |= {

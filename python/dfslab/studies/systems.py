@@ -1,5 +1,7 @@
-"""Compares several file systems under the same workloads: their rates, and the throughput of one
-client while it reads and while it writes.
+"""Compares several file systems under the same workloads.
+
+The compared values are the rate of operations, and the throughput of one client during reads and
+during writes.
 """
 
 from __future__ import annotations
@@ -25,10 +27,10 @@ MOVING = ("read", "write")
 class SystemsRow(BaseModel):
     """One measure of one workload by one method, for every file system that has results for it.
 
-    `labels`: the varied keys other than the file system, with their values. `measure`: "rate"
-    (operations per second of all clients), or the operation that moves bytes ("read", "write";
-    bytes per second of one client during these operations). `values`: the value with its 90 %
-    interval, by file system.
+    `labels`: the varied keys except the file system, with their values. `measure`: "rate", "read"
+    or "write". "rate" is the number of operations per second of all clients. "read" and "write" are
+    the bytes per second of one client during operations of this name. `values`: the value with its
+    90 % interval, by file system.
     """
 
     labels: dict[str, LevelValue]
@@ -120,8 +122,8 @@ def compared(results: Sequence[Result]) -> SystemsComparison | None:
 
 
 def _measures() -> dict[str, Callable[[Result], float | None]]:
-    """Returns a function for each measure, by the name of the measure. The function takes a result
-    and returns the value of the measure; None if the result has no such value."""
+    """Returns a dictionary from the name of each measure to a function. The function takes a result
+    and returns the value of the measure. It returns None if the result has no such value."""
     found: dict[str, Callable[[Result], float | None]] = {"rate": _rate}
     for operation in MOVING:
         found[operation] = _throughput_of(operation)
@@ -154,8 +156,8 @@ def _throughput_of(operation: str) -> Callable[[Result], float | None]:
 def _rows(
     results: Sequence[Result], measure: str, value: Callable[[Result], float | None]
 ) -> list[SystemsRow]:
-    """Returns one row for each pair of workload and method that has a value of the measure, in the
-    order of the results."""
+    """Returns the rows of one measure. There is one row for each pair of workload and method for
+    which the measure has a value. The rows have the order of the results."""
     groups: dict[tuple[Hashable, ...], dict[str, list[Result]]] = {}
     for result in results:
         if value(result) is not None:
@@ -171,8 +173,9 @@ def _rows(
 
 
 def _mean(results: Sequence[Result], value: Callable[[Result], float | None]) -> Metric:
-    """Returns the geometric mean of `value` over repetitions, with an interval. If there is a
-    single result and `value` is the rate, returns the rate of this result with its own interval."""
+    """Returns the geometric mean of `value` over the results, which are repetitions of one
+    measurement, with an interval. If there is only one result and `value` is the rate, returns the
+    rate of this result with the interval that the result has."""
     if len(results) == 1 and value is _rate:
         return results[0].metrics[RATE]
     return geometric_mean([found for one in results if (found := value(one)) is not None])

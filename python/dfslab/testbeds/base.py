@@ -58,9 +58,10 @@ class BaseTestbed(ABC, Generic[CheckedParameters]):
     `Testbed` from this class.
 
     The derived class defines SYSTEM and every abstract method. If HOSTED is true, every deployment
-    runs on emulated hosts; if it is false, only a deployment of several nodes does. `cluster` has
-    the hosts; None if the daemons run directly on this machine. NOT_SET names the parameters of the
-    file system's description that the testbed cannot change.
+    runs on emulated hosts. If it is false, a deployment of several nodes runs on emulated hosts,
+    and a single node runs directly on this machine. `cluster` has the hosts; it is None if there
+    are none. NOT_SET names the parameters of the file system's description that the testbed cannot
+    change.
     """
 
     SYSTEM: ClassVar[str]
@@ -125,12 +126,12 @@ class BaseTestbed(ABC, Generic[CheckedParameters]):
         known_hardware: set[str] | None = None,
         clock: Clock = REAL,
     ) -> Self:
-        """Starts a testbed and waits until it serves clients. After any failure, everything that
-        was created is removed.
+        """Starts a testbed and waits until it serves clients. If this fails, everything that was
+        created is removed.
 
-        The testbed ends with this process unless `outlive` is set. Links and disks of a kind in
-        `known_hardware` are not measured again; newly measured kinds are added to this set. Raises
-        InputError for wrong parameters, TestbedError if the testbed cannot be started or its
+        The testbed ends with this process unless `outlive` is set. Links and disks are measured,
+        except those of a kind in `known_hardware`. The newly measured kinds are added to this set.
+        Raises InputError for wrong parameters, TestbedError if the testbed cannot be started or its
         hardware is not as declared, and TypeError if the class lacks methods of the contract.
         """
         if lacking := missing_methods(cls):
@@ -155,9 +156,8 @@ class BaseTestbed(ABC, Generic[CheckedParameters]):
                     )
                     testbed = cls(checked, folder, record, notify, outlive)
                     if not outlive:
-                        # A second interrupt may end the clean-up after the first one before the
-                        # testbed is taken down. In this case, the testbed is taken down when this
-                        # process exits.
+                        # A second interrupt may end the clean-up before the testbed is taken down.
+                        # The testbed is then taken down when this process exits.
                         atexit.register(testbed.down)
                 if hosted is not None:
                     testbed._raise_hosts(hosted, known_hardware, clock)
@@ -182,8 +182,11 @@ class BaseTestbed(ABC, Generic[CheckedParameters]):
     @classmethod
     def _hosted(cls, deployment: Deployment | None) -> Deployment | None:
         """Returns the deployment to emulate with hosts. If HOSTED is set and there is no
-        deployment, this is the file system's standard one. Returns None if the daemons run directly
-        on this machine: if HOSTED is not set and the deployment is missing or has a single node."""
+        deployment, returns the standard deployment of the file system.
+
+        Returns None if the daemons run directly on this machine. This is so if HOSTED is not set
+        and the deployment is missing or has a single node.
+        """
         if deployment is None and cls.HOSTED:
             deployment = standard(discover.file_system(cls.SYSTEM), servers=0, clients=1)
         if deployment is None or (len(deployment.nodes()) == 1 and not cls.HOSTED):
@@ -191,10 +194,8 @@ class BaseTestbed(ABC, Generic[CheckedParameters]):
         return deployment
 
     def _raise_hosts(self, deployment: Deployment, known: set[str] | None, clock: Clock) -> None:
-        """Creates the emulated hosts with their links and disks, and measures them.
-
-        Hardware of a kind in `known` is not measured again.
-        """
+        """Creates the emulated hosts with their links and disks, and measures them. Hardware of a
+        kind in `known` is not measured again."""
 
         def note(made: CreatedResources) -> None:
             hosts = [HostRecord(name=name, process=process) for name, process in made.processes]
@@ -224,10 +225,8 @@ class BaseTestbed(ABC, Generic[CheckedParameters]):
 
     @cached_property
     def scores(self) -> dict[str, float]:
-        """Returns the mean processor score of the hosts of each metadata role, by role.
-
-        The scores are measured when the property is first used.
-        """
+        """Mean processor score of the hosts of each metadata role, by role. The scores are measured
+        when the property is first used."""
         found: dict[str, float] = {}
         for role in discover.file_system(self.SYSTEM).roles:
             hosts = self.hosts.of(role.name) if self.cluster is not None else []

@@ -43,12 +43,12 @@ def program(command: str, package: str) -> str:
 
 
 def maven_jars(name: str, pom: Path, properties: Mapping[str, str], notify: Notify) -> Path:
-    """Returns the folder with all jars of a pom's dependencies. The jars are downloaded if they are
-    missing.
+    """Returns the folder with the jars of all dependencies of a pom. The jars are downloaded if
+    they are missing.
 
     The folder's name depends on `properties` (for example versions) and on the pom's text, so a
     change of either gives another folder. The folder appears complete or not at all, even if
-    several processes download at once.
+    several processes download at the same time.
 
     The jars must have the checksums in the file `NAME.sha256` next to the pom. If there is no such
     file, `notify` is called with a warning. Raises TestbedError if a jar differs.

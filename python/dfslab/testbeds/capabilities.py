@@ -79,8 +79,8 @@ class Mounting(ABC):
 
 
 class CachingClients(Mounting):
-    """A mounted testbed whose client processes cache file data in their memory. The kernel does not
-    empty these caches together with its page cache."""
+    """A mounted testbed whose client processes cache file data in their memory. When the kernel
+    empties its page cache, these caches are not emptied."""
 
     @abstractmethod
     def empty_client_caches(self) -> None:
@@ -89,14 +89,14 @@ class CachingClients(Mounting):
 
 
 class Counting(Mounting):
-    """A mounted testbed that reports which calls a client command causes, by one or both of two
+    """A mounted testbed that reports which calls a client command causes. It has one or both of two
     means: counters of its processes, and records of single calls."""
 
     @abstractmethod
     def counters(self) -> dict[str, str]:
-        """Returns the counters of each client or server process by the name of the process, as text
-        that the file system's `counters.py` parses. The result is empty if there are no counters.
-        """
+        """Returns a dictionary from the name of each client or server process to its counters. The
+        counters are a text that the file system's `counters.py` parses. The result is empty if
+        there are no counters."""
 
     @contextmanager
     def tracing(self, folder: Path) -> Iterator[None]:

@@ -20,22 +20,23 @@ READY_DEADLINE_S = 300.0
 STOP_GRACE_S = 5.0
 
 
-# A shell script that executes the command "$@" only if the parent of the shell is the process whose
-# PID is in $0.
+# A shell script that executes the command "$@" if the parent of the shell is still the process
+# whose PID is in $0. Otherwise, the parent has ended, and the script does nothing.
 UNLESS_ORPHANED = '[ "$PPID" = "$0" ] && exec "$@"'
 
 
 def tied_to_owner(command: Sequence[str]) -> list[str]:
     """Returns the command, wrapped so that the kernel kills its process when this process ends.
 
-    The wrapper `setpriv` requests the kill for the end of the thread that starts the command. Only
-    the main thread is sure to live as long as this process. So the command is returned unchanged if
-    another thread calls this function, or if `setpriv` is missing. If this process then ends
-    without taking its testbed down, the testbed can still be found by its record.
+    The wrapper `setpriv` requests from the kernel that the command is killed when the thread that
+    started it ends. Only the main thread is sure to live as long as this process. The command is
+    therefore returned unchanged if another thread calls this function. It is also returned
+    unchanged if `setpriv` is missing. If this process then ends without taking its testbed down,
+    the testbed can still be found by its record.
 
-    If this process ends before `setpriv` has requested the kill, the kernel kills nothing. So
-    `setpriv` starts a shell. The shell executes the command only if its parent is still this
-    process.
+    If this process ends before `setpriv` has made its request, the kernel does not kill the
+    command. `setpriv` therefore starts a shell, which executes the command only if its parent is
+    still this process.
     """
     setpriv = shutil.which("setpriv")
     if setpriv is None or threading.current_thread() is not threading.main_thread():
@@ -69,8 +70,9 @@ def spawn(
 class Daemon:
     """A long-running child process with a log file and a readiness test.
 
-    `ready` returns whether the daemon serves; it must not raise while the daemon does not answer
-    yet. If `owned` is true, the daemon ends when this process ends. All times are in seconds.
+    `ready` returns whether the daemon serves. It must return False, and not raise an error, while
+    the daemon does not answer yet. If `owned` is true, the daemon ends when this process ends. All
+    times are in seconds.
     """
 
     def __init__(
@@ -114,8 +116,8 @@ class Daemon:
     def wait_ready(self) -> None:
         """Waits until `ready` returns true.
 
-        Raises TestbedError with the last lines of the log after the time limit, or if the daemon
-        has ended.
+        Raises TestbedError if the daemon has ended or is not ready after the time limit. The error
+        has the last lines of the log.
         """
         deadline = self._clock.monotonic_s() + self.ready_deadline_s
         while not self.ready():
@@ -151,8 +153,8 @@ class Daemon:
         Returns when all its threads are stopped.
         """
         self.signal(signal.SIGSTOP)
-        # SIGSTOP is only queued. Each thread of the daemon stops when it leaves the kernel, so wait
-        # for the end of the state "running".
+        # The kernel only queues SIGSTOP. Each thread of the daemon stops later, when it leaves the
+        # kernel. Wait until the daemon is no longer in the state "running".
         deadline = self._clock.monotonic_s() + STOP_GRACE_S
         while self.state() == "running":
             if self._clock.monotonic_s() > deadline:

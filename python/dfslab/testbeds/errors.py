@@ -11,11 +11,11 @@ LOG_BYTES_READ = 16384
 
 
 class TestbedError(Exception):
-    """A testbed could not be started, used or taken down. The text is one line, followed by the
-    last lines of a log.
+    """A testbed could not be started, used or taken down. The error's text is one line, followed by
+    the last lines of a log.
 
-    `kind` is the type of failure, `operation` the action that failed, `context` the reason, and
-    `log_lines` the last output of the daemon (empty if it has no log).
+    `kind` is the type of failure, `operation` the action that failed, and `context` the reason.
+    `log_lines` are the last lines of the daemon's log; empty if it has no log.
     """
 
     def __init__(

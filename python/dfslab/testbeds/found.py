@@ -10,7 +10,7 @@ from dfslab.testbeds.base import BaseTestbed, missing_methods
 def testbed_class(name: str, key: str) -> type[BaseTestbed]:
     """Returns the testbed class of the file system `name`.
 
-    Raises InputError, which names the setting `key`, if the file system has no testbed, and
+    Raises InputError if the file system has no testbed; the error names the setting `key`. Raises
     DiscoveryError if the class is no testbed or lacks methods of the contract.
     """
     system = discover.file_system(name)

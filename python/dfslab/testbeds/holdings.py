@@ -1,8 +1,9 @@
 """Lists all resources that testbeds use on this machine, by kind, so that leftovers can be
 detected.
 
-The records of testbeds are in a state folder. Other processes may use other state folders, and
-their testbeds may start and end at any time. The resources of those testbeds are not listed.
+Each testbed has a record in a state folder. Other processes may use other state folders, and their
+testbeds may start and end at any time. The list therefore leaves out the resources of testbeds
+whose records are in other state folders.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from dfslab.testbeds.hosts import control_groups
 from dfslab.testbeds.hosts.process import MARK
 
 _PROC = Path("/proc")
-# Largest number of seconds to wait until resources are removed. On a busy machine, removing a
-# testbed takes seconds. The limit is reached only if a resource is never removed.
+# Largest number of seconds to wait until resources are removed. The removal of a testbed takes
+# seconds on a busy machine, so the limit is reached only if a resource is never removed.
 SETTLE_S = 60.0
-# Default folders in which daemons keep data. _SYSTEMS has the beginnings of the names of the
-# daemons' files in these folders.
+# _SYSTEM_PLACES are the default folders in which daemons keep data. _SYSTEMS are the first letters
+# of the names that daemons' files have in these folders.
 _SYSTEM_PLACES = ("/run", "/var/log", "/var/lib")
 _SYSTEMS = (
     "gluster",
@@ -84,7 +85,7 @@ def left_over(before: Holdings, after: Holdings) -> list[str]:
 
 
 def settled(before: Holdings, limit_s: float = SETTLE_S, clock: Clock = REAL) -> list[str]:
-    """Returns the resources that are left over compared with `before`, one line of text each.
+    """Returns the resources that exist now but are not in `before`, one line of text for each.
 
     Waits up to `limit_s` seconds until the kernel has cleaned up ended processes.
     """
@@ -95,11 +96,11 @@ def settled(before: Holdings, limit_s: float = SETTLE_S, clock: Clock = REAL) ->
 
 
 def _marks() -> dict[int, str]:
-    """Returns a dictionary with the PID of every process as key. The value is the id of the testbed
-    to which the process belongs; "" if it belongs to no testbed.
+    """Returns a dictionary from the PID of every process to the id of the testbed to which the
+    process belongs; "" if it belongs to no testbed.
 
-    The id is read from the environment that a process was started with. Some daemons overwrite this
-    environment; they get the id of their parent process.
+    The id is read from the environment with which the process was started. Some daemons overwrite
+    this environment; they get the id of their parent process.
     """
     parents: dict[int, int] = {}
     marks: dict[int, str] = {}
@@ -140,8 +141,8 @@ def _namespaces(marks: Mapping[int, str]) -> frozenset[str]:
                 everybodys.add(name)
                 if _anothers(mark):
                     anothers.add(name)
-    # The daemons of a testbed without emulated hosts share the namespaces of this process. These
-    # namespaces are therefore listed even if a testbed of another state folder uses them.
+    # The daemons of a testbed without emulated hosts run in the namespaces of this process. These
+    # namespaces are therefore listed, although a testbed of another state folder may use them too.
     shared = {os.readlink(path) for path in (_PROC / "self/ns").iterdir()}
     return frozenset(everybodys - (anothers - shared))
 
@@ -149,7 +150,7 @@ def _namespaces(marks: Mapping[int, str]) -> frozenset[str]:
 def _files(marks: Mapping[int, str]) -> frozenset[str]:
     """Returns every file in the default data folders of daemons, and dfslab's temporary files.
 
-    Files of testbeds of another state folder are excluded.
+    Files that belong to testbeds of another state folder are excluded.
     """
     found = {
         str(path)
@@ -175,8 +176,8 @@ def _processes(marks: Mapping[int, str]) -> frozenset[str]:
 
 
 def _anothers(identifier: str) -> bool:
-    """Returns whether the record of the testbed with this id is in a different state folder than
-    the one that this process uses. Returns false for an empty id."""
+    """Returns whether the testbed with this id has its record in another state folder than the one
+    that this process uses. Returns false for an empty id."""
     return bool(identifier) and not identifier.startswith(state.own_prefix())
 
 
@@ -187,8 +188,9 @@ def _anothers_name(name: str) -> bool:
 
 
 def _anothers_running(name: str, marks: Mapping[int, str]) -> bool:
-    """Returns whether a file name ends with the PID of a process that belongs to no testbed, or to
-    a testbed whose record is in another state folder."""
+    """Returns whether a file name ends with the PID of a process that is not of a testbed in this
+    process's state folder: the process belongs to no testbed, or its testbed has its record in
+    another state folder."""
     digits = re.search(r"\d+$", name)
     pid = int(digits[0]) if digits else -1
     return pid in marks and (not marks[pid] or _anothers(marks[pid]))
@@ -201,8 +203,8 @@ def _in_anothers_folder(path: Path) -> bool:
 
 
 def _anothers_device(device: str) -> bool:
-    """Returns whether the loop device "major:minor" is a disk of a testbed whose record is in a
-    different state folder than the one that this process uses."""
+    """Returns whether the loop device "major:minor" is a disk of a testbed that has its record in
+    another state folder than the one that this process uses."""
     image = _image(Path("/sys/dev/block") / device)
     return bool(image) and _in_anothers_folder(Path(image))
 

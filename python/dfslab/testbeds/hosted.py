@@ -15,13 +15,12 @@ from dfslab.testbeds.settings import Default, Setting, check_layout, parsed
 
 
 class HostedTestbed(BaseTestbed[dict[str, LevelValue]]):
-    """A testbed on emulated hosts. The class validates parameters by the file system's description,
-    and checks that the required programs are installed.
+    """A testbed on emulated hosts. The class checks the parameters against the file system's
+    description, and checks that the required programs are installed.
 
-    The derived class implements `start`. The keys of PROGRAMS are required commands, and the values
-    are their Debian packages. The keys of OPTIONS are options of the testbed that are not
-    parameters of the description, and the values are their defaults. A tuple as value lists the
-    allowed values, of which the first is the default.
+    The derived class implements `start`. PROGRAMS maps each required command to the Debian package
+    that has it. OPTIONS maps each option of the testbed that is not a parameter of the description
+    to its default. A tuple as default lists the allowed values; the first of them is the default.
     """
 
     HOSTED = True

@@ -17,8 +17,8 @@ def uninterrupted() -> Iterator[None]:
     is interrupted.
 
     Several signals may arrive: `timeout` sends SIGTERM twice, and a service manager sends it to
-    every process. At the end of the context, the signal that arrived first takes effect. A signal
-    that this process ignores, as under `nohup`, stays ignored.
+    every process. At the end of the context, only the first of them takes effect. Signals that this
+    process ignores, as under `nohup`, are still ignored in the context.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

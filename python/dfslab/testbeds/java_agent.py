@@ -19,16 +19,15 @@ SOURCES = Path(__file__).parents[3] / "agent"
 # The path of the jar in an installed package, relative to the package's folder.
 PACKAGED_JAR = Path("agent") / "dfslab-agent.jar"
 BUILD_LIMIT_S = 600.0
-# The file with the checksums of the jars that the build uses, including plugins of Maven. The paths
-# in the file are relative to Maven's local repository.
+# The file with the checksums of the jars that the build of the agent uses, including Maven's
+# plugins. The paths in the file are relative to Maven's local repository.
 CHECKSUMS = SOURCES / "jars.sha256"
 SUFFIXES = (".java", ".xml")
 
 
 def agent_jar(notify: Notify = silent) -> Path:
-    """Returns the path of the agent's jar. In an installed package, this is the jar of the package.
-    In a checkout, it is a jar that is built from the sources; it is built again if the sources have
-    changed.
+    """Returns the path of the agent's jar. An installed package contains the jar. In a checkout,
+    the jar is built from the sources if it is missing or if the sources have changed.
 
     Raises TestbedError if the build fails.
     """
@@ -62,8 +61,8 @@ def agent_jar(notify: Notify = silent) -> Path:
 
 
 def _build(maven: str, sources: list[Path], jar: Path) -> None:
-    """Builds the agent in a copy of its sources, which is next to `jar`. Then moves the new jar to
-    the path `jar`."""
+    """Builds the agent from a copy of its sources in a folder next to `jar`. Then moves the new jar
+    to the path `jar`."""
     partial = jar.with_suffix(".partial")
     shutil.rmtree(partial, ignore_errors=True)
     for source in sources:
@@ -94,7 +93,7 @@ def check_used_jars(repository: Path, listed: Path) -> None:
     """Compares the jars of the agent's build with the list of their checksums.
 
     A listed jar may be absent, because another version of Maven uses other jars. Raises
-    TestbedError, which names the first jar that differs.
+    TestbedError if a jar differs. The error names the first such jar.
     """
     wrong = checksums.difference(repository, checksums.read(listed))
     if wrong:
@@ -110,11 +109,11 @@ def java_option(
     instance: str = "",
     interval_s: float = 10.0,
 ) -> str:
-    """Returns the Java option that traces a JVM. The JVM then writes its profile to `folder` every
-    `interval_s` seconds.
+    """Returns the option of `java` with which a JVM is traced. The JVM then writes its profile to
+    `folder` every `interval_s` seconds.
 
-    `points` is the file that lists the methods that the agent instruments. `service` and `instance`
-    are the names of the process in profiles.
+    `points`: the file that lists the methods that the agent instruments. `service` and `instance`:
+    the names of the process in profiles.
     """
     options = {
         "points": points,

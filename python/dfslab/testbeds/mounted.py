@@ -51,8 +51,9 @@ class MountedTestbed(HostedTestbed, Mounting):
         """
 
     def start(self) -> None:
-        """Starts the servers, mounts on all clients, waits for a first write that every client can
-        read, and applies the settings that need a mount."""
+        """Starts the servers and mounts the file system on all clients. Then waits until a client
+        has written a first file and every client can read it, and applies the settings that need a
+        mount."""
         self.start_servers()
         self.mount_point.mkdir()
         for host in self.clients:
@@ -119,8 +120,8 @@ class MountedTestbed(HostedTestbed, Mounting):
 
     def _await_mount(self, host: Host, clock: Clock = REAL) -> None:
         daemon = self.daemons.get(f"mount-{host.name}")
-        # If the client daemon has a longer time limit than FIRST_WRITE_LIMIT_S, for example because
-        # it starts a JVM, the daemon's limit is used.
+        # The time limit is FIRST_WRITE_LIMIT_S, or the time limit of the client daemon if that is
+        # longer, for example because the daemon starts a JVM.
         limit_s = max(FIRST_WRITE_LIMIT_S, daemon.ready_deadline_s if daemon else 0.0)
         deadline = clock.monotonic_s() + limit_s
         while not self.attached(host):
@@ -135,10 +136,10 @@ class MountedTestbed(HostedTestbed, Mounting):
             clock.sleep(POLL_S)
 
     def _await_first_write(self) -> None:
-        """Waits until all clients can read a file that one client wrote.
+        """Waits until all clients can read a file that one client wrote, which shows that the file
+        system serves clients.
 
-        Only such a read shows that the file system serves clients. Raises TestbedError after the
-        time limit.
+        Raises TestbedError after the time limit.
         """
         name, text = f".dfslab-{uuid.uuid4().hex[:8]}", uuid.uuid4().hex
         first = self.clients[0]

@@ -32,10 +32,16 @@ class LoggedDaemon(DaemonState):
 class TestbedStatus:
     """The current state of a testbed, as `dfslab testbed status` shows it.
 
-    `state` is "starting", "up", "degraded" (a daemon is dead or suspended) or "stale" (abandoned:
-    its owner or all its daemons ended, or its record is unreadable). `why` is the reason for the
-    state. `owner` is the PID of the process with which the testbed ends, or None if the testbed
-    outlives the process that started it.
+    `state` has one of four values:
+
+    - "starting"
+    - "up"
+    - "degraded": a daemon is dead or suspended.
+    - "stale": the testbed is abandoned. Its owner or all its daemons have ended, or its record is
+      unreadable.
+
+    `why` is the reason for the state. `owner` is the PID of the process with which the testbed
+    ends; it is None if the testbed outlives the process that started it.
     """
 
     name: str
@@ -66,11 +72,11 @@ def find(name: str) -> tuple[TestbedFolder, TestbedRecord] | None:
 
 def take_down(name: str) -> list[str]:
     """Takes down the testbed `name`. "--all" stands for all testbeds, "--stale" for the abandoned
-    ones.
+    testbeds.
 
     Returns the names of the testbeds that were taken down. Raises TestbedError if no testbed has
-    this name. If one of several testbeds cannot be taken down, the remaining testbeds are taken
-    down first, and then TestbedError is raised.
+    this name, or if a testbed cannot be taken down. In the second case, the error is raised after
+    the other testbeds were taken down.
     """
     chosen = [
         (testbed.name, folder)
@@ -93,7 +99,8 @@ def take_down(name: str) -> list[str]:
 
 def dismantle(folder: TestbedFolder) -> None:
     """Ends a testbed's processes, then releases its disks and control groups and removes its
-    folders. The processes of hosts are killed first; daemons end in reverse order of their start.
+    folders. The processes of hosts are killed first. Then the daemons are ended in the reverse
+    order of their start.
 
     The function may be called repeatedly, and by several processes concurrently. It also dismantles
     a testbed that was only partly started.
@@ -137,8 +144,8 @@ def _end_hosts(parents: Sequence[LiveProcess]) -> None:
 def _remove(folder: TestbedFolder, clock: Clock = REAL) -> None:
     """Removes the testbed's folders.
 
-    If a folder cannot be removed, a second attempt is made, because a process may have created a
-    file just before it ended.
+    A process that is just ending may create a file in a folder during its removal, so that the
+    removal fails. The function therefore makes a second attempt.
     """
     with suppress(OSError):
         folder.remove()

@@ -23,8 +23,8 @@ def parsed(
     """Returns the values of all parameters and options by key, in SI units. `options` maps the
     testbed's options to their defaults.
 
-    Numbers of instances of roles are accepted and ignored, because the deployment defines them.
-    Raises InputError for an unknown key or a wrong value.
+    `values` may have keys for the numbers of instances of roles. They are ignored, because the
+    deployment defines these numbers. Raises InputError for an unknown key or a wrong value.
     """
     described = discover.file_system(system)
     declared = described.parameters.of_origin("filesystem")
@@ -43,11 +43,12 @@ def parsed(
 
 
 def _option(key: str, value: Setting | Default, default: Default) -> LevelValue:
-    """Returns the value of the option `key`. If `default` is a tuple of texts, `value` must be one
-    of these texts. If `value` is the tuple itself, because the option is not given, the first text
-    is returned. For any other default, `value` is converted to the type of `default`.
+    """Returns the value of the option `key`.
 
-    Raises InputError if `value` is not one of the texts or cannot be converted.
+    If `default` is a tuple of texts, `value` must be one of these texts. If the option is not
+    given, `value` is the tuple itself, and the first text is returned. For any other default,
+    `value` is converted to the type of `default`. Raises InputError if `value` is not one of the
+    texts or cannot be converted.
     """
     if isinstance(default, tuple):
         if value is default:

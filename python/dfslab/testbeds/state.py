@@ -73,13 +73,14 @@ class HostRecord(BaseModel):
 
 
 class TestbedRecord(BaseModel):
-    """The record of a testbed on disk, by which another process can show the testbed or take it
-    down.
+    """The record of a testbed on disk. By the record, another process can show the testbed or take
+    it down.
 
     `owner`: process with which the testbed ends (None: it outlives the process that started it).
-    `folders`: folders outside the testbed's own, each with the testbed's marker. `devices`: block
-    devices ("major:minor") whose rate the testbed limits. `deployment`: the emulated hosts with
-    finite rates (`standard.recordable`); None if the daemons run directly on this machine.
+    `folders`: other folders of the testbed, outside its main folder; each contains the testbed's
+    marker. `devices`: block devices ("major:minor") whose rate the testbed limits. `deployment`:
+    the emulated hosts, with finite rates (`standard.recordable`); None if the daemons run directly
+    on this machine.
     """
 
     format: Literal[1] = 1
@@ -118,8 +119,8 @@ class RecordChanges(TypedDict, total=False):
 class TestbedFolder:
     """The folder of a testbed.
 
-    `id` is the id of the testbed, which the folder's marker contained when this object was made.
-    The folder may have been removed since then.
+    `id` is the id of the testbed. It was read from the folder's marker when this object was
+    created. The folder may have been removed since then.
     """
 
     path: Path
@@ -183,12 +184,12 @@ class TestbedFolder:
 
 @contextmanager
 def launching(testbed_id: str | None) -> Iterator[None]:
-    """Returns a context for launching a process of the testbed with this id. It locks the testbed's
-    folder, so that a take-down waits until the context has ended.
+    """Returns a context for launching a process of the testbed with this id. The context locks the
+    testbed's folder, so that a take-down of the testbed waits until the context has ended.
 
-    The new process inherits the lock and keeps it until it executes its program. So even if this
-    process is killed, a take-down waits until the new process executes its program. Without an id,
-    or if the testbed has no folder, nothing is locked.
+    The launched process inherits the lock and keeps it until it executes its program. A take-down
+    therefore waits for this even if the process that opened the context is killed. Nothing is
+    locked if there is no id or if the testbed has no folder.
     """
     found = next(state_folder().glob(f"*-{testbed_id}"), None) if testbed_id else None
     handle = None
@@ -211,9 +212,8 @@ def state_folder() -> Path:
 def own_prefix() -> str:
     """Returns the prefix of the ids of all testbeds in this state folder.
 
-    The names of control groups and in-memory folders contain a testbed's id, and so does the
-    environment of processes. The prefix of the id identifies the state folder to which the group,
-    folder or process belongs.
+    Control groups and in-memory folders have a testbed's id in their names, and processes have it
+    in their environment. Its prefix shows to which state folder they belong.
     """
     return hashlib.sha256(os.fsencode(state_folder())).hexdigest()[:PREFIX_DIGITS]
 
@@ -238,9 +238,9 @@ def create(
     """Creates a testbed's folder and record, with ports that no other testbed has. Returns (folder,
     record).
 
-    `reservations` keeps the ports until the testbed's daemons listen on them. If another testbed
-    has the name `name`, a number is appended to it. Raises TestbedError if the state folder is not
-    writable.
+    `reservations` reserves the ports until the testbed's daemons listen on them. If another testbed
+    already has the name `name`, the new testbed's name is `name` with a number appended. Raises
+    TestbedError if the state folder is not writable.
     """
     state = state_folder()
     try:
@@ -280,7 +280,7 @@ def _unique(name: str, taken: set[str]) -> str:
 
 
 def _remove_marked(path: Path, testbed_id: str) -> None:
-    """Removes a folder that carries the testbed's marker. Another folder is left unchanged.
+    """Removes a folder if it contains the testbed's marker. Any other folder is left unchanged.
 
     The marker is removed last, so that an interrupted removal can be repeated.
     """

@@ -60,8 +60,8 @@ def application(settings: ServeSettings) -> ASGIApp:
             HTTPException: _http_error,
         },
     )
-    # The guard adds the security headers, so it is around the whole application: answers to errors
-    # have the headers, too.
+    # The guard is the outermost layer, because it adds the security headers. Answers to errors then
+    # have these headers too.
     return Guard(app, settings)
 
 
@@ -74,9 +74,12 @@ def _failed(request: Request, error: Exception) -> Response:
 
 
 def _not_installed(request: Request, error: Exception) -> Response:
-    """Returns a response that names the extra of dfslab whose library is not installed. If no extra
-    provides the missing module, dfslab itself is faulty: the error is raised again, so that the
-    server prints it."""
+    """Returns a response that names the extra of dfslab that has to be installed. It is the extra
+    that provides the missing module.
+
+    If no extra provides the module, dfslab itself is faulty. The error is then raised again, so
+    that the server prints it.
+    """
     assert isinstance(error, ModuleNotFoundError)
     reason = missing(error)
     if reason is None:
@@ -95,6 +98,6 @@ def _http_error(request: Request, error: Exception) -> Response:
 
 
 def _error(request: Request, text: str, status: int) -> Response:
-    """Returns a response with the status code `status` and one line on what is wrong: as JSON for
-    scripts, as a page for people."""
+    """Returns a response with the status code `status` and one line that describes the error.
+    Scripts get the line as JSON, and browsers get a page."""
     return script_error(request, text, status) or rendered("error.html", status, text=text)

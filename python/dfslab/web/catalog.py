@@ -19,8 +19,8 @@ State = Literal["running", "finished", "unfinished"]
 SCENARIO = "scenario.toml"
 # At most this number of runs is listed: the newest ones.
 MOST_RUNS = 2000
-# A lock file has the PID of the process that wrote it. If the process with this PID began more than
-# this number of seconds after the file was written, the PID has been reused by a different process.
+# A lock file has the PID of the process that wrote it. The PID was reused by a later process if the
+# process with this PID began more than CLOCK_TOLERANCE_S seconds after the file was written.
 CLOCK_TOLERANCE_S = 2.0
 
 
@@ -75,8 +75,8 @@ def entries(runs: Path) -> list[RunEntry]:
 
 
 def age_of(key: str) -> tuple[str, str]:
-    """Returns the key by which runs are sorted by age, the oldest first: (time stamp in the key of
-    the run, name of the run)."""
+    """Returns the key by which runs are sorted by age, the oldest first. It is (time stamp in the
+    run's `key`, name of the run)."""
     name, _, stamp = key.rpartition("/")
     return stamp, name
 
@@ -128,9 +128,11 @@ def state_of(folder: Path) -> State:
 
 
 def _is_locked(lock: Path) -> bool:
-    """Returns whether the process whose PID is in a lock file still runs. This function does not
-    try to take the lock, because a run that starts at this moment would then find the lock taken
-    and be refused."""
+    """Returns whether the process whose PID is in a lock file still runs.
+
+    The function does not try to take the lock. Otherwise, a run that starts at this moment would
+    find the lock taken and be refused.
+    """
     try:
         written_s = lock.stat().st_mtime
         began_s = psutil.Process(int(regular.content(lock))).create_time()

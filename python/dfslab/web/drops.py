@@ -52,8 +52,8 @@ class Dropped(Document):
 
 
 async def keep(runs: Path, name: str, chunks: AsyncIterator[bytes]) -> Path:
-    """Stores a dropped file, whose content arrives in parts, and returns its path. A file with the
-    same content as a stored file replaces it.
+    """Stores a dropped file, whose content arrives in parts, and returns its path. An earlier
+    stored file with the same content is replaced.
 
     Raises InputError if the file is empty or larger than MOST_BYTES, or if the stored files would
     take more than MOST_KEPT_BYTES.
@@ -77,8 +77,8 @@ async def keep(runs: Path, name: str, chunks: AsyncIterator[bytes]) -> Path:
         folder.mkdir(exist_ok=True)
         path = folder / plain_name(name)
         for other in folder.glob("*"):
-            # The same content is stored under a different name. The old name is removed, because
-            # its suffix may stand for a different format.
+            # The content is already stored under a different name. That file is removed, because
+            # its suffix may stand for a different format than the suffix of the new name.
             other.unlink()
         os.link(part.name, path)
     return path
@@ -145,9 +145,9 @@ def _taken(path: Path, runs: Path) -> Dropped:
 
 
 def kind_of(path: Path) -> DroppedKind:
-    """Returns what a file contains. Every file that is neither a result, a recording of calls nor a
-    net counts as a trace; its content is checked later. Raises InputError if the file should be a
-    net but is malformed."""
+    """Returns what a file contains. A file that is no result, no recording of calls and no net
+    counts as a trace; its content is checked later. Raises InputError if the file should be a net
+    but is malformed."""
     if is_known(path):
         return "results"
     if contract.recognised(path):
@@ -162,16 +162,18 @@ def kind_of(path: Path) -> DroppedKind:
 
 def _is_json_net(path: Path) -> bool:
     """Returns whether a file has the suffix .json (or .json.gz) and is a JSON object with places
-    and transitions. Such a file counts as a net even if the net has mistakes. All other files with
-    this suffix count as traces: other JSON objects, files that are not valid JSON as a whole (such
-    as JSON lines), and files that are too large for a net."""
+    and transitions. Such a file counts as a net even if the net has mistakes.
+
+    The other files with this suffix count as traces. These are other JSON objects, files that are
+    not valid JSON as a whole (such as JSON lines), and files that are too large for a net.
+    """
     if Path(path.name.removesuffix(".gz")).suffix != ".json":
         return False
     try:
         content = inputs.content(KEY, path, files.BYTES_MOST)
     except InputError:
-        # The file is too large for a net, or cannot be read. If it cannot be read, the reader of
-        # traces reports the reason.
+        # The file is too large for a net, or it cannot be read. In the second case, the reader of
+        # traces reports the reason later.
         return False
     try:
         found = json.loads(content)

@@ -1,5 +1,5 @@
-"""Token games in the browser. The server keeps the state of each game; the browser shows it and
-chooses which binding fires."""
+"""Token games in the browser. The server keeps the state of each game. The browser shows the state,
+and the user chooses there which binding fires."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ MOST_NODES = 400
 
 
 class FireRequest(StrictDocument):
-    """A move of a game: the index of the enabled binding that fires, and the number of firings.
-    Every further firing fires the first of the bindings that are enabled at that time."""
+    """A move of a game: the index of the enabled binding that fires first, and the number of
+    firings. In each further firing, the first binding fires of those that are enabled then."""
 
     choice: int = 0
     steps: int = 1
@@ -35,9 +35,9 @@ class FireRequest(StrictDocument):
 class GameView(Document):
     """The state of a token game for the browser.
 
-    `choices`: the enabled bindings as text, of which the first MOST_CHOICES are listed. `waiting`:
-    tokens that become available later. `fired`: the last bindings that fired, the newest first.
-    `picture`: the net with its tokens, as SVG. `back`: whether a firing can be taken back.
+    `choices`: the first MOST_CHOICES enabled bindings, as text. `waiting`: tokens that become
+    available later. `fired`: the last bindings that fired, the newest first. `picture`: the net
+    with its tokens, as SVG. `back`: whether there is a firing that can be taken back.
     """
 
     game: str
@@ -54,8 +54,8 @@ class GameView(Document):
 
 @dataclass
 class _Played:
-    """A game in progress. `choices`: for each firing since the start, the index of the fired
-    binding in the list of the bindings that were enabled."""
+    """A game in progress. `choices`: the moves since the start. For each firing, this is the index
+    of the fired binding among the bindings that were enabled."""
 
     definition: NetDefinition
     game: Game
@@ -102,8 +102,8 @@ class Games:
             return _view(key, played)
 
     def back(self, key: str, is_to_start: bool) -> GameView:
-        """Takes the last firing of a game back, or all firings if `is_to_start`. To restore the
-        earlier state, the firings that remain are repeated from the start with the game's seed.
+        """Takes the last firing of a game back, or all firings if `is_to_start`. The earlier state
+        is computed by a new game with the same seed, in which the remaining firings are repeated.
         Raises InputError for an unknown game."""
         played = self._played(key)
         with played.lock:

@@ -1,6 +1,9 @@
-"""Refuses requests that do not come from the user: requests to a host name that only an attacker's
-DNS resolves to this machine, requests by forms of other web sites, and requests by browsers without
-the token."""
+"""Refuses requests that do not come from the user. There are three kinds:
+
+- requests to a host name that an attacker's DNS resolves to this machine
+- requests by forms of other web sites
+- requests by browsers without the token
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ HEADERS = {
 
 
 class Guard:
-    """The outermost layer of the application: even the code that handles errors is inside it. It
+    """The outermost layer of the application, which also encloses the code that handles errors. It
     checks every request before any other code runs."""
 
     def __init__(self, app: ASGIApp, settings: ServeSettings) -> None:
@@ -59,9 +62,9 @@ class Guard:
         return self._without_token(request) if self._settings.token else None
 
     def _without_token(self, request: Request) -> Response | None:
-        """Returns None if a request has the token in a cookie or in its Authorization header. If
-        the address has the token, returns a redirection that stores the token in a cookie.
-        Otherwise returns a refusal."""
+        """Checks the token of a request. Returns None if the request has the token in a cookie or
+        in its Authorization header. If the address of the request contains the token, returns a
+        redirection that stores the token in a cookie. Otherwise, returns a refusal."""
         if self._is_token(request.cookies.get(COOKIE, "")):
             return None
         if self._is_token(request.headers.get("authorization", "").removeprefix("Bearer ")):
@@ -79,8 +82,8 @@ class Guard:
 
 
 def script_error(request: Request, text: str, status: int) -> Response | None:
-    """Returns the answer to a request of a script that is refused or fails, with one line as JSON.
-    Returns None if the request is not made by a script."""
+    """Returns the answer to a script's request that was refused or has failed. The answer is one
+    line as JSON. Returns None if the request does not come from a script."""
     if not request.url.path.startswith(API):
         return None
     return Response(json.dumps({"error": text}), status, media_type="application/json")
@@ -93,10 +96,10 @@ def _refused(request: Request, text: str, status: int) -> Response:
 def is_own_name(host: str, served: str) -> bool:
     """Returns whether the Host header `host` names this application, which is served at `served`.
 
-    An attacker's DNS can make any name resolve to this machine, but cannot forge an IP address in
-    the header. Therefore IP addresses are allowed: any IP address if `served` can be reached by
-    other machines, otherwise only loopback addresses. Of names, only localhost and `served` are
-    allowed.
+    The only allowed names are localhost and `served`, because an attacker's DNS can make any other
+    name resolve to this machine. An IP address in the header cannot be forged in this way. If
+    `served` can be reached by other machines, any IP address is allowed; otherwise, only loopback
+    addresses are.
     """
     try:
         name = urlsplit(f"//{host}").hostname or ""

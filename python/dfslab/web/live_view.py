@@ -27,7 +27,7 @@ from dfslab.spec.files import regular
 from dfslab.studies.runs.records import stored_results
 from dfslab.web.catalog import State, state_of
 
-# READ_BYTES: number of bytes at the end of the live file that are read for one answer. SHOWN_S,
+# READ_BYTES: number of bytes that are read from the end of the live file for one answer. SHOWN_S,
 # MOST_HOSTS and MOST_RESULTS: largest numbers of seconds, hosts and results that are shown.
 READ_BYTES = 1 << 20
 SHOWN_S = 120
@@ -118,9 +118,9 @@ def _charts(rates: Sequence[LiveRate]) -> Markup:
 
 
 def all_hosts(rates: Sequence[LiveRate]) -> list[LiveRate]:
-    """Returns the figures of all hosts together for each second: the sum of the rates, and the
-    quantiles of the merged histograms. Seconds that not every host has reported yet are left
-    out."""
+    """Returns the figures of all hosts together for each second. The rate is the sum of the hosts'
+    rates. The quantiles are computed from the merged histograms of the hosts. Seconds that not
+    every host has reported yet are left out."""
     hosts = {one.host for one in rates}
     by_second: dict[int, list[LiveRate]] = {}
     for one in rates:
@@ -174,9 +174,11 @@ def _line(
 
 
 def _results(folder: Path) -> Markup:
-    """Returns a table of the newest results in the folder of a run, with percentiles of latency. If
-    a result cannot be read, a line above the table states the reason. If there is no result,
-    returns a line that says so."""
+    """Returns a table of the newest results in the folder of a run, with percentiles of latency.
+
+    If a result cannot be read, a line above the table states the reason. If there is no result, the
+    function returns a line of text instead of the table.
+    """
     found: deque[Result] = deque(maxlen=MOST_RESULTS)
     reason = Markup("")
     try:

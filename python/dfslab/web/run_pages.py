@@ -25,8 +25,9 @@ def run_page(folder: Path, bar: Markup) -> str:
 
 @lru_cache(maxsize=PAGES_KEPT)
 def _run_page(folder: Path, inputs: str, bar: Markup) -> str:
-    """Renders the page of a run. `inputs`: hash of everything on which the findings depend, so that
-    a page is rendered again only if its inputs have changed."""
+    """Returns the HTML of the page of a run. `inputs`: hash of everything on which the findings
+    depend. It is part of the cache key, so a page is rendered again only if this hash has changed.
+    """
     known, _ = findings.load(folder, inputs)
     run = FinishedRun(read(folder / SCENARIO), findings=known, folder=folder)
     if known is None:

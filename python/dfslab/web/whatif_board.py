@@ -1,5 +1,6 @@
 """Answers the what-if sliders. The queueing model predicts the gain of the changes within
-milliseconds; on request, the net simulates the changed configuration, which takes longer."""
+milliseconds. If the user requests it, the net simulates the changed configuration, which takes
+longer."""
 
 from __future__ import annotations
 
@@ -39,14 +40,17 @@ NET = "petri"
 READY, RUN = "scenario:", "run:"
 BOARDS_KEPT = 16
 MOST_STATIONS = 8
-# End of the axis of utilisation, as a fraction. It is above 1, because the label of 100 % needs
-# space.
+# Largest utilisation on the axis, as a fraction. It is above 1 to leave space for the label of 100
+# %.
 MOST_SHOWN = 1.06
 
 
 class WhatIfRequest(StrictDocument):
-    """The positions of the sliders. `source`: a scenario that comes with dfslab, or a run. `point`:
-    index of the configuration. `positions`: index of the position by the key of the slider."""
+    """The positions of the sliders.
+
+    `source`: a scenario that comes with dfslab, or a run. `point`: index of the configuration.
+    `positions`: for the key of each slider, the index of its position.
+    """
 
     source: str
     point: int = 0
@@ -122,8 +126,8 @@ class Board:
 
     @cached_property
     def net(self) -> Model:
-        """The model that simulates nets. It is fitted to those of the run's measurements that are
-        complete and not held out. Without such measurements, it is not fitted."""
+        """The model that simulates nets. It is fitted to the complete measurements of the run,
+        except those that are held out. Without such measurements, the model is not fitted."""
         found = discover.model(NET)
         training = [
             one
@@ -169,8 +173,8 @@ class Board:
         return self._unchanged[point.id]
 
     def changes(self, number: int, positions: Mapping[str, int]) -> list[Change]:
-        """Returns the changes to which the sliders of the configuration with the index `number` are
-        set. `positions`: index of the position by the key of the slider."""
+        """Returns the changes that the sliders select for the configuration with the index
+        `number`. `positions`: for the key of each slider, the index of its position."""
         return changes_at(self.point(number).scenario, self.sliders(number), dict(positions))
 
 
@@ -188,8 +192,11 @@ def board_of(runs: Path, source: str) -> Board:
 
 @lru_cache(maxsize=BOARDS_KEPT)
 def _board(path: Path, version: str) -> Board:
-    """Returns the board for the scenario file or run folder `path`. `version`: text that changes
-    with the content of `path`, so that a changed source gets a new board."""
+    """Returns the board for the scenario file or run folder `path`.
+
+    `version`: text that changes with the content of `path`. It is part of the cache key, so that a
+    changed source gets a new board.
+    """
     return Board(evidence_of(path))
 
 

@@ -1,11 +1,17 @@
 """Runs an external program as the workload: a Spark job, a Hadoop benchmark, any script.
 
-The command may contain placeholders in braces: `{here}` (the scenario file's folder), `{uri}`,
-`{directory}` (the file system's path on clients), `{folder}` (a name that is new in every run),
-`{seed}`, `{clients}`, and every other key of the workload by its name. On a testbed of HDFS the
-command finds `hadoop` in its PATH, with HADOOP_CONF_DIR set. With `says_ready` the command prints a
-line "ready" once it has created its inputs and warmed up, and starts the timed part when it reads a
-line.
+The command may contain placeholders in braces:
+
+- `{here}`: the scenario file's folder
+- `{uri}`: the address of the file system
+- `{directory}`: the file system's path on clients
+- `{folder}`: a name that is new in every run
+- `{seed}`, `{clients}`
+- the name of any other key of the workload
+
+On a testbed of HDFS, the command finds `hadoop` in its PATH, and HADOOP_CONF_DIR is set. With
+`says_ready`, the command first creates its inputs and warms up. Then it prints the line "ready" and
+waits. When it reads a line, it starts the timed part.
 """
 
 from __future__ import annotations
@@ -42,11 +48,11 @@ class Parameters(FileParameters):
 
 def command(parameters: Parameters, run: RunValues) -> ProgramCommand:
     """Returns the command with its placeholders replaced. `run` has values of the run by name, such
-    as `seed`. A placeholder whose name is in `run` is replaced by that value, every other
-    placeholder by the workload's key of its name.
+    as `seed`. A placeholder is replaced by the value in `run` that has its name. If there is none,
+    it is replaced by the value of the workload's key of this name.
 
-    Raises InputError for an empty command, an unknown placeholder, and a key that `Parameters` does
-    not declare and no word of the command uses.
+    Raises InputError for an empty command and for an unknown placeholder. Also raises InputError
+    for a key of the workload that `Parameters` does not declare and no word of the command uses.
     """
     if not parameters.command:
         raise InputError("workload.command", [], "needs a program and its arguments")

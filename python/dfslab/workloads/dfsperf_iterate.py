@@ -51,8 +51,8 @@ class Parameters(FileParameters):
 
 def stream(parameters: Parameters) -> Stream:
     """Returns a stream with a write phase and a read phase for each iteration. Between two
-    iterations, a phase removes the written files. In shuffle mode, a last phase makes each client
-    wait until all clients have finished reading."""
+    iterations, another phase removes the written files. In shuffle mode, there is a last phase, in
+    which each client waits until all clients have finished reading."""
     how: PhaseSettings = {
         "files": "shared" if parameters.shuffle else "own",
         "file_choice": "uniform" if parameters.shuffle else "sequential",

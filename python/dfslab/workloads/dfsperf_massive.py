@@ -33,9 +33,12 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Returns a stream with one random mix of reads and writes. In shuffle mode, clients also read
-    files of other clients, and the stream has short phases instead of the mix: five writes, then
-    five reads, repeatedly. In a last phase, clients wait until all have finished reading."""
+    """Returns a stream with one random mix of reads and writes.
+
+    In shuffle mode, clients also read files of other clients. The stream then has short phases
+    instead of the mix: five writes, then five reads, repeatedly. In the last phase, clients wait
+    until all of them have finished reading.
+    """
     count = parameters.operations()
     if not parameters.shuffle:
         return Stream(

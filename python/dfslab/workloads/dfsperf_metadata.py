@@ -1,9 +1,9 @@
-"""DFS-Perf's Metadata: each client repeats a loop that creates a directory and a file in it, stats
-and renames the file, and removes the file and the directory.
+"""DFS-Perf's Metadata: a loop of metadata operations that each client repeats.
 
-DFS-Perf renames and removes the directory with the file in it. This workload renames the file, and
-removes the file and the directory by two operations. Its loop therefore has six operations, whereas
-DFS-Perf's has five.
+The loop creates a directory and a file in it, stats and renames the file, and removes the file and
+the directory. DFS-Perf renames the directory with the file in it, and removes both by one
+operation. This workload renames only the file, and removes the file and the directory by two
+operations. Its loop therefore has six operations, and DFS-Perf's loop has five.
 """
 
 from __future__ import annotations

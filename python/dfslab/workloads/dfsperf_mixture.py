@@ -1,8 +1,8 @@
 """DFS-Perf's Mixture: whole-file reads and writes in random order.
 
 DFS-Perf chooses between a read and a write at random until both given counts are reached. This
-workload chooses each operation with the counts as weights. The numbers of reads and writes
-therefore equal the counts only on average, but every client executes the same number of operations.
+workload uses the counts only as weights of the choice. Every client executes the same number of
+operations, but the numbers of reads and writes equal the counts only on average.
 """
 
 from __future__ import annotations

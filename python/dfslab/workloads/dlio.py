@@ -1,11 +1,11 @@
 """DLIO's training workload: clients read samples in batches between compute steps, and write
 checkpoints.
 
-The model is unet3d. It has one sample per file, whose size is normally distributed with mean
-146,600,628 and standard deviation 68,341,808 bytes. A training step computes 1.3604 s on a batch of
-4 samples, and there are 5 epochs. `scale` multiplies the sizes; by default, sizes and compute time
-are 1 % of unet3d's, and there are 2 epochs. Each reader reads its own files, each once per epoch,
-in their stored order.
+The model is unet3d. Each file has one sample. The size of a sample is normally distributed with
+mean 146,600,628 and standard deviation 68,341,808 bytes. A training step computes for 1.3604 s on a
+batch of 4 samples, and there are 5 epochs. `scale` multiplies the sizes. By default, sizes and
+compute time are 1 % of those of unet3d, and there are 2 epochs. In each epoch, each reader reads
+each of its files once, in the stored order.
 """
 
 from __future__ import annotations

@@ -42,9 +42,11 @@ class Parameters(FileParameters):
 
 def stream(parameters: Parameters) -> Stream:
     """Returns a stream of a write phase and a read phase. With `force`, written data is forced to
-    disk (IOR's -e). Each client reads the file of the client whose number is larger by `neighbour`,
-    or its own file if `neighbour` is 0. If `neighbour` is not 0, clients wait in a last phase until
-    all have finished reading."""
+    disk (IOR's -e).
+
+    Client c reads the file of client c + `neighbour`. If `neighbour` is not 0, there is a last
+    phase in which clients wait until all of them have finished reading.
+    """
     theirs: Files = Neighbour(neighbour=parameters.neighbour) if parameters.neighbour else "own"
     return Stream(
         phases=[

@@ -45,9 +45,10 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Returns a stream of two phases, in which every client writes and then reads its parts of the
-    shared file, and of a last phase, in which clients wait until all have finished reading. The
-    file is empty at the start. One operation is a client's whole pass through the file."""
+    """Returns a stream of a write phase, a read phase and a last phase. Every client writes and
+    then reads its parts of the shared file, which is empty at the start. In the last phase, clients
+    wait until all of them have finished reading. One operation is a client's whole pass through the
+    file."""
     shared: PhaseSettings = {"files": "shared", "access": Access(order=parameters.order)}
     return Stream(
         phases=[

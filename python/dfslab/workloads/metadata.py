@@ -33,9 +33,12 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Returns the stream that repeats the operation. Stat, list and open may use a file several
-    times: each client has `files_per_client` files if that number is given. In all other cases,
-    each client has one file for each of its operations."""
+    """Returns the stream that repeats the operation.
+
+    Stat, list and open may use a file several times. For them, each client has `files_per_client`
+    files if that number is given. In all other cases, each client has one file for each of its
+    operations.
+    """
     files = parameters.operations_per_client
     if parameters.operation in LOOKUPS and parameters.files_per_client:
         files = parameters.files_per_client

@@ -82,9 +82,9 @@ def stream(parameters: Parameters) -> Stream:
 
 
 def for_clients(parameters: Parameters, own: Stream, clients: int) -> Stream:
-    """Returns the stream of `clients` clients. If the trace `own` has fewer clients, copies of it
-    are replayed concurrently, as the parameter `copies` determines. Raises InputError if `clients`
-    does not fit the trace and `copies`."""
+    """Returns the stream of `clients` clients. If the trace `own` has fewer clients, additional
+    clients replay copies of it concurrently, as the parameter `copies` determines. Raises
+    InputError if `clients` is incompatible with the trace and `copies`."""
     return repeated(own, clients, parameters.copies)
 
 

@@ -2,12 +2,15 @@
 any random.
 
 Nguyen and Apon 2012, Table 2, give the percentages of three classes of requests on file systems of
-276 TB: large sequential requests (above 1 MB), mixed ones (random and sequential, or sequential
-below 1 MB), and purely random ones (below 10 kB). The paper gives neither the exact sizes nor the
-share of reads. Both are parameters of this workload.
+276 TB:
 
-The requests are drawn at random when the stream is built. Models and nets therefore get a fixed
-list of operations, as they do for a trace.
+- large: sequential, above 1 MB
+- mixed: random and sequential, or sequential below 1 MB
+- random: purely random, below 10 kB
+
+The paper gives neither the exact sizes nor the share of reads. Both are parameters of this
+workload. The requests are drawn at random when the stream is built. Models and nets therefore get a
+fixed list of operations, like the list of a trace.
 """
 
 from __future__ import annotations
@@ -92,8 +95,8 @@ def _empty(parameters: Parameters) -> Stream:
 
 def _of_client(parameters: Parameters, client: int) -> list[Given]:
     """Returns the operations of one client. A sequential request begins where the previous
-    sequential request ended, or at the start of the file if it would exceed the file's end. A
-    random request begins at a random multiple of its size."""
+    sequential request ended. If it would exceed the file's end, it begins at the start of the file
+    instead. A random request begins at a random multiple of its size."""
     chance = random.Random(f"{parameters.requests_seed} {client}")
     file_bytes, position = int(parameters.file_size), 0
     found = [Given(client=client, operation="open")]

@@ -1,5 +1,5 @@
-"""A partly open workload: sessions start as in an open workload, independently of completions, and
-each session consists of sequential requests.
+"""A partly open workload: sessions start independently of completions, as in an open workload.
+Within a session, each request waits for the previous one.
 
 Production traces have this form (Ren and others 2017: lognormal times between arrivals, periodic
 rates; Schroeder and others 2006: partly open). The parameters of these traces are not published, so

@@ -71,9 +71,9 @@ def stream(parameters: Parameters) -> Stream:
 
 
 def _mix(parameters: Parameters) -> list[Share]:
-    """Returns the kinds of transfer (reads, writes or both) that the mode has, with their weights.
-    If the mode mixes reads and writes, `read_share` is the weight of reads and 1 - `read_share`
-    that of writes. A kind with weight 0 is left out."""
+    """Returns the kinds of transfer of the mode (reads, writes or both), with their weights. If the
+    mode mixes them, reads have the weight `read_share`, and writes have the weight 1 -
+    `read_share`. A kind with weight 0 is left out."""
     mix, reads = MIXES[parameters.mode], parameters.read_share
     if len(mix) == 1 or reads == EVEN:
         return mix

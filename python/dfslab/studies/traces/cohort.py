@@ -1,10 +1,13 @@
-"""Compares two cohorts of traces step by step: before and after a change, slow and fast traces, or
-one host and all other hosts.
+"""Compares two cohorts of traces step by step.
 
-In every calling context, the mean duration of each step is tested by Welch's t. If a process (for
-spans: the trace) has several contexts of a step, the calls of all these contexts are merged and
-tested, too. P values are corrected by Holm's method, so at most one report in twenty has a false
-alarm. Calls are assumed to be independent, so slow drift within a cohort looks like a change.
+The cohorts are traces before and after a change, slow and fast traces, or one host and all other
+hosts. The mean durations of a step in the two cohorts are compared by Welch's t test. Each calling
+context of the step is tested separately. If a step has several calling contexts in a process, there
+is also a test of the merged calls of these contexts. Spans are merged over the trace, not by
+process.
+
+P values are corrected by Holm's method, so at most one report in twenty has a false alarm. The test
+assumes that calls are independent, so slow drift within a cohort looks like a change.
 """
 
 from __future__ import annotations
@@ -21,8 +24,9 @@ from dfslab.fleet.shards import Spans
 
 LEVEL = 0.05
 LEAST_CALLS = 5
-# In each kind of traces, the slowest fraction SLOW_SHARE, but at least LEAST_CALLS traces, form the
-# cohort of slow traces; all other traces of the kind form the cohort of fast traces.
+# The traces of each kind are divided into a slow and a fast cohort. The slow cohort has the slowest
+# fraction SLOW_SHARE of the traces, but at least LEAST_CALLS traces. The fast cohort has all
+# others.
 SLOW_SHARE = 0.1
 LEAST_TRACES = 20
 BEFORE_AND_NOW = ("before", "now")
@@ -88,9 +92,9 @@ class CohortPair:
 def compare(before: TraceProfile, after: TraceProfile) -> CohortComparison:
     """Compares all steps of two profiles.
 
-    The steps that changed significantly are sorted by the change of their self time. For the
-    colours in charts, the relative changes of all steps that occur in both profiles are returned as
-    well.
+    The result lists the steps that changed significantly, sorted by the change of their self time.
+    It also has the relative change of every step that occurs in both profiles, from which charts
+    colour the steps.
     """
     return compare_all([CohortPair("", steps(before.roots), steps(after.roots))])
 
@@ -98,12 +102,12 @@ def compare(before: TraceProfile, after: TraceProfile) -> CohortComparison:
 def compare_all(
     pairs: Sequence[CohortPair], sides: tuple[str, str] = BEFORE_AND_NOW
 ) -> CohortComparison:
-    """Compares several pairs of cohorts with a joint correction of their P values. `sides`: names
-    of the two cohorts.
+    """Compares several pairs of cohorts. The P values of all pairs are corrected jointly. `sides`:
+    names of the two cohorts.
 
-    With several pairs, a step is coloured by its largest significant change over all pairs. Steps
-    that occur in only one cohort are reported if there is a single pair. With several pairs they
-    are omitted, because every cohort lacks some steps.
+    A chart colours each step by its largest significant change over all pairs. If there is only one
+    pair, the result also lists the steps that occur in only one cohort. With several pairs, these
+    steps are omitted, because every cohort lacks some steps.
     """
     tested: list[StepChange] = []
     for pair in pairs:
@@ -137,11 +141,12 @@ def compare_all(
 
 
 def host_pairs(roots: Sequence[TreeNode]) -> list[CohortPair]:
-    """Returns one pair of cohorts for each host: the calls on all other hosts, and the calls on
-    that host. A step that only one host executes is in only one cohort of this host's pair.
+    """Returns one pair of cohorts for each host. The first cohort has the calls on all other hosts,
+    and the second has the calls on that host. A step that only one host executes therefore occurs
+    in only one cohort of this host's pair.
 
-    `roots`: trees of spans. Call profiles record no standard deviation for each process, so their
-    processes cannot be compared by this function.
+    `roots`: trees of spans. Trees of call profiles cannot be used, because call profiles do not
+    record the standard deviation of each process.
     """
     of: dict[str, dict[CallPath, Sums]] = {}
     for path, node in walk(roots):
@@ -162,10 +167,10 @@ def host_pairs(roots: Sequence[TreeNode]) -> list[CohortPair]:
 
 def slow_and_fast(spans: Spans) -> tuple[list[int], list[int]]:
     """Splits traces into two cohorts: the slowest traces of each kind, and all other traces.
-    Returns (row numbers of the spans of the slow traces, row numbers of the spans of the other
-    traces). A trace is included with all its spans.
 
-    Traces of a kind with fewer than LEAST_TRACES traces are in neither cohort.
+    Returns (row numbers of the slow cohort's spans, row numbers of the other cohort's spans). All
+    spans of a trace are in the same cohort. Traces of a kind with fewer than LEAST_TRACES traces
+    are in neither cohort.
     """
     tops: dict[bytes, tuple[int, Kind]] = {}
     columns = (spans.trace_id, spans.parent_id, spans.start_unix_ns, spans.end_unix_ns)
@@ -214,10 +219,11 @@ def steps(roots: Sequence[TreeNode]) -> SumsByPath:
 
 
 def _by_process(steps: SumsByPath) -> SumsByPath:
-    """Returns the sums of each step in each process, merged over the calling contexts of the step.
+    """Returns the sums of each step in each process. The calls of a step are merged over all its
+    calling contexts in the process.
 
-    The paths of spans name no process. Spans are therefore merged over the whole trace, with
-    ANYWHERE as the name of the process.
+    The call paths of spans name no process. The calls of a step are therefore merged over the whole
+    trace, and ANYWHERE stands for the name of the process.
     """
     found: dict[CallPath, Sums] = {}
     for path, one in steps.items():
@@ -230,8 +236,8 @@ def _by_process(steps: SumsByPath) -> SumsByPath:
 def _rows(pair: CohortPair) -> list[StepChange]:
     """Returns a test for each step that has at least LEAST_CALLS calls in both cohorts.
 
-    The merged calls of a step are tested only if they come from several calling contexts, so that
-    no context is tested twice.
+    The merged calls of a step are tested only if they come from several calling contexts. With a
+    single context, the test would repeat the test of that context.
     """
     found = []
     for path in sorted(set(pair.old) & set(pair.new), key=str):

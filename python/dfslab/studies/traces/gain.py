@@ -1,10 +1,11 @@
 """Predicts how much of the operations' time would be saved if a step of traced JVMs were faster,
 with an interval.
 
-A thread's nested calls add up to its elapsed time. So a faster step in the operation's own thread
-shortens the operation by the time saved. Faster work in other threads or processes shortens the
-operation only by shortening the waits of the requesting thread. Of these threads, only the busiest
-matters, because the requesting thread waits for it (a pipeline is as slow as its slowest stage).
+If the step runs in the operation's own thread, the operation is shortened by the whole time saved.
+The reason is that the nested calls of a thread add up to its elapsed time. If the step runs in
+another thread or process, it shortens the operation only by shortening the time for which the
+requesting thread waits. If the requesting thread waits for several threads, only the busiest of
+them matters: a pipeline is as slow as its slowest stage.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from dfslab.instruments.tracing.callprofile import WAITS, MergedStep, walk
 
 FACTOR = 2.0
 MOST_STEPS = 200
-# A saving is inconclusive if its interval is wider than the fraction WIDE of its upper end and also
-# wider than the fraction NOTABLE of the operations' total time.
+# A saving is inconclusive if its interval is too wide in two respects: wider than the fraction WIDE
+# of the interval's upper end, and wider than the fraction NOTABLE of the operations' total time.
 WIDE = 0.6
 NOTABLE = 0.02
 Z90 = 1.645
-# Relative standard deviation between runs: the differences between runs affect all calls of a run
-# alike. It is 5 % between fault-free rounds of ten seconds (docs/liu.md). The median between
-# repetitions in verification/data is 2 to 20 %.
+# Assumed relative standard deviation of durations between runs. The difference between two runs
+# affects all calls of a run alike. Measured values: 5 % between fault-free rounds of ten seconds
+# (docs/liu.md); 2 to 20 % as medians between the repetitions in verification/data.
 RUNS_DIFFER = 0.05
 # Least number of calls for which a standard error is used. With fewer calls, the slow first call
 # dominates the standard error.
@@ -101,9 +102,11 @@ def savings(top: MergedStep, factor: float = FACTOR) -> Savings:
 
 
 def operations(top: MergedStep) -> list[MergedStep]:
-    """Returns the outermost calls of clients. A client is a process that serves no other process.
+    """Returns the outermost calls of clients, which are the operations. A client is a process that
+    serves no other process.
 
-    A wait at the root of a thread is no operation: the thread waits for another operation.
+    A wait at the root of a thread is not an operation, because the thread waits for an operation of
+    another thread.
     """
     serving = {path.process for path, _ in walk(top) if path.process is not None and path.parent}
     return [
@@ -143,8 +146,8 @@ def _operation(root: MergedStep, part: float, whole_ns: int) -> list[Saving]:
     # The part of the requesting thread's waiting time that the work of the busiest parallel thread
     # explains.
     explained_ns = min(waits_ns, busy[0]) if busy else 0
-    # Paths of the steps in which the operation waited for other threads for more than the fraction
-    # NOTABLE of all its waits.
+    # Call paths of the steps in which the operation waited long for other threads. Long means more
+    # than the fraction NOTABLE of all its waits.
     notable_ns = waits_ns * NOTABLE
     phases = {
         p.path.parent
@@ -179,8 +182,9 @@ def _saving(
 ) -> Saving:
     """Returns the row of the ranking for one step.
 
-    `saved_ns`: (low, expected, high) saving in nanoseconds, without random variance. The interval
-    is widened by the variance between calls and between runs.
+    `saved_ns`: (low, expected, high) saving in nanoseconds, without random variance. In the
+    returned row, the interval is wider, by the variance between calls and the variance between
+    runs.
     """
     node = step.node
     low, point, high = (ns / whole_ns if whole_ns else 0.0 for ns in saved_ns)

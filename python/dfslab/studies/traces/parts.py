@@ -1,15 +1,16 @@
 """Predicts the saving if one part of a deployment (a processor, disk or link) were faster.
 
 The input is call profiles whose paths name processes. A client's logical thread shows how long it
-waited; the threads that it waited for show the cause. In a pipeline, a receiver that waits while
-its sender has data waits for the link between them. A faster disk helps until the next slowest disk
-of the same pipeline is the bottleneck.
+waited. The threads for which it waited show the cause. If a receiver in a pipeline waits while its
+sender has data, it waits for the link between them. A faster disk helps only until the next slowest
+disk of the same pipeline is the bottleneck.
 
-Profiles have sums without timestamps, so overlap within a thread is unknown. `least` and `most`
-bound the saving by the sums; the upper bound also includes client waits that no pipeline explains.
-The verdict depends on these bounds. `low` and `high` are a 90 % prediction interval for other runs.
-Its width covers the measured variance between calls, and the variation between runs, which one
-trace cannot show and which is assumed to be `gain.RUNS_DIFFER`.
+Profiles have sums without timestamps, so the overlap within a thread is unknown. The sums therefore
+give only bounds of the saving, `least` and `most`. `most` also includes the client waits that no
+pipeline explains. The verdict depends on these bounds.
+`low` and `high` are a 90 % prediction interval of the saving in other runs. Its width covers the
+variance between calls, which is measured, and the variation between runs, which is assumed to be
+`gain.RUNS_DIFFER` because one trace cannot show it.
 """
 
 from __future__ import annotations
@@ -26,18 +27,18 @@ from dfslab.studies.traces import gain
 from dfslab.studies.traces.processors import Processor
 
 FACTOR = 2.0
-# A step is part of a data stream if it is executed more than this number of times for each call of
-# its thread.
+# A step is part of a data stream if it is executed more than STREAMED times for each call of its
+# thread.
 STREAMED = 2.0
-# Suffixes of the names of the part that stands for the time between two processes: LINK if the
-# processes ran on several hosts, LOOPBACK if they ran on one host.
+# The time between two processes is ascribed to a part whose name ends with one of these suffixes:
+# LINK if the processes ran on several hosts, LOOPBACK if they ran on one host.
 LINK, LOOPBACK = ": link", ": loopback"
 
 
 @dataclass
 class ThreadWork:
-    """The work of a server's logical thread for its callers. `below`: the work of the servers to
-    which this server forwards data."""
+    """The work that a server's logical thread does for its callers. `below`: the work of the
+    servers to which this server forwards data."""
 
     process: str
     count: int
@@ -54,11 +55,11 @@ class ThreadWork:
 
 @dataclass
 class Edge:
-    """Waiting time for the link between two processes (`ns`).
+    """The time for which a process waited for the link from another process (`ns`).
 
-    `most_ns`: upper bound, which includes the sender's own waits. `overlapped_ns`: other work of
-    the receiver during which data may have been transferred. `beyond`: processes to which the
-    receiver forwards the same data.
+    `most_ns`: upper bound of this time, which includes the sender's own waits. `overlapped_ns`:
+    other work of the receiver during which data may have been transferred. `beyond`: processes to
+    which the receiver forwards the same data.
     """
 
     sender: str
@@ -75,9 +76,8 @@ class ServerWaits:
     """How long clients waited for one server: in their own thread (`ns`), or in parallel threads
     (`concurrent_ns`).
 
-    `calm_ns`: the waits if every call took the median time, but at most `ns`. Waits beyond
-    `calm_ns` are not due to network latency, because network latency is equal for all calls.
-    `served_ns`: time of the server's work.
+    `calm_ns`: the waits if every call took the median time, but at most `ns`. Network latency is
+    equal for all calls, so it does not cause waits beyond `calm_ns`. `served_ns`: server work.
     """
 
     ns: float = 0.0
@@ -113,12 +113,12 @@ class Parts:
 def ranking(
     top: MergedStep, ran: Mapping[str, Processor], factor: float = FACTOR, one_host: bool = False
 ) -> PartRanking:
-    """Returns the parts (processors, disks and links), sorted by the time that would be saved if
-    the part were `factor` times faster. Two rankings by self time are included for comparison.
+    """Returns the parts (processors, disks and links), sorted by the time that would be saved if a
+    part were `factor` times faster. The result also has two rankings by self time, for comparison.
 
     `ran`: thread times of each process. `one_host`: all processes ran on one host, so there is no
-    link. The time between processes is then the kernel's time to wake them and to copy their data,
-    and the part is called "loopback".
+    link. The time between processes is then the time in which the kernel wakes them and copies
+    their data. This part is called "loopback".
     """
     assert factor > 1
     observed = _collect(top)
@@ -250,10 +250,9 @@ def _all_below(work: ThreadWork) -> Iterator[ThreadWork]:
 
 
 def pipelines(work: ThreadWork) -> list[list[tuple[ThreadWork, float]]]:
-    """Returns all paths through the tree of servers below the thread `work`. In each path, a server
-    passes the data on to the next server. A path is a list of pairs: the work of a server, and the
-    fraction of this server's calls that take this path to its end. The fractions of one server add
-    up to 1."""
+    """Returns all paths that data takes from server to server in the tree below the thread `work`.
+    A path is a list of pairs, one for each server: the server's work, and the fraction of the
+    server's calls whose data takes this path to its end. The fractions of a server add up to 1."""
     found = []
     left = 1.0
     for below in work.below:
@@ -305,8 +304,8 @@ def _savings(
     found: dict[str, tuple[float, float, float]] = {}
     for name, saved_ns in _of_streams(observed, part):
         _more(found, name, saved_ns)
-    # Any part may have caused the unexplained waits, so these waits raise `most` of every part. If
-    # they are negative, they lower `least`.
+    # It is unknown which part caused the unexplained waits. The `most` of every part is therefore
+    # raised by them. Negative unexplained waits lower the `least` of every part instead.
     more_ns = _unexplained_ns(observed)
     found = {
         name: (
@@ -317,8 +316,8 @@ def _savings(
         for name, (low, point, high) in found.items()
     }
     for server, calls in observed.calls.items():
-        # Threads that are not request handlers belong to no call. Their runnable time is known; its
-        # share within calls is estimated as if it were spread evenly over the process's lifetime.
+        # The runnable time of threads that handle no requests is known, but not its share within
+        # calls. It is estimated as if the time were spread evenly over the process's lifetime.
         one = ran.get(server, Processor())
         least = max(calls.served_ns, min(one.wanted_ns, calls.ns - calls.calm_ns))
         evenly = calls.ns * min(1.0, one.wanted_ns / one.lived_ns) if one.lived_ns else 0.0
@@ -379,8 +378,8 @@ def _best(edges: list[Edge]) -> dict[str, float]:
 
 
 def _unexplained_ns(observed: Parts) -> float:
-    """Returns the time in ns for which clients waited and that neither pipelines nor parallel calls
-    explain. The value is negative if the pipelines and calls took longer than the waits."""
+    """Returns the client waits that neither pipelines nor parallel calls explain, in ns. The value
+    is negative if the pipelines and calls took longer than the waits."""
     taken = sum(
         max(work.disk_ns * share for work, share in chain)
         + sum(work.processor_ns * share for work, share in chain)
@@ -393,9 +392,10 @@ def _unexplained_ns(observed: Parts) -> float:
 
 
 def _among_runs_ns(name: str, point_ns: float, observed: Parts) -> float:
-    """Returns the half-width in ns of a 90 % interval of the client time in other runs, after the
-    part `name` has saved `point_ns`. The relative spread of the streams is the median over their
-    kinds: the saving removes most of the spread of a kind of which only some streams are slow."""
+    """Returns the half-width in ns of a 90 % interval of the client time in other runs. In these
+    runs, the part `name` is faster and has saved `point_ns`. The relative spread of the streams is
+    the median over their kinds, because the saving removes the spread of kinds with slow streams.
+    """
     count = sum(count for count, _ in observed.streams)
     spreads = [spread for count, spread in observed.streams if count > 1]
     streamed_ns = max(0.0, observed.waited_ns - point_ns)
@@ -470,8 +470,8 @@ def _summed(top: MergedStep) -> dict[str, float]:
 
 
 def _last_finishers(top: MergedStep) -> dict[str, float]:
-    """Returns for each part the self time in ns along the threads that finish last, that is, along
-    the critical path of the operations."""
+    """Returns for each part its self time in ns on the critical path of the operations. This path
+    follows the threads that finish last."""
     sums: dict[str, float] = {}
     for root in gain.operations(top):
         own, *others = gain.threads(root)

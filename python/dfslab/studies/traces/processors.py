@@ -27,8 +27,8 @@ class Processor:
 
 
 def processors(files: Iterable[File]) -> dict[str, Processor]:
-    """Returns the thread times by the name of the service, as in call paths. The name stands for
-    one process or for a role. The times of all processes of a role are added."""
+    """Returns the thread times by the name of a service, as in call paths. A name stands for one
+    process, or for all processes of a role. The times of all processes of a role are added."""
     found: dict[str, Processor] = {}
     for file in files:
         one = found.setdefault(file.service, Processor())

@@ -72,8 +72,8 @@ def _read_at_node(path: str) -> list[tuple[str, callprofile.File]] | str:
 
 
 def of_jvms(files: Sequence[Path]) -> bool:
-    """Returns whether the files contain sums of calls instead of single calls (spans). Traced JVMs
-    and server counters give such sums.
+    """Returns whether the files contain sums of calls instead of single calls (spans). The files of
+    traced JVMs and of server counters contain sums.
 
     Raises InputError if only some of the files contain sums.
     """
@@ -90,8 +90,8 @@ def of_jvms(files: Sequence[Path]) -> bool:
 
 
 def existing(files: Sequence[Path]) -> list[Path]:
-    """Returns the files. A folder is replaced by the profiles in it. Raises InputError if a file
-    does not exist or if there are no profiles."""
+    """Returns the paths of the files to read. A folder in `files` is replaced by the profiles in
+    it. Raises InputError if a file does not exist or if a folder has no profiles."""
     found = callprofile.expand(files)
     if not found:
         raise InputError("trace", str(files[0]), f"holds no *{callprofile.SUFFIX}")

@@ -82,8 +82,8 @@ def _schemas() -> dict[str, pa.Schema]:
 LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 Found = TypeVar("Found")
 MOST_ROWS = 100_000
-# Limits of a query: seconds, and bytes of memory. Queries of call trees take milliseconds, so the
-# limits only end queries that would never end.
+# Limits of a query: seconds, and bytes of memory. The limits stop queries that would never end.
+# Ordinary queries of call trees take milliseconds.
 MOST_QUERY_S = 10.0
 MOST_QUERY_BYTES = 512 << 20
 
@@ -117,8 +117,8 @@ def tables(profile: TraceProfile) -> dict[str, TableRows]:
     found: dict[str, TableRows] = {"calls": [], "exemplars": [], "hosts": []}
     numbers: dict[CallPath | None, int] = {}
     for number, (path, node) in enumerate(walk(profile.roots)):
-        # The order is depth-first. So the last node that was recorded for a path is the parent of
-        # the following nodes below that path.
+        # The nodes come in depth-first order. The parent of a node is therefore the last node that
+        # was recorded for the parent's path.
         numbers[path] = number
         found["calls"].append(_call(number, numbers.get(path.parent), path, node))
         found["exemplars"] += [
@@ -147,7 +147,8 @@ def tables(profile: TraceProfile) -> dict[str, TableRows]:
 def _call(number: int, parent: int | None, path: CallPath, node: TreeNode) -> dict[str, Value]:
     """Returns a row of the table `calls` for one node of the call tree.
 
-    `read`: number of calls that were recorded; if `count` differs from it, `count` is an estimate.
+    `read`: number of calls that were recorded. If the row's `count` differs from it, `count` is an
+    estimate.
     """
     return {
         "node": number,
@@ -279,10 +280,11 @@ def query(folder: Path, sql: str) -> tuple[list[str], list[tuple[Value, ...]]]:
 
 
 def _limited(database: duckdb.DuckDBPyConnection, work: Callable[[], Found]) -> Found:
-    """Returns the answer of `work`, which is interrupted after MOST_QUERY_S.
+    """Returns the answer of `work`. Interrupts `work` after MOST_QUERY_S seconds.
 
-    During the query, the memory of this process may grow by twice MOST_QUERY_BYTES, because the
-    limit of the database does not include the texts that SQL functions make.
+    During the query, the memory of this process may grow by twice MOST_QUERY_BYTES. The database
+    limits its memory to MOST_QUERY_BYTES, but this limit does not include the texts that SQL
+    functions make.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     pages = int(Path("/proc/self/statm").read_text().split()[0])

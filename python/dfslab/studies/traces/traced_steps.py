@@ -1,9 +1,10 @@
-"""Compares the times of traced steps with the step times that a file system's description models,
-by operation.
+"""Compares the measured times of traced steps with the modelled times of the steps in a file
+system's description, by operation.
 
-Spans of the load generator use the step names of descriptions. Call profiles use the names of an
-instrumentation-points file, so a table of the file system (`TRACED`) maps their call paths to
-steps. Steps that only the trace or only the description has are reported as such.
+In traces of the load generator, the spans have the step names of descriptions. In call profiles,
+the calls have the names of an instrumentation-points file. The file system's table `TRACED`
+therefore maps call paths to steps. Steps that only the trace or only the description has are listed
+separately.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from dfslab.documents.traces.trace_profile import TreeNode
 from dfslab.documents.traces.trace_tree import walk
 from dfslab.result import Step
 
-# Largest number of traced steps without a modelled step that are listed. The steps with the largest
-# total time are listed first.
+# At most this number of traced steps without a modelled step are listed: those with the largest
+# total time, the largest first.
 MOST_ONLY_TRACED = 10
 
 
@@ -35,9 +36,9 @@ def compared(
     """Returns one entry for every modelled step, ordered by operation, and then one for each step
     that occurs only in the trace.
 
-    `named` maps names of modelled steps to the end of the call path that the steps have in a trace.
-    A key with several steps means that a trace has one call for all of them; the result then has
-    one entry for these steps.
+    `named` maps names of modelled steps to the end of a call path in the trace. If the trace has a
+    single call for several modelled steps, the key has the names of these steps, and the result has
+    one entry for them.
     """
     as_described = bool({root.name for root in roots} & {one.operation for one in modelled})
     ends: dict[tuple[str, ...], str] = {} if as_described else dict(named)
@@ -86,9 +87,12 @@ def _operations(
     found: Mapping[tuple[str, ...], _Calls],
     as_described: bool,
 ) -> int:
-    """Returns how often an operation was executed in the trace. If the trace uses the step names of
-    the description (`as_described`), this is the number of the operation's spans. Otherwise, it is
-    the number of calls of the operation's first traced step."""
+    """Returns how often an operation was executed in the trace.
+
+    If the trace uses the step names of the description (`as_described`), this is the number of the
+    operation's spans. Otherwise, it is the number of calls of the first of the operation's steps
+    that the trace has.
+    """
     if as_described:
         return sum(root.count for root in roots if root.name == operation)
     return next((calls.count for calls in found.values() if calls.count), 0)
@@ -114,10 +118,10 @@ def _calls(roots: Sequence[TreeNode], end: str, whole: bool) -> _Calls:
 
 
 def _only_traced(roots: Sequence[TreeNode], taken: set[CallPath]) -> list[ModelledStep]:
-    """Returns the traced steps of clients that match no modelled step, at most MOST_ONLY_TRACED,
-    the longest total time first.
+    """Returns the traced steps of clients that match no modelled step, the longest total time
+    first, at most MOST_ONLY_TRACED.
 
-    A step within or around a matching step is left out.
+    A step is omitted if it contains a matching step or is contained in one.
     """
     rows: list[ModelledStep] = []
     found: list[CallPath] = []

@@ -46,8 +46,11 @@ class CarriedOut(BaseModel):
 
 
 class VerifiedAdvice(BaseModel):
-    """The changes that were carried out, in the order of the advice. `records`: the file with their
-    intervention records. `is_interrupted`: an interrupt (Ctrl-C) ended the measurements early."""
+    """The changes that were carried out, in the order of the advice.
+
+    `records`: the file with their intervention records. `is_interrupted`: whether an interrupt
+    (Ctrl-C) ended the measurements early.
+    """
 
     source: str
     goal: Goal
@@ -57,9 +60,9 @@ class VerifiedAdvice(BaseModel):
     is_interrupted: bool = False
 
     def sentences(self) -> list[str]:
-        """Returns how many measured gains are inside their predicted intervals, one sentence for
-        each change that could not be carried out, and a sentence on the processor time that other
-        programs used."""
+        """Returns sentences on the outcome: how many measured gains are inside their predicted
+        intervals, why each refused change could not be carried out, and how much processor time
+        other programs used."""
         measured = [one for one in self.rows if one.real is not None]
         inside = sum(one.agreement == "inside" for one in measured)
         found = [

@@ -1,8 +1,8 @@
 """Measures configurations in interleaved rounds, within a time budget.
 
-Each round measures the unchanged configuration and every changed one. Every second round runs in
-reverse order, so that linear drift of the machine cancels. The last configuration of a round is
-then the first of the next round, so its testbed need not be started again.
+Each round measures the unchanged configuration and every changed configuration. Every second round
+has the reverse order, so that linear drift of the machine cancels. The last configuration of a
+round is therefore the first of the next round, and its testbed can keep running.
 """
 
 from __future__ import annotations
@@ -88,9 +88,10 @@ def interleaved(
     """Measures all configurations `rounds` times and returns the runs. The first configuration is
     the unchanged one.
 
-    A changed configuration that fails is not measured again. An interrupt, the end of the time
-    budget, or a later failure of the unchanged configuration ends the trial early, and what was
-    measured until then is returned. Raises RunFailed or InputError if the first run fails.
+    A changed configuration that fails is not measured again. Three events end the trial early: an
+    interrupt, the end of the time budget, or a failure of the unchanged configuration in a later
+    run. The runs until then are returned. Raises RunFailed or InputError if the first run of the
+    trial fails.
     """
     trial = Trial()
     assert configurations[0].name == START, "the unchanged configuration comes first"
@@ -101,9 +102,9 @@ def interleaved(
             for at, one in enumerate(order):
                 if one.name in trial.refused:
                     continue
-                # In a reversed round, the unchanged configuration comes last. The other
-                # configurations are compared with the unchanged one, so the time of its run is
-                # reserved.
+                # In a reversed round, the unchanged configuration is measured last. Without it, the
+                # runs of the other configurations could not be compared. The budget must therefore
+                # allow its run too.
                 needed = [one.name] if turn % 2 == 0 or one.name == START else [one.name, START]
                 if not budget.allows(*needed):
                     if at and len(needed) > 1 and budget.allows(START):
@@ -130,7 +131,7 @@ def _measure(
     trial: Trial,
 ) -> None:
     """Measures one configuration once and adds the run to the trial. If the run fails, the reason
-    is noted instead, except that a failure of the trial's first run is raised."""
+    is stored in the trial. If the trial's first run fails, the error is raised instead."""
     began_s = budget.clock.monotonic_s()
     try:
         result = measuring(one.scenario, turn)

@@ -1,9 +1,9 @@
 """Intervention records: predicted and measured gains of changes, in an append-only file.
 
 The file has one JSON document per line (JSON Lines). A line with `event` "prediction" is written
-before anything is measured. A line with `event` "measurement" follows when the trial has ended. Its
-key `prediction` has the `id` of the prediction. The `id` is the SHA-256 digest of the prediction's
-other fields, so a later change of a prediction is detected.
+before anything is measured. After the trial, a line with `event` "measurement" is written; its key
+`prediction` has the `id` of the prediction. This `id` is the SHA-256 digest of the prediction's
+other fields, so a later change of the prediction is detected.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ class PredictedIntervention(BaseModel):
         return _digest(self.model_dump_json(exclude={"id"}))
 
     def stored_digest(self) -> str:
-        """Returns the digest of the fields that the record had when it was read from a file. A
-        field that a later version of the package added is no part of the digest."""
+        """Returns the digest of the fields that the record had in the file from which it was read.
+        Later versions of the package may have more fields; the digest does not include them."""
         return _digest(self.model_dump_json(exclude={"id"}, exclude_unset=True))
 
     @property

@@ -19,11 +19,11 @@ from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies.decisions.measured_place import LOCAL
 from dfslab.studies.trials.trial_run import Measuring
 
-# A function that returns a context. Testbeds and folders can be used within the context. The
-# context's value is the function that measures.
+# A function that returns a context, in which testbeds and folders can be used. The value of the
+# context (after `as`) is the function that measures.
 Opening = Callable[[Notify], AbstractContextManager[Measuring]]
-# Seconds that the start of a testbed takes, and seconds that a run takes in addition to its
-# operations: the load generator starts, and files are prepared and removed.
+# Expected durations in seconds. START_S is the start of a testbed. OVERHEAD_S is the part of a run
+# without its operations: the load generator starts, and files are prepared and removed.
 START_S, OVERHEAD_S = 10.0, 2.0
 
 

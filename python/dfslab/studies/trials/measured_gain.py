@@ -1,10 +1,10 @@
-"""The measured gain of a change: the mean ratio of interleaved pairs of runs, with an interval from
-their repetitions.
+"""The measured gain of a change, with an interval: the mean ratio of the runs with the change to
+the runs without it.
 
-The natural logarithm of the ratio is computed for each pair of neighbouring runs, before and after
-the change, so slow drift of the machine cancels. The variance of one log ratio is the larger of
-two: the variance over the change's own pairs, and the variance over the pairs of all changes of the
-trial, because few pairs may agree by chance.
+Each run with the change is paired with a neighbouring run without it, so slow drift of the machine
+cancels. The natural logarithm of the ratio is computed for each pair. Two variances of the log
+ratio are computed: over the pairs of this change, and over the pairs of all changes of the trial.
+The larger is used, because a few pairs may agree by chance.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ class MeasuredGain(BaseModel):
     """The factor by which a change multiplied the value of the goal, with its 90 % interval.
 
     `pairs`: number of pairs of runs. `sd`: standard deviation of the natural logarithm of `gain`.
-    `low`, `high` and `sd` are None if nothing was measured twice, so that the noise is unknown.
+    `low`, `high` and `sd` are None if nothing was measured twice, because the noise is then
+    unknown.
     """
 
     gain: float
@@ -46,8 +47,8 @@ class MeasuredGain(BaseModel):
 
 
 def measured_gains(runs: Sequence[TrialRun]) -> dict[str, MeasuredGain]:
-    """Returns the measured gain of each configuration of a trial that was measured in at least one
-    round together with the unchanged configuration."""
+    """Returns the measured gain of each changed configuration. A configuration is left out if no
+    round of the trial measured both it and the unchanged configuration."""
     ratios = {name: found for name in _changed(runs) if (found := log_ratios(runs, name))}
     freedom = sum(len(one) - 1 for one in ratios.values())
     pooled = sum(_squares(one) for one in ratios.values()) / freedom if freedom else None

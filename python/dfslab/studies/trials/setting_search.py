@@ -1,12 +1,13 @@
-"""Chooses which combination of settings to measure next: the model predicts every combination, and
-each measurement corrects the predictions of all combinations that share a setting with it.
+"""Chooses which combination of settings to measure next. A model predicts the gain of every
+combination. Each measurement corrects the predictions of all combinations that share a setting with
+the measured one.
 
 The model of a combination is: ln(true gain) = ln(gain predicted by the description) + sum of the
-errors of the combination's single settings. The errors are independent and normal, with standard
-deviations learnt from recorded interventions (`studies/decisions/change_error.py`). A measurement
-of a combination is a noisy sum of its errors, so the errors have a normal posterior distribution
-(Bayesian linear regression). The next combination is the one with the largest expected improvement
-over the best combination so far (Jones, Schonlau and Welch 1998).
+errors of the combination's single settings. The errors are independent and normal. Their standard
+deviations are learnt from recorded interventions (`studies/decisions/change_error.py`). A
+measurement of a combination is a noisy sum of its errors, so the errors have a normal posterior
+distribution (Bayesian linear regression). The next combination is the one with the largest expected
+improvement over the best combination so far (Jones, Schonlau and Welch 1998).
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ from dfslab.studies.decisions.change_error import LEAST_SD
 from dfslab.studies.decisions.gains import GainEstimate
 from dfslab.studies.decisions.whatif import PairedModel
 
-# Largest number of settings of a combination (MOST_SETTINGS). Only the MOST_COMBINED single
-# settings with the largest expected improvements are combined.
+# A combination has at most MOST_SETTINGS single settings. Only some single settings are combined:
+# the MOST_COMBINED ones with the largest expected improvements.
 MOST_SETTINGS, MOST_COMBINED = 3, 7
-# The noise of a measured gain is assumed to be at least this standard deviation of the gain's
-# natural logarithm.
+# Least standard deviation that is assumed for the noise of a measured log gain (natural logarithm
+# of the gain).
 LEAST_NOISE_SD = 0.02
-# The search ends if no combination has an expected improvement of at least this value. The
-# improvement is that of the log gain (natural logarithm of the gain) over the best measured log
-# gain.
+# Least expected improvement for which a combination is measured. The search ends if no combination
+# reaches it. The improvement is the difference between the combination's log gain (natural
+# logarithm of the gain) and the best measured log gain.
 WORTH_A_RUN = 0.005
 # A predicted |log gain| below this bound means that the setting does not act on the workload.
 NO_EFFECT = 1e-9
@@ -44,10 +45,10 @@ _QUANTILE = NormalDist().inv_cdf(0.95)
 
 @dataclass(frozen=True)
 class PredictedSetting:
-    """A combination of settings. `log_gain`: natural logarithm of its gain, as the file system's
-    description predicts it.
+    """A combination of settings with its predicted gain.
 
-    `members`: the numbers of its single settings.
+    `log_gain`: natural logarithm of the gain that the file system's description predicts.
+    `members`: the numbers of the combination's single settings.
     """
 
     action: CandidateAction
@@ -118,8 +119,9 @@ class SettingSearch:
         )
 
     def improvement(self, one: PredictedSetting) -> float:
-        """Returns the expected improvement of the natural logarithm of the gain over the best
-        measured log gain. The log gain of the unchanged configuration is 0."""
+        """Returns by how much the log gain (natural logarithm of the gain) of the combination is
+        expected to exceed the best measured log gain. The log gain of the unchanged configuration
+        is 0."""
         centre, sd = self._posterior(one)
         distance = (centre - self._best) / sd
         normal = NormalDist()
@@ -127,8 +129,9 @@ class SettingSearch:
 
     def next(self, least: float = WORTH_A_RUN) -> PredictedSetting | None:
         """Returns the combination to measure next: the one with the largest expected improvement
-        among those that were not measured yet. Returns None if no expected improvement is at least
-        `least`. Of equally promising combinations, the one with the fewest settings is returned."""
+        among the combinations that were not measured yet. Of several with equal improvements, this
+        is the one with the fewest settings. Returns None if no expected improvement is at least
+        `least`."""
         left = [one for one in self.settings if one.members not in self._measured]
         best = max(left, key=lambda one: (self.improvement(one), -len(one.members)), default=None)
         if best is None or self.improvement(best) < least:

@@ -16,8 +16,8 @@ from dfslab.spec.changes.goal import Goal
 from dfslab.spec.scenario import Scenario
 
 # A function that measures a scenario without sweep once and returns the result. Its second argument
-# is the number of the repetition, which selects the seed of the operations. It raises RunFailed or
-# InputError if the scenario cannot be measured.
+# is the number of the repetition, which determines the seed of the operations. The function raises
+# RunFailed or InputError if the scenario cannot be measured.
 Measuring = Callable[[Scenario, int], Result]
 # The statistic of latencies that the goal "p99" minimises.
 P99 = "p99"
@@ -27,10 +27,10 @@ class TrialRun(BaseModel):
     """One measured run of a trial.
 
     `configuration`: what was changed, such as "disk x2"; START for the unchanged configuration.
-    `turn`: number of the round, from 0. `value`: the figure to maximise: the bytes per second, the
-    operations per second if no bytes are moved, or, for the goal "p99", 1 / (99th percentile of the
-    latency in seconds). `others_share`: processor time of other programs during the run, as a share
-    of all processors; None if unknown.
+    `turn`: number of the round, from 0. `value`: the figure to maximise. For the goal "p99", this
+    is 1 / (99th percentile of the latency in seconds). For other goals, it is the bytes per second,
+    or the operations per second if no bytes are moved. `others_share`: processor time of other
+    programs during the run, as a share of all processors; None if unknown.
     """
 
     configuration: str

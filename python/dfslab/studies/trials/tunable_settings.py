@@ -15,9 +15,9 @@ from dfslab.spec.systems.stored_copies import protects_data
 from dfslab.studies.decisions.actions import CandidateAction
 from dfslab.studies.trials.feasible import why_not
 
-# Permissions of the option `--may`. COPIES allows changes of the number of failures that the data
-# survives. SYNC allows changes of whether written data survives a power failure. _OF_SYNC has parts
-# of the names of parameters that need SYNC.
+# Permissions of the option `--may`. COPIES permits changes of the number of failures that the data
+# survives. SYNC permits changes by which written data may no longer survive a power failure. A
+# parameter needs SYNC if its name contains one of the parts in _OF_SYNC.
 COPIES, SYNC = "copies", "sync"
 PERMISSIONS = (COPIES, SYNC)
 _DATA_FRAGMENTS: Purpose = "data fragments"
@@ -43,10 +43,10 @@ def settings_of(
     """Returns every legal change of one setting that can be made where the scenario runs.
 
     On a testbed that dfslab starts, these settings are the transfer size, `fsync` if it is on, and
-    the parameters of the file system's description that its testbed sets. In a directory or mount
-    of the user, and on a testbed of the user that is running (`is_running`), they are the transfer
-    size and the number of clients, because these settings change nothing in the file system. A
-    setting that needs a permission is only included if `may` has the permission.
+    those parameters of the file system's description that the testbed can set. On a running testbed
+    of the user (`is_running`), or in a directory or mount of the user, they are the transfer size
+    and the number of clients, because these settings change nothing in the file system. A setting
+    that needs a permission is included only if `may` has the permission.
     """
     check_permissions(may)
     found: dict[str, CandidateAction] = {}
@@ -69,11 +69,15 @@ def settings_of(
 
 
 def _sacrifices(scenario: Scenario, changed: Scenario) -> bool:
-    """Returns whether the changed scenario protects data less. This is so in five cases: it no
-    longer forces data to disk; the servers store fewer bytes for each byte of a file; a parameter
-    of copies or forced writes is smaller; there are more data fragments, so that fewer fragments
-    remain for parity; or a parameter of copies that declares no purpose has another value, since
-    the larger or the smaller value may protect less."""
+    """Returns whether the changed scenario protects data less. This is so in five cases:
+
+    - It no longer forces data to disk.
+    - The servers store fewer bytes for each byte of a file.
+    - A parameter of copies or forced writes is smaller.
+    - There are more data fragments, so that fewer fragments remain for parity.
+    - A parameter of copies that declares no purpose has another value. Either the larger or the
+      smaller value may protect less.
+    """
     if scenario.workload.fsync and not changed.workload.fsync:
         return True
     if _stored(changed) < _stored(scenario):

@@ -1,5 +1,8 @@
-"""Plans what `dfslab tune` measures: the first configuration of a scenario, or an existing
-directory or running testbed of the user, for which only client settings change."""
+"""Plans what `dfslab tune` measures.
+
+This is the first configuration of a scenario, or an existing directory or running testbed of the
+user. In the places of the user, only client settings change.
+"""
 
 from __future__ import annotations
 

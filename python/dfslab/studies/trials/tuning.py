@@ -41,10 +41,11 @@ GOAL: Goal = "rate"
 
 @dataclass(frozen=True)
 class TuningPlan:
-    """What is tuned, and the limits. `runs`: largest number of runs of settings other than the
-    start settings. `limit_s`: time limit in seconds.
+    """What is tuned, and the limits.
 
-    `settings`: the single settings that may change. `records`: the file of intervention records.
+    `settings`: the single settings that may change. `runs`: largest number of runs of settings
+    other than the start settings. `limit_s`: time limit in seconds. `records`: the file of
+    intervention records.
     """
 
     evidence: DecisionInput
@@ -85,7 +86,7 @@ class _Tuning:
         return [math.log(one.value) for one in self.runs if one.configuration == START]
 
     def noise_sd(self) -> float | None:
-        """Returns the standard deviation of ln(value) of one run of the start settings; None if
+        """Returns the standard deviation of ln(value) between runs of the start settings; None if
         there is only one run. It is computed from the differences of successive runs, so slow drift
         does not count as noise."""
         logs = self.starts
@@ -103,11 +104,11 @@ def tune(
     notify: Notify,
     clock: Clock = REAL,
 ) -> tuple[Tuned, Scenario]:
-    """Returns the outcome, and the scenario with the kept settings.
+    """Measures settings and returns the outcome, and the scenario with the kept settings.
 
     `announce` receives the prediction of each setting before its run. An interrupt ends the search;
     the settings that were measured until then are compared. Raises RunFailed or InputError if the
-    start settings cannot be measured at the beginning.
+    first run of the start settings fails.
     """
     state = _Tuning(
         plan,
@@ -124,8 +125,8 @@ def tune(
 
 
 def _search(state: _Tuning, measuring: Measuring, announce: Notify, report: Progress) -> None:
-    """Measures the start settings, then other settings until a limit is reached, no setting is
-    promising, or the start settings can no longer be measured."""
+    """Measures the start settings and then other settings. The search ends when a limit is reached,
+    when no setting is promising, or when the start settings can no longer be measured."""
     plan, clock = state.plan, state.budget.clock
     _run(state, START, plan.point.scenario, measuring, report)
     for number in range(plan.runs):
@@ -163,8 +164,8 @@ def _search(state: _Tuning, measuring: Measuring, announce: Notify, report: Prog
 
 
 def _measured(state: _Tuning, measuring: Measuring, report: Progress) -> bool:
-    """Measures the setting that was tried last and returns whether it could be measured. If not,
-    the reason is stored in the field `refused` of the setting."""
+    """Measures the setting that was chosen last and returns whether it could be measured. If it
+    could not, its field `refused` gets the reason."""
     chosen, one = state.tried[-1]
     try:
         changed = apply(state.plan.point.scenario, chosen.action.changes)
@@ -178,7 +179,7 @@ def _measured(state: _Tuning, measuring: Measuring, report: Progress) -> bool:
 
 
 def _compared(state: _Tuning, measuring: Measuring, report: Progress) -> bool:
-    """Measures the start settings again after the setting that was tried last, and updates the
+    """Measures the start settings again after the setting that was chosen last, and updates the
     search. Returns False if the start settings can no longer be measured."""
     chosen, one = state.tried[-1]
     try:
@@ -207,39 +208,42 @@ def _run(
 
 def _is_unverified(state: _Tuning) -> bool:
     """Returns whether a measured setting is faster than the start settings, but not beyond the
-    noise. The search then continues even if little improvement is expected: each further run is
-    followed by a run of the start settings, which makes the noise better known."""
+    noise.
+
+    The search then continues even if little improvement is expected. Each further run of a setting
+    is followed by a run of the start settings, which makes the estimate of the noise more precise.
+    """
     real = [_real(state, one.change) for _, one in state.tried]
     known = [one for one in real if one is not None and one.gain > 1]
     return bool(known) and not any(one.low is not None and one.low > 1 for one in known)
 
 
 def _log_gain(state: _Tuning, name: str) -> float:
-    """Returns ln(value of a setting / geometric mean of the values of the start settings in the
-    runs before and after it)."""
+    """Returns ln(value of the setting / geometric mean of the start settings' values). The mean is
+    over the runs of the start settings immediately before and after the setting."""
     at, around = _around(state, name)
     return math.log(state.runs[at].value) - sum(around) / len(around)
 
 
 def _relative_variance(state: _Tuning, name: str) -> float:
     """Returns the variance of the setting's `_log_gain`, divided by the variance of ln(value) of
-    one run. It is 1.5 with a run of the start settings before and after the setting, and 2 if the
-    run after it is missing."""
+    one run. The ratio is 1.5 if the start settings were measured before and after the setting. It
+    is 2 if the run after the setting is missing."""
     _, around = _around(state, name)
     return 1 + 1 / len(around)
 
 
 def _around(state: _Tuning, name: str) -> tuple[int, list[float]]:
-    """Returns the number of the setting's run, and ln(value) of the one or two runs of the start
-    settings next to it."""
+    """Returns the number of the setting's run, and ln(value) of the adjacent runs of the start
+    settings (one or two runs)."""
     at = next(n for n, one in enumerate(state.runs) if one.configuration == name)
     nearest = state.runs[max(0, at - 1) : at + 2]
     return at, [math.log(one.value) for one in nearest if one.configuration == START]
 
 
 def _real(state: _Tuning, name: str) -> MeasuredGain | None:
-    """Returns the measured gain of a setting, with the noise of all runs of the start settings;
-    None if the setting was not measured."""
+    """Returns the measured gain of a setting; None if the setting was not measured. Its interval
+    uses the noise of all runs of the start settings."""
     if not any(one.configuration == name for one in state.runs):
         return None
     centre, noise = _log_gain(state, name), state.noise_sd()

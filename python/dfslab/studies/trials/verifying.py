@@ -39,8 +39,8 @@ from dfslab.studies.trials.measured_gain import START, measured_gains
 class PlannedIntervention:
     """A predicted change of one configuration that is to be carried out.
 
-    `start`: the unchanged configuration. `configuration`: its varied keys as text. `refused`: why
-    the change cannot be carried out here; "" if it can.
+    `start`: the unchanged configuration. `configuration`: the varied keys of the unchanged
+    configuration as text. `refused`: why the change cannot be carried out here; "" if it can.
     """
 
     start: Scenario
@@ -123,12 +123,13 @@ def carry_out(
     opening: Opening = measuring,
     clock: Clock = REAL,
 ) -> VerifiedAdvice:
-    """Carries out the planned changes and returns predicted and measured gains. Each prediction is
-    appended to the file `records` before anything is measured, and each measurement after all
-    trials.
+    """Carries out the planned changes and returns predicted and measured gains. The predictions are
+    appended to the file `records` before anything is measured. The measurements are appended after
+    all trials.
 
     An interrupt ends the measurements; what was measured until then is recorded and returned.
-    Raises RunFailed or InputError if the only unchanged configuration cannot be measured.
+    Raises RunFailed or InputError if there is only one unchanged configuration and it cannot be
+    measured.
     """
     predictions = [
         prediction_of(one.start, one.changes, plan.goal, plan.basis, one.predicted, clock)
@@ -182,8 +183,8 @@ def _trial(
     opening: Opening,
 ) -> Trial:
     """Measures the changes of one unchanged configuration. If this configuration cannot be
-    measured, the changes are refused with the reason, unless it is the only unchanged configuration
-    of the plan: then the error is raised."""
+    measured, its changes are refused and the reason is stored. If it is the only unchanged
+    configuration of the plan, the error is raised instead."""
     try:
         with opening(notify) as measure:
             return interleaved(

@@ -30,7 +30,7 @@ SEED = 1
 
 @dataclass(frozen=True)
 class CreatedResources:
-    """Resources of a testbed that were created. They must be removed by name when the testbed is
+    """Resources of a testbed that were created and must be removed by name when the testbed is
     taken down.
 
     `processes`: first processes of hosts; `devices`: loop devices.
@@ -43,9 +43,9 @@ class CreatedResources:
 class Cluster:
     """The emulated hosts of a testbed.
 
-    The function `note` is called with every resource after its creation and before its use, so that
-    the resource can be removed. The function `images` returns a folder in memory that is removed
-    with the testbed.
+    The cluster calls the function `note` with every resource after its creation and before its use.
+    With this record, the resource can be removed even after a crash. The function `images` returns
+    a folder in memory that is removed with the testbed.
     """
 
     def __init__(
@@ -81,9 +81,12 @@ class Cluster:
         self._delay()
 
     def adopt(self, processes: Sequence[tuple[str, LiveProcess]], devices: Sequence[str]) -> None:
-        """Takes over hosts that another process created. `processes` and `devices`: the recorded
-        first processes of the hosts, by the hosts' names, and the recorded loop devices. Raises
-        TestbedError if the first process of a host has ended."""
+        """Takes over hosts that another process created.
+
+        `processes`: the recorded first processes of the hosts, each with the host's name.
+        `devices`: the recorded loop devices. Raises TestbedError if the first process of a host has
+        ended.
+        """
         self._made = CreatedResources(tuple(processes), tuple(devices))
         parents = dict(processes)
         for number, (name, group) in enumerate(self.deployment.nodes(), 1):
@@ -123,10 +126,11 @@ class Cluster:
         raise TestbedError("state", f"host {name}", f"does not exist; the hosts are {known}")
 
     def change(self, name: str, group: NodeGroup) -> None:
-        """Changes the disk rate, bandwidth and processor share of a running host to those of
+        """Changes the disk rate, bandwidth and processor share of a running host to the values in
         `group`.
 
-        A processor without a limit at the start of the host stays unlimited. Delays do not change.
+        A processor that had no limit when the host was started stays unlimited. Delays do not
+        change.
         """
         host = self.host(name)
         number = self.hosts.index(host)
@@ -141,9 +145,9 @@ class Cluster:
     def whole_processors(self) -> Iterator[None]:
         """Returns a context in which the processor limits of all hosts are lifted.
 
-        Daemons are started and JIT-compiled in this context, because a node's processor limit shall
-        slow down only running daemons, not their start. In addition, a JVM that starts under a
-        limit would size its thread pools by the limit.
+        Daemons are started and JIT-compiled in this context for two reasons. A node's processor
+        limit shall slow down running daemons, but not their start. And a JVM sizes its thread pools
+        by the limit under which it starts.
         """
         shared = [group for _, group in self.deployment.nodes() if group.share < 1]
         if not shared:
@@ -227,8 +231,8 @@ class Cluster:
 
     def _name_hosts(self) -> None:
         names = [f"{host.address} {host.name}" for host in self.hosts]
-        # In addition, each instance of a role gets a host name: the role with a number from 0. Some
-        # file systems distribute data by a pattern of such names.
+        # Each instance of a role also gets a host name: the name of the role with a number from 0.
+        # Some file systems need host names of such a pattern to distribute data.
         for role in sorted({role for host in self.hosts for role in host.roles}):
             names += [f"{host.address} {role}{n}" for n, host in enumerate(self.of(role))]
         table = "\n".join(["127.0.0.1 localhost", *names, ""])

@@ -1,8 +1,8 @@
 """Limits a host's processor, memory and disk by control groups of version 1 or 2.
 
-Version 1 attributes the write-back of dirty pages to the kernel and not to the writing process. In
-version 1 the disk limits are therefore set in the root group, with one line for each device. The
-limits then apply to direct I/O, fsync and write-back alike.
+Version 1 attributes the write-back of dirty pages to the kernel and not to the process that wrote
+them. With version 1, the disk limits are therefore set in the root group, with one line for each
+device. There, the limits apply equally to direct I/O, fsync and write-back.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class ControlGroups:
         self._root, self.name = root, f"dfslab-{testbed_id}"
 
     def make(self, host: str, cores: float | None, memory_bytes: int | None) -> tuple[Path, ...]:
-        """Creates the control groups of a host, with their limits. Returns their folders, which the
-        host's processes join.
+        """Creates the control groups of a host, with their limits. Returns their folders; the
+        host's processes join these groups.
 
         In version 1, disk limits are set in the root group and apply only to processes in this
         group. The folder of the root group is then returned as well.

@@ -1,7 +1,7 @@
 """The process that delays packets between hosts. It is started as `dfslab.testbeds.hosts.delay_line
-LINES`, where LINES has the delays of the links as JSON.
+LINES`. LINES is the delays of the links as JSON.
 
-It prints "ready" once every packet queue is open. At its end (SIGINT) it prints a summary of the
+It prints "ready" when every packet queue is open. When it ends (SIGINT), it prints a summary of the
 packets that passed.
 """
 

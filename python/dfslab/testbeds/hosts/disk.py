@@ -19,14 +19,15 @@ from dfslab.testbeds.hosts.control_groups import ControlGroups
 BLOCK = Path("/sys/block")
 FREE_WAIT_S = 60.0
 COMMAND_LIMIT_S = 300.0
-# For each file system, the command that creates it. The options switch off discarding and early
-# initialisation, which a new sparse image does not need.
+# For each file system, the command that creates it. The options switch off two actions that a new
+# sparse image does not need: discarding all blocks, and early initialisation.
 _MAKE = {
     "xfs": ["mkfs.xfs", "-q", "-K"],
     "ext4": ["mkfs.ext4", "-q", "-F", "-E", "nodiscard,lazy_itable_init=1,lazy_journal_init=1"],
 }
-# Mount options. Without `noinit_itable`, ext4 would zero its inode tables in the background and use
-# some of the disk's rate. With `discard`, deleted blocks free the image's memory.
+# Mount options. Without `noinit_itable`, ext4 would zero its inode tables in the background, which
+# would use some of the disk's rate. With `discard`, the deletion of blocks frees the image's
+# memory.
 OPTIONS = {"xfs": "noatime,nouuid,discard", "ext4": "noatime,noinit_itable,discard"}
 
 
@@ -84,7 +85,7 @@ def attached(folders: Sequence[Path]) -> list[LoopDevice]:
 def lift_limits(limits: ControlGroups, devices: Sequence[str], folders: Sequence[Path]) -> None:
     """Lifts the rate limits of the recorded `devices`, whose images are in `folders`.
 
-    A device number that now belongs to another image is skipped.
+    A device is skipped if its number now belongs to an image that is not in `folders`.
     """
     taken = {d.device for d, image in _devices() if not any(f in image.parents for f in folders)}
     for device in devices:

@@ -1,8 +1,8 @@
 """Measures a testbed's emulated links and disks and compares them with the declared hardware.
 
-Everything is measured before daemons start, in well under a second for each kind of link or disk.
-All links are measured concurrently, unless the sum of their rates is more than this machine can
-carry (TOGETHER_BYTES_PER_S).
+The measurements are made before daemons start. They take well under a second for each kind of link
+or disk. All links are measured concurrently if the sum of their rates is at most what this machine
+can carry (TOGETHER_BYTES_PER_S).
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ STREAM_S = 0.5
 STREAM_SKIP_S = 0.15
 ROUND_TRIPS = 40
 DISK_S = 1.3
-# Seconds that are ignored at the start of a measurement, because a rate-limited disk first exceeds
-# its rate until its burst credit is used up.
+# Seconds that are ignored at the start of a disk measurement. A rate-limited disk exceeds its rate
+# until its burst credit is used up.
 DISK_SKIP_S = 0.35
 DISK_REQUEST_BYTES = 1 << 18
 DISK_FILE_BYTES = 256 << 20
@@ -45,8 +45,8 @@ TIMEOUT_S = 10.0
 # number. Otherwise they are measured one after the other.
 TOGETHER_BYTES_PER_S = 1.5e9
 ATTEMPTS = 6
-# A measurement that has failed n times is repeated after a pause of n * PAUSE_S seconds, because a
-# disturbance by other work on the machine may last for seconds.
+# After its n-th failure, a measurement is repeated after a pause of n * PAUSE_S seconds. Other work
+# on the machine may disturb measurements for seconds.
 PAUSE_S = 0.5
 DELAY_SLACK_S = 3e-4
 DELAY_SHARE = 0.10
@@ -70,8 +70,8 @@ class DirectLine:
     """A straight line that is fitted to the bytes that a disk has moved over time, after the disk's
     burst credit is used up.
 
-    `rate`: slope of the line in bytes per second. `ahead_bytes`: value of the line at time 0, that
-    is, the burst that the disk moved in addition to rate × time.
+    `rate`: slope of the line in bytes per second. `ahead_bytes`: value of the line at time 0. This
+    is the number of bytes that the burst moved in addition to rate × time.
     """
 
     rate: float
@@ -107,9 +107,9 @@ def measure(
     """Measures the link rate and round trip of every host, and the disk rates of hosts with a role
     in `storing`.
 
-    Failed checks are repeated. Raises TestbedError if a declared quantity is not met after ATTEMPTS
-    attempts. Kinds of links and disks in `known` are not measured again; newly measured kinds are
-    added to it.
+    Failed checks are repeated. Raises TestbedError if a quantity still differs from its declared
+    value after ATTEMPTS attempts. Links and disks of a kind in `known` are not measured again. The
+    kinds that were measured are added to `known`.
     """
     known = set() if known is None else known
     links, disks = _kinds(cluster, storing)
@@ -157,9 +157,12 @@ def _disk_kind(group: NodeGroup, tolerance: float) -> str:
 
 
 def _retried(work: Callable[[], list[Check]]) -> list[Check]:
-    """Runs a measurement and returns its checks. Other work may disturb a single attempt, so the
-    measurement is repeated while a check fails, up to ATTEMPTS attempts in all. For each check, the
-    last attempt in which it held is returned; if it never held, the last attempt."""
+    """Runs a measurement and returns its checks.
+
+    Other work on the machine may disturb an attempt. While a check fails, the measurement is
+    therefore repeated, up to ATTEMPTS attempts in total. For each check, the result is from the
+    last attempt in which the check held. If it held in none, the result is from the last attempt.
+    """
     best = _checked(work)
     for attempt in range(1, ATTEMPTS):
         if all(check.holds for check in best):
@@ -183,11 +186,11 @@ def _checked(work: Callable[[], list[Check]]) -> list[Check]:
 
 
 def check_links(cluster: Cluster) -> list[Check]:
-    """Measures every link in both directions, with streams from each host to the next, and from the
-    last host to the first. If there is only one host, nothing is measured.
+    """Measures the rate of every link in both directions. A stream runs from each host to the next,
+    and from the last host to the first. If there is only one host, nothing is measured.
 
-    A stream runs at the rate of the slower of the two links that it uses, so its rate is compared
-    with the smaller declared rate.
+    A stream uses two links and runs at the rate of the slower one. Its rate is therefore compared
+    with the smaller of the two declared rates.
     """
     hosts = cluster.hosts
     if len(hosts) < 2:
@@ -238,8 +241,8 @@ def _sending(
     """Returns a context in which a thread sends zeros from `source` to `sink`. The context yields
     the connection of the receiver, and a pool in which one thread is free to receive.
 
-    The end of the context closes the connection, which ends the sender without an error. Raises
-    OSError if the sender fails for any other reason, or if no connection arrives.
+    At its end, the context closes the connection, which ends the sender without an error. Raises
+    OSError if the sender fails for any other reason, or if `source` does not connect to `sink`.
     """
     with (
         sink.in_network(lambda: socket.create_server((sink.address, 0))) as server,
@@ -276,9 +279,11 @@ def _drain(connection: socket.socket, over: threading.Event) -> None:
 
 
 def _received(connection: socket.socket, buffer: bytearray) -> int:
-    """Receives into `buffer` and returns the number of bytes. Raises ConnectionError if the sender
-    has ended the stream, because the measured time would otherwise include time without a stream,
-    and the measured rate would be too low."""
+    """Receives into `buffer` and returns the number of bytes.
+
+    Raises ConnectionError if the sender has ended the stream. The measured time would otherwise
+    include time without a stream, and the measured rate would be too low.
+    """
     count = connection.recv_into(buffer)
     if not count:
         raise ConnectionError("the sender ended the stream during the measurement")
@@ -330,8 +335,8 @@ def _receive(connection: socket.socket) -> float:
 
 
 def _trips(cluster: Cluster) -> list[Check]:
-    """Returns one check for each host: the round trip from the host to the next one, compared with
-    the declared delays. The list is empty if there is only one host."""
+    """Returns one check for each host: the measured round-trip time from the host to the next one,
+    compared with the declared delays. The list is empty if there is only one host."""
     hosts, links = cluster.hosts, cluster.links
     if len(hosts) < 2:
         return []
@@ -342,8 +347,8 @@ def _trips(cluster: Cluster) -> list[Check]:
     for source, sink, there, back in around:
         declared = there.delay_s + back.delay_s
         allowed = DELAY_SLACK_S + DELAY_SHARE * declared
-        # If the declared delay is shorter than the delay that packets have on this machine anyway,
-        # it is not emulated, so it is not checked.
+        # Packets have a delay on this machine even without emulation. A shorter declared delay
+        # cannot be emulated, so it is not checked.
         promised = declared if there.delayed or declared > DELAY_SLACK_S else None
         measured = least_round_trip(source, sink)
         checks.append(Check(source.name, "round trip", promised, measured, allowed))
@@ -360,7 +365,7 @@ def least_round_trip(source: Networked, sink: Networked) -> float:
     """Returns the 10 % quantile of the round-trip times in seconds. It estimates the delay of the
     link alone.
 
-    Slower round trips include waiting for processors that other work on the machine occupies.
+    Slower round trips also include time in which other work on the machine occupies the processors.
     """
     return statistics.quantiles(_round_trips(source, sink), n=10)[0]
 
@@ -428,9 +433,9 @@ def _disks(cluster: Cluster, storing: frozenset[str], known: set[str]) -> list[C
             for (host, group), measured in zip(chosen, pool.map(work, paths), strict=True):
                 each = group.disk.write_rate if kind == "write" else group.disk.read_rate
                 rate = each * group.disk.count
-                # The kernel splits large requests into parts, each of which counts as a request.
-                # Under a low limit of requests per second, the disk never reaches its limit of
-                # bytes per second. The byte rate is therefore not checked.
+                # The kernel splits large requests into parts, and each part counts as a request. If
+                # the limit of requests per second is low, it is reached before the limit of bytes
+                # per second. The byte rate is therefore not checked.
                 is_unknown = 0 < group.disk.iops * LEAST_CUT_BYTES < rate
                 allowed = rate * tolerance
                 checks.append(
@@ -465,12 +470,12 @@ def direct_read(path: Path) -> float:
 
 
 def _direct(path: Path, flags: int, move: Callable[[int, mmap.mmap, int], int]) -> DirectLine:
-    """Returns the line of moved bytes over time. `move` is the function that reads or writes one
-    block at an offset.
+    """Returns a straight line that is fitted to the moved bytes over time. `move` is the function
+    that reads or writes one block at an offset.
 
-    The line is fitted by regression. A rate limiter that refills its tokens ten times a second
-    makes the moved bytes grow in steps, so the slope between two single points could be far from
-    the mean rate.
+    The line is fitted by regression. A rate limiter may refill its tokens only ten times a second,
+    so the moved bytes grow in steps. The slope between two single points could be far from the mean
+    rate.
     """
     file = os.open(path, flags | os.O_DIRECT, 0o600)
     try:

@@ -1,8 +1,8 @@
-"""Emulates one host by network, mount, UTS and PID namespaces, which the host's first process keeps
+"""Emulates one host by network, mount, UTS and PID namespaces. The host's first process keeps them
 alive.
 
-The host leaves nothing on the machine: when its first process (an init that reaps children) is
-killed, the kernel removes the host's daemons, mounts and network adapters.
+The first process is an init that reaps children. When it is killed, the kernel removes the host's
+daemons, mounts and network adapters, so nothing of the host is left on the machine.
 """
 
 from __future__ import annotations
@@ -121,14 +121,14 @@ class Host:
         return in_network(self.init.pid, work)
 
     def path(self, inside: Path | str) -> Path:
-        """Returns a path at which this process can open the host's file `inside`, also on a file
-        system that only the host has mounted."""
+        """Returns a path at which this process can open the host's file `inside`. This also works
+        if the file is on a file system that only the host has mounted."""
         return rooted_at(self.init.pid, Path(inside))
 
     def mounted(self, inside: Path | str) -> bool:
         """Returns whether a file system is mounted at a path of the host.
 
-        After a failed mount, the path is a plain directory.
+        If a mount has failed, the path is a plain directory, and the result is false.
         """
         try:
             table = Path(f"/proc/{self.init.pid}/mountinfo").read_text()
@@ -161,9 +161,8 @@ def hold(
     when this process ends.
 
     `words` is a command that creates namespaces and then executes the program that keeps them
-    alive. Without a PID namespace, this program must not have a child process, because the child
-    would outlive the program. With a PID namespace, the end of the first process ends all processes
-    of the namespace.
+    alive. If there is no PID namespace, this program must not have a child process, because the
+    child would outlive it. In a PID namespace, all processes end with the first process.
     """
     command = list(words)
     return spawn(tied_to_owner(command) if owned else command, log_path, env, Path("/"))

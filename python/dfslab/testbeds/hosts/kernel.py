@@ -25,8 +25,8 @@ class Feature:
     disables: str
 
 
-# The features that are tried. Each has a command that is run in new namespaces, and a text that
-# says what does not work without the feature.
+# The kernel features that are tested. Each value has a command that is run in new namespaces, and a
+# text that states what is impossible without the feature.
 _TRIALS = {
     "namespaces": ("true", "hosts: only testbeds of a single node can be started"),
     "veth": ("ip link add v0 type veth peer name v1", "links between hosts"),

@@ -29,8 +29,8 @@ def link_of(group: NodeGroup, deployment: Deployment) -> EmulatedLink:
 
 
 def disk_limits(group: NodeGroup) -> dict[str, float]:
-    """Returns the rate limits of all disks of a node in total, by the name of the limit. Infinite
-    rates are left out."""
+    """Returns the rate limits of a node's disks by the name of the limit. Each limit is the total
+    over all disks of the node. Infinite rates are left out."""
     declared = group.disk
     rates = {
         "read_bytes_per_s": declared.read_rate * declared.count,

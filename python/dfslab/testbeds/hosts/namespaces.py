@@ -26,11 +26,11 @@ def prefix(pid: int, kinds: Sequence[str] = ALL) -> list[str]:
 
 
 def in_network(pid: int, work: Callable[[], Answer]) -> Answer:
-    """Runs `work` in the network namespace of process `pid`, where /proc/sys/net is that of the
-    namespace. Returns the result of `work`.
+    """Runs `work` in the network namespace of process `pid` and returns its result. In `work`,
+    /proc/sys/net has the settings of that namespace.
 
-    A separate thread enters the namespace, so that the other threads of this process stay in the
-    present one. Raises OSError if the namespace cannot be entered.
+    A separate thread enters the namespace, so that the other threads of this process stay in their
+    namespace. Raises OSError if the namespace cannot be entered.
     """
     answer: list[Answer] = []
     failure: list[BaseException] = []
@@ -57,6 +57,6 @@ def in_network(pid: int, work: Callable[[], Answer]) -> Answer:
 
 
 def rooted_at(pid: int, path: Path) -> Path:
-    """Returns a path in this process's own namespace to the file that has the path `path` in the
-    mount namespace of process `pid`."""
+    """Returns a path at which this process can open a file of another mount namespace. The file has
+    the path `path` in the mount namespace of process `pid`."""
     return Path(f"/proc/{pid}/root") / path.relative_to("/")

@@ -1,8 +1,8 @@
-"""Emulates the network between hosts: a switch with a link to each host. Rates are limited by tbf;
-netem or a delay line delays packets.
+"""Emulates the network between hosts: a switch with a link to each host. Rates are limited by tbf.
+Packets are delayed by netem or by a delay line.
 
-A link is shaped at both ends: outgoing traffic of a host at its own adapter, incoming traffic at
-the switch's port. The size of a shaper's buffer is part of the emulated network: it is the burst
+A link is shaped at both ends: outgoing traffic of a host at the host's adapter, incoming traffic at
+the switch's port. The size of a shaper's buffer is part of the emulated network. It is the burst
 plus the link's rate times (BUFFER_S + 2 * the link's delay).
 """
 
@@ -23,16 +23,16 @@ MOST_HOSTS = 250
 BUFFER_S = 0.010
 BURST_S = 0.001
 # The defaults of the properties that only an emulated network has. `burst`: bytes that a
-# rate-limited adapter lets pass without delay. `delay`: smallest delay in seconds that the
-# delay-line process emulates.
+# rate-limited adapter transmits without being slowed down. `delay`: smallest delay in seconds that
+# the delay-line process emulates.
 EMULATION = Emulation()
 LEAST_BURST_BYTES = int(EMULATION.burst)
 QUEUE = 7
 # The payload's share of a full frame, in bytes of payload per byte that the shaper counts.
 PAYLOAD_SHARE = SEGMENT_BYTES / SHAPED_BYTES
-# Delays below this number of seconds are not emulated by a delay line, because its process would
-# add more than the declared delay. Even without a delay line, packets between the hosts take about
-# this long.
+# Smallest delay in seconds that a delay line emulates. For smaller delays, the process of the delay
+# line would add more than the declared delay. Packets between the hosts take about this long even
+# without a delay line.
 LEAST_DELAY_S = EMULATION.delay
 
 
@@ -92,8 +92,8 @@ def host_script(host: Host, link: EmulatedLink, congestion: str) -> str:
         "ip link set lo up",
         f"ip addr add {host.address}/{PREFIX_LENGTH} dev {DATA_ADAPTER}",
         f"ip link set {DATA_ADAPTER} up",
-        # The congestion-control algorithm is set on the route. As a setting of the network
-        # namespace, the kernel accepts only some algorithms.
+        # The congestion-control algorithm is set on the route. The kernel accepts any algorithm
+        # there, but only some algorithms as a setting of the network namespace.
         f"ip route replace {net} dev {DATA_ADAPTER} src {host.address} congctl lock {congestion}",
         *shaper(DATA_ADAPTER, link),
     ]
@@ -136,8 +136,8 @@ def declared_script(link: EmulatedLink) -> str:
 
 
 def shaper(adapter: str, link: EmulatedLink) -> list[str]:
-    """Returns shell commands that limit the rate of an adapter, in place of any limit that was set
-    earlier. The list is empty if the link has no rate limit."""
+    """Returns shell commands that limit the rate of an adapter. The new limit replaces any earlier
+    limit. The list is empty if the link has no rate limit."""
     if link.rate_bytes_per_s is None:
         return []
     burst = max(LEAST_BURST_BYTES, round(link.rate_bytes_per_s * BURST_S))
@@ -150,8 +150,8 @@ def shaper(adapter: str, link: EmulatedLink) -> list[str]:
 
 
 def _delay(link: EmulatedLink) -> list[str]:
-    """Returns shell commands that make a host delay incoming packets. If the kernel has netem,
-    netem delays them; otherwise the commands pass them to the process of the delay line.
+    """Returns shell commands by which a host's incoming packets are delayed. If the kernel has
+    netem, netem delays them. Otherwise, the commands pass them to the process of the delay line.
 
     Packets are delayed at the receiving host, because a delay at the sending host would throttle
     the sender's queues.
@@ -171,8 +171,8 @@ def _delay(link: EmulatedLink) -> list[str]:
 
 
 def delay_line(hosts: Sequence[Host], links: Sequence[EmulatedLink], seed: int) -> list[str] | None:
-    """Returns the command line of the process that delays packets. Returns None if no link has
-    delays, or if the kernel has netem, which then delays the packets."""
+    """Returns the command line of the process that delays packets. Returns None if this process is
+    not needed: no link has delays, or the kernel has netem, which delays the packets."""
     if kernel.has("netem"):
         return None
     lines = [

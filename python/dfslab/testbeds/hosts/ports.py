@@ -18,10 +18,10 @@ _EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
 class Reservations:
     """Ports that this process has chosen and on which its daemons may not listen yet.
 
-    A reservation is a socket in Linux' abstract namespace, named after the address and the port.
-    Only one process in the network namespace of this process can have a socket of this name, and
-    the kernel removes the socket with the process. The class is a context manager, whose end
-    releases every reservation.
+    A reservation is a socket in the abstract socket namespace of Linux, named after the address and
+    the port. Only one process of a network namespace can have a socket of this name. The kernel
+    removes the socket when the process ends. The class is a context manager, whose end releases
+    every reservation.
     """
 
     def __init__(self) -> None:
@@ -49,13 +49,13 @@ class Reservations:
 def free_ports(
     count: int, reservations: Reservations, taken: Collection[int] = (), address: str = LOOPBACK
 ) -> list[int]:
-    """Finds `count` ports that can be bound now and are not in `taken`, reserves them for this
-    process, and returns them.
+    """Finds `count` free ports that are not in `taken`, reserves them for this process, and returns
+    them.
 
-    The search begins at a random port and covers a range outside the ephemeral ports, so that no
-    outgoing connection takes a port before the daemon binds it. Until the daemon binds the port,
-    the reservation excludes it from the searches of other processes. Raises TestbedError if there
-    are too few free ports.
+    The search begins at a random port. Its range is outside the ephemeral ports, so that no
+    outgoing connection takes a port before the daemon binds it. Until then, the reservation
+    prevents other processes from choosing the port. Raises TestbedError if there are too few free
+    ports.
     """
     found: list[int] = []
     for port in _window():
@@ -71,8 +71,8 @@ def free_ports(
 def _is_free(port: int, address: str, reservations: Reservations) -> bool:
     """Reserves a port, and returns whether a daemon can listen on it.
 
-    In addition to the reservation, a test binds the port, because a daemon of another testbed may
-    listen on a port whose reservation has been released.
+    A daemon of another testbed may listen on a port that is no longer reserved. After the
+    reservation, the function therefore also tries to bind the port.
     """
     return reservations.take(port, address) and can_listen(port, address)
 

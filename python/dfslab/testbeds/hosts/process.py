@@ -1,8 +1,9 @@
-"""Represents one process of this machine, distinguished from a later process with the same PID.
+"""Represents one process of this machine, and distinguishes it from a later process with the same
+PID.
 
 A process is identified by its PID, its start time in clock ticks since boot, and the identifier of
-the boot. A signal is sent by a pidfd, which is checked after opening, so a reused PID is never
-signalled.
+the boot. Signals are sent by a pidfd. After the pidfd is opened, the identity of the process is
+checked, so that no signal is sent to another process that has the PID by now.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ import psutil
 from dfslab.spec.clock import REAL, Clock
 from dfslab.testbeds.errors import TestbedError
 
-# Environment variable that all processes of a testbed inherit. Its value identifies the testbed, so
-# the processes can be found.
+# Environment variable that all processes of a testbed inherit. Its value is the id of the testbed,
+# by which the processes can be found.
 MARK = "DFSLAB_BED"
 KILL_WAIT_S = 60.0
 _PROC = Path("/proc")
@@ -122,8 +123,8 @@ class LiveProcess:
             handle = os.pidfd_open(self.pid)
         except ProcessLookupError:
             return None
-        # From now on the pidfd identifies the process. The start time is compared only after the
-        # pidfd was opened, so a later process with the same PID is detected.
+        # The pidfd now identifies one process, even if its PID is reused later. The start time is
+        # compared after the pidfd was opened, so that an earlier reuse of the PID is detected.
         if self.alive():
             return handle
         os.close(handle)
@@ -135,8 +136,8 @@ def _state_and_start(pid: int) -> tuple[str, int] | None:
         text = (_PROC / str(pid) / "stat").read_text(errors="replace")
     except (FileNotFoundError, ProcessLookupError):
         return None
-    # The command name may contain blanks and parentheses, but the fields after it contain none. So
-    # the last closing parenthesis of the line ends the name.
+    # The command name is in parentheses and may itself contain blanks and parentheses. The fields
+    # after it contain none, so the last closing parenthesis of the line ends the name.
     fields = text.rpartition(")")[2].split()
     return fields[0], int(fields[19])
 
@@ -186,9 +187,9 @@ def writing_below(folder: Path) -> list[LiveProcess]:
     """Returns every live process whose standard output or standard error is a file below `folder`,
     except this process.
 
-    `marked` does not find a process that is just beginning to execute its program, because the
-    kernel does not show the environment of such a process. This function does, because the output
-    of the process is already the log file.
+    The function finds a process that is just beginning to execute its program. `marked` does not
+    find it, because the kernel does not yet show its environment. Its output is already the log
+    file.
     """
     inside = f"{os.path.realpath(folder)}/"
     found = []

@@ -1,10 +1,11 @@
 """Computes a benchmark score of a processor within a host's limits, as a substitute for
 SPECjvm2008.
 
-SPECjvm2008 is the geometric mean of single-processor kernels, of which compression and cryptography
-depend on the processor alone. SPECjvm2008 itself cannot be used in a testbed because of its licence
-and its duration. So a compression kernel and a cryptography kernel of Python's standard library run
-briefly inside the host's limits. The unit is arbitrary: only ratios of scores are meaningful.
+The score of SPECjvm2008 is the geometric mean of the scores of several kernels. Two of the kernels,
+compression and cryptography, depend on the processor alone. SPECjvm2008 cannot be used in a testbed
+because of its licence and its duration. Instead, a compression kernel and a cryptography kernel of
+Python's standard library run briefly within the host's limits. The unit of the score is arbitrary:
+only ratios of scores are meaningful.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ import sys
 from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts.host import Host
 
-# A processor limit applies to each period of 0.1 s, so a run of 0.4 s measures up to a fifth more
-# than the limit allows. Each kernel therefore runs for ten periods at a time, and the median of its
-# runs is used.
+# A processor limit applies to each period of 0.1 s. Within 0.4 s, a kernel may therefore run up to
+# a fifth more than the limit allows. To avoid this error, each kernel runs for ten periods at a
+# time. The median of its runs is used.
 KERNEL_S = 1.0
 LIMIT_S = 60.0
 PROGRAM = """
@@ -39,8 +40,8 @@ print(math.prod(rates) ** (1 / len(rates)))
 
 
 def score(host: Host, kernel_s: float = KERNEL_S) -> float:
-    """Returns the score of a host's processor. It is the number of kernel runs per second within
-    the host's limits, as the geometric mean over the kernels.
+    """Returns the score of a host's processor within the host's limits. The score is the geometric
+    mean, over the kernels, of the number of executions of a kernel per second.
 
     Raises TestbedError if the host cannot run the kernels.
     """
