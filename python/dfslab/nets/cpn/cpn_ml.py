@@ -1,5 +1,6 @@
-"""Parses inscriptions and declarations in the supported subset of CPN ML to syntax trees. The
-subset has:
+"""Parses inscriptions and declarations in the supported subset of CPN ML to syntax trees.
+
+The subset has:
 
 - numbers (`~` negates), strings, `()`, names, tuples, records, lists, `#field`;
 - function application, and the operators `::`, `^^`, `^`, `+ - * / div mod`, comparisons,
