@@ -1,8 +1,8 @@
-"""The study `energy`: the throughput of every configuration compared with the electric power of its
+"""The study `energy`: compares the throughput of configurations with the electric power of their
 processors.
 
-The study gives the energy for each byte, and the lowest power that hardly reduces the throughput
-(Kumar 2018, section 1.2 and Table 1).
+The study gives the energy for each byte. It also names the configuration with the lowest power
+among those that are about as fast as the fastest one (Kumar 2018, section 1.2 and Table 1).
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from dfslab.studies.contract import FinishedRun, Progress, Study, StudyResult
 
 NAMES = ("energy",)
 # A configuration counts as equally fast if its rate is at most this fraction below the highest
-# rate. The compared rates come from one model, so most errors affect all of these rates alike.
+# rate. The fraction can be small, because the compared rates come from one model, and most errors
+# affect all of these rates alike.
 AS_FAST = 0.05
 GIGA = 1e9
 # Keys of a node group that describe the processors.
@@ -31,12 +32,13 @@ BASIS = (
 
 
 class EnergyCost(BaseModel):
-    """Speed and power of one configuration by one method.
+    """The speed and power of one configuration according to one method.
 
     `throughput_bytes_per_s`: throughput with its interval. `power_w`: power of all processors
     together, in watts. `limit`: what limits the configuration according to the method, such as
-    "server.cpu"; "" if the method names no limit. `group`: the labels that do not describe
-    processors; configurations of one `group` differ only in their processors.
+    "server.cpu"; "" if the method names no limit. `group`: the labels of the configuration that
+    do not describe processors. Configurations with equal `group` differ only in their
+    processors.
     """
 
     labels: dict[str, str]
@@ -71,11 +73,13 @@ class Energy(StudyResult):
     costs: list[EnergyCost]
 
     def choices(self) -> list[tuple[EnergyCost, EnergyCost]]:
-        """Returns a pair (lowest power, least energy) for each set of configurations that differ
-        only in their processors. "Lowest power" is the configuration with the lowest power among
-        those whose throughput is at most AS_FAST below the highest one. "Least energy" is the
-        configuration that needs the least energy for each byte. Sets of one configuration are
-        omitted."""
+        """Returns a pair (lowest power, least energy) for each method and each set of
+        configurations that differ only in their processors. Sets of one configuration are
+        omitted.
+
+        "Lowest power": the configuration with the lowest power among those whose throughput is
+        at most the fraction AS_FAST below the highest one. "Least energy": the configuration
+        that needs the least energy for each byte."""
         groups: dict[tuple[object, ...], list[EnergyCost]] = {}
         for one in self.costs:
             groups.setdefault((one.method, *sorted(one.group.items())), []).append(one)

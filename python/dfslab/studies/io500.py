@@ -1,8 +1,9 @@
 """Computes IO500's score: the geometric mean of a bandwidth score and a metadata score.
 
-The rules are those of io500.org ("Submission rules"). The bandwidth score is the geometric mean of
-four IOR phases in GiB/s. The metadata score is the geometric mean of seven mdtest phases and find,
-in thousands of operations per second. A submission needs phases of at least 300 s.
+The rules are those of io500.org ("Submission rules"). The bandwidth score is the geometric mean
+of four IOR phases in GiB/s. The metadata score is the geometric mean of eight phases (seven of
+mdtest, and find) in thousands of operations per second. A submission needs phases of at
+least 300 s.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from dfslab.studies.contract import FinishedRun, Progress, Study, StudyResult
 NAMES = ("io500",)
 
 GIB, THOUSAND = 2**30, 1000
-# The parts of the score, as IO500 names them. The value of a part is a pair: the workload of
-# dfslab, and the phase of this workload that measures the part.
+# The parts of the score, by the names that IO500 gives them. The value of a part is a pair: the
+# workload of dfslab, and the phase of this workload that measures the part.
 BANDWIDTHS = {
     "ior-easy-write": ("ior_easy", "write"),
     "ior-easy-read": ("ior_easy", "read"),
@@ -130,9 +131,9 @@ def _named(part: str) -> str:
 
 def scores(results: Sequence[Result]) -> list[Io500Score]:
     """Returns one score for each configuration of the file system and hardware. The score combines
-    all IO500 workloads that ran on this configuration.
+    the runs of all IO500 workloads on this configuration.
 
-    If a workload was repeated, the geometric mean of its rates counts.
+    If a workload was repeated, the geometric mean of the measured rates is used.
     """
     groups: dict[tuple[tuple[str, str], ...], list[Result]] = {}
     for result in results:

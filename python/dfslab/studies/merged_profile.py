@@ -21,8 +21,9 @@ NAMES = ("trace",)
 
 
 class Traced(StudyResult):
-    """The analysis of all traces of a run, merged into one profile: call trees, steps ranked by the
-    time that would be saved if the step were faster, and data that the tracer lost."""
+    """The analysis of all traces of a run, which are merged into one profile. The profile has the
+    call trees, the ranked steps, and the data that the tracer lost. Steps are ranked by the time
+    that would be saved if the step were faster."""
 
     study = "trace"
     is_worth_a_page = False
@@ -60,9 +61,9 @@ def make(name: str) -> TraceStudy:
 
 
 def of_programs(read: Sequence[tuple[str, File]], files: Sequence[Path]) -> TraceAnalysis:
-    """Returns the analysed profile of traced JVMs.
+    """Returns the analysed profile of traced JVMs (Java programs).
 
-    `read`: (file name, content) of each call profile; `files`: the paths of the same call profiles.
+    `read`: (file name, content) of each call profile. `files`: the paths of these call profiles.
     """
     top = callprofile.merge(read)
     merged = TraceAnalysis.of(call_document.document(read, top))

@@ -14,11 +14,12 @@ FEWEST, MOST = 2, 24
 
 
 class RankedPoint(BaseModel):
-    """One configuration of a ranking.
+    """One configuration of a ranking. Its rates are relative to the configuration with the lowest
+    measured rate.
 
-    `measured`: the measured rate, as a multiple of the lowest measured rate of the ranking.
-    `predicted`: for each method, the predicted rate, as a multiple of the method's prediction for
-    the configuration with the lowest measured rate.
+    `measured`: the measured rate, divided by the measured rate of that configuration.
+    `predicted`: for each method, the predicted rate, divided by the rate that the method
+    predicts for that configuration.
     """
 
     labels: dict[str, str]
@@ -29,8 +30,9 @@ class RankedPoint(BaseModel):
 class WorkloadOrder(BaseModel):
     """The configurations that ran one workload, the slowest first.
 
-    `pairs`: for each method, the fraction of all pairs of configurations whose order by predicted
-    rate equals their order by measured rate. `load`: the workload as text.
+    `pairs`: for each method, the fraction of pairs of configurations that the method orders
+    correctly. A pair is ordered correctly if the order by predicted rate is the order by
+    measured rate. `load`: the workload as text.
     """
 
     load: str
@@ -39,11 +41,12 @@ class WorkloadOrder(BaseModel):
 
 
 def orders(rows: Sequence[ComparedPoint]) -> list[WorkloadOrder]:
-    """Returns one ranking for each held-out workload that ran on at least FEWEST and at most MOST
-    configurations, that is, deployments or file systems.
+    """Returns one ranking for each held-out workload. A ranking has the configurations (deployments
+    or file systems) that ran the workload. Workloads that ran on fewer than FEWEST or more than
+    MOST configurations are left out.
 
-    A method is omitted from a ranking if it lacks a prediction for one of the configurations, or if
-    its prediction for the slowest configuration is not above 0.
+    A method is omitted from a ranking if it lacks a prediction for one of the configurations, or
+    if its prediction for the slowest configuration is not above 0.
     """
     groups: dict[str, list[ComparedPoint]] = {}
     for row in rows:
@@ -79,8 +82,8 @@ def _order(load: str, rows: Sequence[ComparedPoint]) -> WorkloadOrder:
 
 
 def _agreeing(places: Sequence[RankedPoint], method: str) -> float:
-    """Returns the fraction of all pairs of configurations whose order by the rate that `method`
-    predicts equals their order by measured rate.
+    """Returns the fraction of all pairs of configurations that `method` orders correctly, that is,
+    by predicted rate as by measured rate.
 
     A pair with equal predictions counts as correct only if the measured rates are equal, too.
     """

@@ -38,9 +38,9 @@ BEAM = 3
 
 @dataclass(frozen=True)
 class _Alike:
-    """Configurations with the same operations and the same first limit. The limit is of the same
-    kind in all of them: saturated, latency-bound, or neither. The first configuration represents
-    all of them in predictions.
+    """Configurations that are equal in their operations and in what limits them. All of them have
+    the same first limit, and this limit is of the same kind: saturated, latency-bound, or
+    neither. Only the first configuration is predicted; it represents the others.
 
     `total`: number of all configurations. `same_operations`: all configurations with the same
     operations, whatever limits them.
@@ -75,11 +75,12 @@ class _Tried:
 def recommend(
     evidence: DecisionInput, goal: Goal, prices: Prices, within: float | None = None
 ) -> Recommended:
-    """Returns the best actions for every kind of configuration, that is, for configurations with
-    the same operations and the same limit. Only the MOST_GROUPS most frequent kinds are included.
+    """Returns the best actions for each kind of configuration. Configurations are of one kind if
+    they have the same operations and the same limit. Only the MOST_GROUPS most frequent kinds
+    are included.
 
-    `within`: largest price of an action. Raises InputError if no configuration has
-    the goal's operation.
+    `within`: largest price of an action. Raises InputError if no configuration has the goal's
+    operation.
     """
     model, trust = PairedModel(evidence), trust_in(evidence)
     rows: list[Recommendation] = []
@@ -113,10 +114,12 @@ def recommend(
 
 
 def _kinds(evidence: DecisionInput, goal: Goal) -> list[_Alike]:
-    """Returns the configurations with the goal's operations, grouped by operations, by the first
-    limit, and by whether this limit is saturated, latency-bound, or neither. Only groups of the
-    MOST_GROUPS most frequent pairs (operations, limit) are included, the most frequent pair first.
-    Raises InputError if no configuration has the goal's operation."""
+    """Groups the configurations that have the goal's operation. The configurations of a group have
+    the same operations, the same first limit, and the same kind of limit: saturated,
+    latency-bound, or neither.
+
+    Returns the groups of the MOST_GROUPS most frequent pairs (operations, limit), the most
+    frequent pair first. Raises InputError if no configuration has the goal's operation."""
     groups: dict[tuple[str, str], dict[str, list[Point]]] = {}
     for point in evidence.points:
         situation = situation_of(point.scenario)
@@ -175,11 +178,9 @@ class _Search:
         return math.log(ratio * (sizes[1] / sizes[0] if all(sizes) else 1.0))
 
     def best(self) -> list[_Tried]:
-        """Returns the actions with a gain, the best first: single actions, and combinations. A
-        combination is included only if its gain is at least WORTH_JOINING times the gain of each of
-        the actions that it combines.
-
-        Only actions for which `is_joinable` is true are combined.
+        """Returns the actions with a gain, the best first. An action is a single change or a
+        combination of single changes for which `is_joinable` is true. A combination is included
+        only if its gain is at least WORTH_JOINING times the gain of each of its parts.
         """
         found = [one for one in self.singles if one.log_gain >= NO_GAIN]
         parts = self._parts()
@@ -188,9 +189,11 @@ class _Search:
         return sorted([*found, *pairs, *triples], key=lambda one: -one.log_gain)
 
     def _parts(self) -> list[_Tried]:
-        """Returns the single actions that are combined with each other, at most MOST_JOINED, the
-        best first. An action is included if it has a gain, or if it relieves a station (processors,
-        disks or links) that is nearly as busy as the busiest one."""
+        """Returns the single actions from which combinations are built, the best first. There are
+        at most MOST_JOINED. An action for which `is_joinable` is true is included in two cases:
+        - it has a gain;
+        - it relieves a station (processors, disks or links) that is nearly as busy as the
+          busiest one."""
         used = [(s.place, s.kind, share) for s, share in self.before.utilisation.items()]
         parts = [
             one
@@ -215,16 +218,16 @@ class _Search:
 
 
 def _p99_s(prediction: Prediction) -> float:
-    """Returns the largest 99th percentile of the response time, in seconds, over the operations. If
-    no such percentile is predicted, returns 1 / rate."""
+    """Returns the 99th percentile of the response time in seconds. If the operations have different
+    percentiles, it is the largest one. If no percentile is predicted, returns 1 / rate."""
     own = [value for (_, label), value in prediction.quantiles_s.items() if label == "p99"]
     return max(own, default=1.0 / prediction.rate_per_s)
 
 
 def _affordable(search: _Search, prices: Prices, within: float | None) -> list[_Tried]:
-    """Returns the best actions whose price is at most `within` (None: any price), ordered by the
-    gain towards the goal. For the goal `cost`, they are ordered by the logarithm of the gain,
-    divided by 1 + price. The list has at most ROWS[n - 1] actions that consist of n changes."""
+    """Returns the best actions whose price is at most `within`, ordered by their gain towards the
+    goal. If `within` is None, any price is allowed. For the goal `cost`, the order is by
+    ln(gain) / (1 + price). The list has at most ROWS[n - 1] actions that consist of n changes."""
     found = search.best()
     if within is not None:
         found = [one for one in found if _price(search, one.action, prices) <= within]
@@ -271,8 +274,8 @@ def _limit(situation: Situation, constants: Mapping[str, float]) -> str:
 
 def _of_goal(goal: Goal, rate: GainEstimate, one: _Tried) -> GainEstimate:
     """Returns the gain of an action towards the goal. For the goal `p99`, this is the gain of the
-    99th percentile; the uncertainty of this gain is taken from the gain of the rate. For all other
-    goals, it is the gain of the rate."""
+    99th percentile, and its interval is as wide, relative to the gain, as the interval of the
+    rate's gain. For all other goals, it is the gain of the rate."""
     if goal != "p99":
         return rate
     factor = math.exp(one.log_gain) / rate.gain
@@ -287,9 +290,10 @@ def _of_goal(goal: Goal, rate: GainEstimate, one: _Tried) -> GainEstimate:
 
 
 def _spared(search: _Search, trust: Trust, prices: Prices) -> list[NotWorthIt]:
-    """Returns a list with the most expensive single action that gains nothing; an empty list if
-    there is none. The predicted gain of such an action is below NO_GAIN, and the certainty of this
-    statement is not "cannot tell". Actions whose gain is withheld are left out."""
+    """Returns the most expensive single action that gains nothing, as a list of one; an empty list
+    if there is none. An action gains nothing if |ln(gain)| is below NO_GAIN and the certainty of
+    this statement is not "cannot tell". Actions with a price of 0 and actions whose gain is
+    withheld are left out."""
     idle = [
         (price, one)
         for one in search.singles

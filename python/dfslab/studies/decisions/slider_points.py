@@ -1,5 +1,5 @@
-"""Predicts the rates at a few settings of each hardware quantity for the sliders of a run's page.
-They are predicted when the page is written, because the page contains no model."""
+"""Predicts the rates that the sliders of a run's page show, at a few settings of each hardware
+quantity. The predictions are made when the page is written, because the page contains no model."""
 
 from __future__ import annotations
 
@@ -48,8 +48,9 @@ WOULD_MEASURE = (
 
 
 class SliderOperation(BaseModel):
-    """One column of the figures: the operations of a workload, and the configuration of the run for
-    which their rate is predicted. `file_system`: name of the file system of this configuration."""
+    """One column of the slider's figures. A column shows one mix of operations of one file system,
+    and its rate is predicted for one configuration of the run. `file_system`: name of the file
+    system of this configuration."""
 
     operations: list[str]
     configuration: str
@@ -58,8 +59,8 @@ class SliderOperation(BaseModel):
 
 class SliderSetting(BaseModel):
     """One setting of a quantity. `label`: the value as text with its unit. `value`: the value in
-    the SI unit. `rates`: for each column, the predicted rate in operations per second with its 90 %
-    interval; None if the setting is impossible or was not computed."""
+    the SI unit. `rates`: the predicted rate in operations per second with its 90 % interval, for
+    each column. A rate is None if the setting is impossible for the column or was not computed."""
 
     label: str
     value: float
@@ -67,10 +68,12 @@ class SliderSetting(BaseModel):
 
 
 class SliderQuantity(BaseModel):
-    """One hardware quantity with its settings, in ascending order. `present`: for each column, the
-    index of the setting that the column's configuration has in the run; 0 if the configuration has
-    no such quantity. `withheld`: why the predictions for this quantity are not reliable, in which
-    case `settings` is empty; "" if they are reliable."""
+    """One hardware quantity with its settings, in ascending order.
+
+    `present`: for each column, the index of the setting that the column's configuration has in
+    the run; 0 if the configuration does not have the quantity. `withheld`: why the predictions
+    for this quantity are not reliable; "" if they are reliable. If they are not, `settings` is
+    empty."""
 
     name: str
     settings: list[SliderSetting]
@@ -79,10 +82,12 @@ class SliderQuantity(BaseModel):
 
 
 class SliderPoints(StudyResult):
-    """The predictions for the sliders of a page. `basis`: "run" if the model's constants are
-    calibrated by the run's measurements, else "description". `reason`: why no rate is predicted,
-    and which command would predict or measure one; "" if `quantities` is not empty. `notes`: the
-    operations, quantities and settings that were left out."""
+    """The predictions for the sliders of a page.
+
+    `basis`: "run" if the model's constants are calibrated by the run's measurements, else
+    "description". `reason`: why `quantities` is empty, and which command would predict or
+    measure a rate; "" if `quantities` is not empty. `notes`: the operations, quantities and
+    settings that were left out."""
 
     study = "sliders"
     is_printed_by_run = False
@@ -162,9 +167,10 @@ class _Column:
         return situation.at(constants).predict(constants).rate_per_s
 
     def at(self, stop: Stop) -> Metric:
-        """Returns the predicted rate at a setting with its 90 % interval. The interval covers the
-        error of the run's own prediction and the error of predicted changes of this kind, which are
-        taken as independent. Raises InputError if the setting is impossible."""
+        """Returns the predicted rate at a setting with its 90 % interval. The interval combines two
+        errors, which are taken as independent: the error of the prediction for the run's
+        configuration, and the error of predicted changes of this kind. Raises InputError if the
+        setting is impossible."""
         change = parse_change(stop.change, self.scenario)
         gain = self.rate_per_s(apply(self.scenario, [change])) / self.before_per_s
         present = self.stored.metrics[RATE]
@@ -186,10 +192,11 @@ def _log_half_width(metric: Metric) -> float:
 def _columns(
     evidence: DecisionInput, predicted: dict[str, Result]
 ) -> tuple[list[_Column], list[str]]:
-    """Returns one column for each pair of file system and mix of operations, and notes on the
-    columns beyond MOST_OPERATIONS, which are left out. The column shows one configuration of the
-    pair: among the configurations with the largest number of clients, the middle one in the order
-    of the run."""
+    """Returns (columns, notes). Each pair of a file system and a mix of operations has one column,
+    up to MOST_OPERATIONS columns. The notes name the pairs that are left out.
+
+    A column shows one configuration of its pair. It is chosen from the configurations with the
+    largest number of clients, and is the middle one in the order of the run."""
     groups: dict[tuple[str, ...], list[_Column]] = {}
     for point in evidence.points:
         stored = predicted.get(point.id)
@@ -210,8 +217,9 @@ def _columns(
 
 @dataclass
 class _Computed:
-    """Computes the settings of one quantity after the other, until the processor time is used
-    up. `predictions`: the number of predictions so far, which took `spent_s` seconds."""
+    """Computes the settings of one quantity after the other, until the processor time is used up.
+    `predictions`: the number of predictions so far. `spent_s`: the processor time that they took
+    together, in seconds."""
 
     trust: Trust
     columns: Sequence[_Column]
@@ -221,9 +229,11 @@ class _Computed:
     spent_s: float = 0.0
 
     def quantity(self, name: str) -> SliderQuantity | None:
-        """Returns the settings of a quantity; without any setting if the model's predictions for
-        this quantity are withheld. Returns None if no column has the quantity, if fewer than two
-        settings are possible, or if the predictions would take too much processor time."""
+        """Returns the settings of a quantity. The list of settings is empty if the model's
+        predictions for this quantity are withheld. Returns None in three cases:
+        - no column has the quantity;
+        - fewer than two settings are possible;
+        - the predictions would take too much processor time."""
         sliders = [slider_of(one.scenario, name) for one in self.columns]
         own = [one for one in sliders if one is not None]
         if not own:

@@ -1,5 +1,5 @@
-"""Judges whether the gains that a model predicts for a run can be trusted, by comparing the model
-with the run's measurements and baselines."""
+"""Judges whether the gains that a model predicts for a run can be trusted. For this, the model is
+compared with the run's measurements and with baselines."""
 
 from __future__ import annotations
 
@@ -21,21 +21,22 @@ from dfslab.studies.decisions.decision_input import MODEL, DecisionInput
 # The model's median error is judged only over at least this number of held-out configurations, or
 # of pairs of configurations.
 FEWEST = 3
-# A measured and a predicted change contradict each other if they have opposite directions and both
-# change the rate by more than the factor 1.05, or by more than the noise if this is larger.
+# A measured and a predicted change contradict each other if they have opposite directions and
+# both are clear. A change is clear if it changes the rate by more than the factor 1.05, or by more
+# than the noise if the noise is larger.
 CLEAR_CHANGE = math.log(1.05)
 # Because of noise, a measured rate may exceed the largest rate that the description allows, up to
 # this factor.
 ABOVE_BOUND = 1.10
-# If a run has N pairs of configurations and N is larger than this number, only every n-th pair is
-# compared, where n = N // MOST_PAIRS.
+# If a run has more than MOST_PAIRS pairs of configurations, only some of them are compared. Of N
+# pairs, these are every n-th pair, where n = N // MOST_PAIRS.
 MOST_PAIRS = 300
 
 
 @dataclass(frozen=True)
 class Contradiction:
-    """A statement of the model that the run's measurements contradict, and the kind of change that
-    the statement is about ("" for all kinds)."""
+    """A statement of the model that the run's measurements contradict. The statement is about one
+    kind of change, such as more servers; the kind is "" if it is about all kinds."""
 
     kind: ChangeKind | Literal[""]
     text: str
@@ -69,8 +70,8 @@ def trust_in(evidence: DecisionInput) -> Trust:
 
 
 def _predicted(evidence: DecisionInput, scenarios: Mapping[str, Scenario]) -> dict[str, float]:
-    """Returns a dictionary from the id of each configuration to the rate in operations per second
-    that is predicted with the run's constants."""
+    """Returns the predicted rate of each configuration in operations per second, by the
+    configuration's id. The predictions use the constants that are calibrated on the run."""
     stored = evidence.rates_by(MODEL)
     missing = [key for key in evidence.measured if key not in stored]
     for key in missing:
@@ -80,9 +81,9 @@ def _predicted(evidence: DecisionInput, scenarios: Mapping[str, Scenario]) -> di
 
 
 def _against_baselines(evidence: DecisionInput) -> list[Contradiction]:
-    """Compares the model's errors at held-out configurations with the errors of each baseline in
-    the run. Returns a contradiction for each baseline whose median error is at most that of the
-    model."""
+    """Compares the median error of the model with the median error of each baseline in the run, at
+    held-out configurations. Returns a contradiction for each baseline whose median error is at
+    most as large as that of the model."""
     held_out = {one.point_id for one in evidence.results if one.point.held_out}
     judged = [key for key in evidence.measured if key in held_out]
     own = _median_error(evidence, evidence.rates_by(MODEL), judged)
@@ -109,8 +110,9 @@ def _above_capacity(
     evidence: DecisionInput, scenarios: Mapping[str, Scenario]
 ) -> list[Contradiction]:
     """Returns a contradiction for each station (processor, disk or link) whose capacity the
-    measured rates exceed: a rate is above ABOVE_BOUND times the rate at which this station, the
-    busiest one, has a utilisation of 1 according to the calibrated description."""
+    measured rates exceed. This is so if the rate of a configuration is above ABOVE_BOUND times
+    the largest rate that the calibrated description allows. The station is the one that is
+    predicted to be the busiest in this configuration."""
     found: dict[str, tuple[float, str]] = {}
     for point in evidence.points:
         if point.id not in evidence.measured:
@@ -134,10 +136,10 @@ def _against_pairs(
     evidence: DecisionInput, scenarios: Mapping[str, Scenario], rates: Mapping[str, float]
 ) -> list[Contradiction]:
     """Compares measured changes of the rate between configurations of the run with the predicted
-    changes, by kind of change. Returns a contradiction for a kind in two cases. In the first case,
-    most pairs changed clearly in the direction opposite to the predicted one. In the second case,
-    the kind has at least FEWEST pairs and the median error of the predictions is at least the
-    median measured change. Errors within the noise are no contradiction."""
+    changes, by kind of change. Returns a contradiction for a kind in two cases:
+    - Most pairs changed clearly in the direction opposite to the predicted one.
+    - The kind has at least FEWEST pairs, and the median error of the predictions is at least as
+      large as the median measured change. An error within the noise does not count."""
     pairs: dict[ChangeKind, list[tuple[float, float, str]]] = {}
     for first, second in _pairs(evidence.results, evidence.measured):
         change = change_between(scenarios[first], scenarios[second])

@@ -38,14 +38,15 @@ SETTLING_RUNS = 3
 
 class ChangedOperation(BaseModel):
     """The gain of one change for configurations with the same mix of operations and similar gains.
+    They form one row of the table.
 
     `rate`: gain of the rate. `times`: gain of the time of each operation (above 1: the operation
     takes less time). `configurations`: the configurations of this row. `total`: number of all
-    configurations with this mix. `where`: the values in which the configurations of this row differ
-    from others with the same mix. `limit`: what limits the rate after the change. `parts`: number
-    of single changes that are combined. `before_per_s`, `after_per_s`: rates of the first
-    configuration in operations per second. `withheld`: the reasons why the gain is not reliable;
-    empty if it is reliable.
+    configurations with this mix. `where`: the values in which the configurations of this row
+    differ from others with the same mix. `limit`: what limits the rate after the change.
+    `parts`: number of single changes that the change combines. `before_per_s`, `after_per_s`:
+    rate of the row's first configuration before and after the change, in operations per second.
+    `withheld`: the reasons why the gain is not reliable; empty if it is reliable.
     """
 
     change: str
@@ -72,10 +73,11 @@ _UNRELIABLE = ("rate", "times", "before_per_s", "after_per_s", "limit")
 
 
 class WhatIf(BaseModel):
-    """The gains of changes. `basis`: "run" if the predictions are calibrated on a run, else
-    "description". `settling`: a sentence with the command and the duration of a measurement of the
-    first withheld gain; empty if no gain is withheld. A gain is withheld if its prediction is not
-    reliable."""
+    """The gains of changes. A gain is withheld if its prediction is not reliable.
+
+    `basis`: "run" if the predictions are calibrated on a run, else "description". `settling`: a
+    sentence on a measurement that would give the first withheld gain, with its command and
+    duration; empty if no gain is withheld."""
 
     source: str
     basis: str
@@ -84,9 +86,9 @@ class WhatIf(BaseModel):
     notes: list[str]
 
     def sentences(self) -> list[str]:
-        """Returns one sentence for each change: its largest gain, and the configurations that have
-        this gain. If there are several changes, the first sentence names the one that gains
-        most."""
+        """Returns one sentence for each change. It states the largest gain of the change, and the
+        configurations that have this gain. If there are several changes, another sentence comes
+        first: it names the change that gains most."""
         by_change: dict[str, list[ChangedOperation]] = {}
         for one in self.rows:
             by_change.setdefault(one.change, []).append(one)
@@ -94,9 +96,9 @@ class WhatIf(BaseModel):
         return [self._most(), *found] if len(by_change) > 1 else found
 
     def _most(self) -> str:
-        """Returns the sentence that names the change with the largest gain among the gains that are
-        surely above 1, by their 90 % intervals. Of several sets of changes with about this gain,
-        the sentence names the smallest."""
+        """Returns the sentence that names the change with the largest gain. Only gains whose 90 %
+        interval is entirely above 1 are considered. If several sets of changes have about the
+        largest gain, the sentence names the smallest set."""
         known = [one for one in self.rows if not one.withheld]
         if not known:
             return f"Which change gains most is withheld. {self.rows[0].withheld[0]}"
@@ -118,8 +120,8 @@ class WhatIf(BaseModel):
         return {**found, "rows": [one.document() for one in self.rows]}
 
     def table(self) -> Table:
-        """Returns a table with one row for each change and group of configurations. A group has the
-        same mix of operations and the same gain."""
+        """Returns a table of the gains. It has one row for each change and each group of
+        configurations that have the same mix of operations and the same gain."""
         columns = [Column(name, "left") for name in ("change", "operations")]
         columns += [Column("gain (90 %)"), Column("P(right)"), Column("how sure", "left")]
         rows = [
@@ -133,8 +135,8 @@ class WhatIf(BaseModel):
 
 
 def _judged(one: ChangedOperation) -> tuple[TableCell, TableCell, TableCell]:
-    """Returns the cells with the gain, the probability that the statement on the gain is right, and
-    the statement. If the gain is withheld, no cell has a figure."""
+    """Returns three cells: the gain, the probability that the statement on the gain is right, and
+    this statement. If the gain is withheld, no cell has a figure."""
     if one.withheld:
         return absent(), absent(), words(WITHHELD)
     right = one.rate.right
@@ -154,9 +156,9 @@ def gain_cell(gain: GainEstimate) -> TableCell:
 
 
 def _largest(rows: Sequence[ChangedOperation]) -> str:
-    """Returns the sentence on the largest gain of one change. If there are several groups of
-    configurations, the sentence ends with a remark on the other groups. `rows`: one row for each
-    group of configurations with similar gains."""
+    """Returns the sentence on the largest gain of one change. If the change has other gains in
+    other configurations, the sentence ends with a remark on them. `rows`: one row for each group
+    of configurations with similar gains."""
     best = max(rows, key=lambda one: (not one.withheld, one.rate.gain))
     text = _sentence(best)
     if len(rows) == 1:
@@ -198,8 +200,9 @@ class PairedModel:
         self._before: dict[str, tuple[Situation, Predictions]] = {}
 
     def before(self, point: Point) -> tuple[Situation, Predictions]:
-        """Returns the configuration in the form that the model takes, and its predictions before
-        any change. Both are computed once and cached."""
+        """Returns (situation, predictions) of a configuration before any change. The situation is
+        the configuration in the form that the model takes. Both values are computed once and
+        cached."""
         if point.id not in self._before:
             situation = situation_of(point.scenario)
             sets = self.evidence.values(situation)
@@ -236,8 +239,8 @@ class PairedModel:
         basis, carried_out = self.evidence.basis, errors_for(operations)
         error = recorded_errors().sd(basis, changes, math.log(ratios[0]), carried_out)
         sds = (error, math.sqrt(2) * self.evidence.noise_sd)
-        # For a calibrated run, `sds` already contains the noise of its measurements. For a
-        # description, the noise of a future measurement is taken from earlier trials.
+        # `sds` already contains the noise of the measurements if the run is calibrated. If only a
+        # description is given, the noise of a future measurement is taken from earlier trials.
         noise_sd = 0.0 if basis == "run" or carried_out is None else carried_out.measured_sd
         return gain_of(ratios, sds, possible, noise_sd)
 
@@ -268,8 +271,8 @@ def _ratios(before: Floats, after: Floats) -> Floats:
 
 
 def _size_ratio(situation: Situation, changed: Situation) -> float:
-    """Returns the bytes that an operation moves after a change, divided by the bytes before the
-    change. Returns 1 if one of the two numbers is 0."""
+    """Returns the factor by which a change multiplies the bytes that an operation moves. Returns 1
+    if the bytes before or after the change are 0."""
     before, after = situation.whole.moved_bytes, changed.whole.moved_bytes
     return after / before if before and after else 1.0
 
@@ -313,9 +316,10 @@ def whatif(evidence: DecisionInput, texts: Sequence[str], together: bool = True)
 def _smallest(
     evidence: DecisionInput, group: Sequence[Change], together: PairedGain
 ) -> tuple[Change, ...]:
-    """Leaves out the changes of a group that add nothing to its gain, one after the other, and
-    returns the remaining ones. Their gain in the configuration of `together` is about that of the
-    whole group. A change is kept if the configuration without it is illegal."""
+    """Finds a smaller group of changes with about the same gain. Starting from the whole `group`,
+    changes that add nothing to the gain are removed one after the other. Returns the remaining
+    changes. The gains are compared in the configuration of `together`. A change is kept if the
+    configuration without it is illegal."""
     model = PairedModel(replace(evidence, points=[together.point]))
     kept = list(group)
     for one in group:
@@ -333,8 +337,8 @@ def _smallest(
 
 
 def bases_of(basis: Basis, changes: Sequence[Change], situation: Situation) -> list[str]:
-    """Returns one sentence for each kind of change: the data on which the interval of its gain is
-    based. `basis`: as in DecisionInput."""
+    """Returns one sentence for each kind of change. It states on which data the interval of the
+    gain of such changes is based. `basis`: as in DecisionInput."""
     carried_out, errors = errors_for(operations_of(situation)), recorded_errors()
     return [
         f"Interval of {kind}: {errors.basis_of(basis, kind, carried_out)}"
@@ -345,10 +349,10 @@ def bases_of(basis: Basis, changes: Sequence[Change], situation: Situation) -> l
 def _gains_or_dedicated(
     model: PairedModel, texts: Sequence[str]
 ) -> tuple[list[PairedGain], list[str]]:
-    """Returns (gains, notes) as `_gains` does. If a change is illegal because nodes play several
-    roles, the gains are predicted for configurations in which each role has dedicated nodes. For
-    example, one more server may be illegal if each server node would bring a further metadata
-    server."""
+    """Returns (gains, notes) as `_gains` does, even if nodes with several roles make a change
+    illegal. In this case, the gains are predicted for configurations in which each role has
+    dedicated nodes. For example, one more server may be illegal if each server node is also a
+    metadata server."""
     try:
         return _gains(model, texts)
     except InputError as error:
@@ -368,9 +372,9 @@ def _gains_or_dedicated(
 
 
 def _gains(model: PairedModel, texts: Sequence[str]) -> tuple[list[PairedGain], list[str]]:
-    """Returns (gains, notes): the gains of changes for all configurations in which the changes are
-    legal and have an effect, and notes on the other configurations. Raises InputError if the
-    changes are legal in no configuration or have no effect in any."""
+    """Returns (gains, notes). The gains are predicted for all configurations in which the changes
+    are legal and have an effect; the notes are on the other configurations. Raises InputError if
+    the changes are legal in no configuration or have no effect in any."""
     found, illegal, same = [], [], 0
     for point in model.evidence.points:
         try:
@@ -400,8 +404,8 @@ def _rows(
     changes: Sequence[Change],
     gains: Sequence[PairedGain],
 ) -> list[ChangedOperation]:
-    """Returns the rows of one change. Configurations share one row if their operations are equal
-    and their gains are equal to two decimals."""
+    """Returns the rows of one change, which are shown in the table of gains. Configurations share
+    one row if they have the same operations and if their gains are equal to two decimals."""
     every: dict[str, list[Mapping[str, LevelValue]]] = {}
     folded: dict[tuple[str, str], list[PairedGain]] = {}
     for one in gains:
@@ -434,12 +438,12 @@ def _rows(
 
 
 def settling_run(evidence: DecisionInput, changes: Sequence[Change], gain: PairedGain) -> list[str]:
-    """Returns a list with a sentence on the runs that would measure a gain: their number before and
-    after the change, their duration, and the command.
+    """Returns a list with one sentence on the runs that would measure a gain. The sentence states
+    their number before and after the change, their duration, and the command.
 
-    The command sets all keys of the change on a testbed. On a real system, it sets only keys of the
-    workload, and the user has to make the other changes by hand. If these include other hardware,
-    the list is empty, because an unreliable prediction does not justify a purchase.
+    On a testbed, the command sets all keys of the change. On a real system, it sets only keys of
+    the workload, and the user has to make the other changes by hand. The list is empty if these
+    changes include other hardware, because an unreliable prediction does not justify a purchase.
     """
     new = {key: value for one in changes for key, value in one.values.items()}
     has_testbed = gain.point.scenario.file_system.access.testbed

@@ -21,7 +21,7 @@ from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies.designs.legal import DesignRow, Legal, legal
 
-# Seconds of overhead for the start of each testbed, for each of its hosts, and for each run. The
+# Overhead in seconds for the start of each testbed, for each of its hosts, and for each run. The
 # values were measured on a machine with two cores.
 TESTBED_S, HOST_S, RUN_S = 4.0, 0.5, 0.8
 MOST_CANDIDATES = 1500
@@ -95,9 +95,8 @@ def planned(scenario: Scenario) -> Scenario:
 def _within(
     scenario: Scenario, allowed: Legal, chosen: Sequence[Sequence[DesignRow]]
 ) -> tuple[list[tuple[DesignRow, ...]], Bill]:
-    """Returns a pair: the rows of the testbeds that fit into the budget, in the order of `chosen`,
-    and the cost of these testbeds. Raises InputError if the first testbed alone exceeds the
-    budget."""
+    """Returns (rows, cost) of the testbeds that fit into the budget. The testbeds are taken in the
+    order of `chosen`. Raises InputError if the first testbed alone exceeds the budget."""
     budget = scenario.design.budget or math.inf
     repetitions, passes = scenario.run.repetitions, scenario.design.blocks
     testbeds: list[tuple[DesignRow, ...]] = []
@@ -125,10 +124,11 @@ def testbed_cost_s(scenario: Scenario) -> float:
 
 
 def run_cost_s(scenario: Scenario) -> float:
-    """Estimated seconds of one run by the uncalibrated model, including RUN_S of overhead.
+    """Estimates the seconds of one run by the uncalibrated model, including RUN_S of overhead.
 
-    If the run reads files, the time to create them is included. It is assumed to be as long as the
-    time of the operations.
+    If the run reads files, the time to create them is added. The model assumes that creating
+    them takes as long as the operations themselves. The time without RUN_S is at most twice
+    the time limit of a run.
     """
     situation = Situation(scenario)
     prediction = situation.predict(situation.constants)
@@ -140,10 +140,11 @@ def run_cost_s(scenario: Scenario) -> float:
 def choose(
     allowed: Legal, kind: str, testbeds: int, per_testbed: int, seed: int
 ) -> list[tuple[DesignRow, ...]]:
-    """Returns the rows of each testbed for a design of the given kind. Testbeds of D-optimal and
-    screening designs are ordered by information, the most informative first. `testbeds`: number of
-    testbeds; 0 for the default. `per_testbed`: runs on each testbed. The design "full" has all
-    legal rows, whatever these two numbers are."""
+    """Returns the rows of each testbed for a design of the given kind.
+
+    Testbeds of D-optimal and screening designs are ordered by information, the most informative
+    first. `testbeds`: number of testbeds; 0 for the default. `per_testbed`: runs on each
+    testbed. The design "full" ignores both numbers and has all legal rows."""
     random = np.random.default_rng(seed)
     hard, soft = allowed.part(hard=True), allowed.part(hard=False)
     if kind == "full":
@@ -163,11 +164,13 @@ def choose(
 
 
 def _screening_testbeds(coding: Coding, per_testbed: int, has_testbeds: bool) -> int:
-    """Returns the number of testbeds of a screening design; 1 if there are no testbeds to start
-    (`has_testbeds` is false). The number is the smallest that meets two conditions. First, all
-    testbeds together have at least as many runs as the smallest multiple of four that exceeds the
-    number of main effects. Second, there are more testbeds than main effects of the factors that
-    are fixed per testbed."""
+    """Returns the number of testbeds of a screening design. It is the smallest number that meets
+    two conditions:
+    - All testbeds together have at least as many runs as the smallest multiple of four that
+      exceeds the number of main effects.
+    - There are more testbeds than main effects of the factors that are fixed per testbed.
+
+    Returns 1 if no testbeds have to be started (`has_testbeds` is false)."""
     runs = 4 * math.ceil((coding.columns + 1) / 4)
     return max(math.ceil(runs / per_testbed), coding.hard_columns + 1) if has_testbeds else 1
 
@@ -188,9 +191,10 @@ def _latin(
 ) -> list[tuple[DesignRow, ...]]:
     """Draws legal rows by Latin hypercube sampling. Returns the distinct rows of each testbed.
 
-    A block is a set of factors that constraints make dependent on each other. The samples are
-    spread evenly over the legal rows of a block: across testbeds if the block contains a factor of
-    `hard` (indices of the factors that are fixed per testbed), otherwise across runs.
+    A block is a set of factors that constraints make dependent on each other. For each block,
+    the samples are spread evenly over its legal combinations of levels. Blocks with a factor of
+    `hard` are sampled once for each testbed, all other blocks once for each run. `hard`: indices
+    of the factors that are fixed per testbed.
     """
     on_testbed = [set(members) & set(hard) != set() for members, _ in allowed.blocks]
     import scipy
@@ -215,8 +219,8 @@ def _candidates(allowed: Legal, random: np.random.Generator) -> list[DesignRow]:
 
 class Coding:
     """Translates rows of a design to the columns of a linear model. The main effect of a factor has
-    one or more columns. A numeric factor with three or more levels has one more column for its
-    square, unless `extremes` is true."""
+    one or more columns. A numeric factor with three or more levels also has a column for its
+    square; if `extremes` is true, no factor has this column."""
 
     def __init__(self, factors: Sequence[Factor], extremes: bool = False) -> None:
         self._tables = [_coded(factor, curved=not extremes) for factor in factors]
@@ -251,9 +255,9 @@ def scaled(factor: Factor) -> np.ndarray | None:
 
 
 def _coded(factor: Factor, curved: bool) -> np.ndarray:
-    """Returns the values that code a factor's levels in the linear model. The array has one row for
-    each level and one column for each term of the factor. `curved`: whether numeric factors with
-    three or more levels also get a quadratic term."""
+    """Returns the values that code a factor's levels in the linear model, as an array of shape
+    (levels, terms of the factor). If `curved` is true, a numeric factor with three or more
+    levels also has a quadratic term."""
     count = len(factor.levels)
     line = scaled(factor)
     if line is None:
@@ -276,15 +280,14 @@ class _Information:
         self.inverse = np.eye(columns) / PRIOR
 
     def gain(self, matrix: np.ndarray) -> np.ndarray:
-        """For each row of `matrix`, the relative increase of det(X'X) if that row were added (X:
-        model matrix of the rows chosen so far)."""
+        """Returns the relative increase of det(X'X) that each row of `matrix` would cause if it
+        were added. X is the model matrix of the rows chosen so far."""
         gains: np.ndarray = np.einsum("ij,jk,ik->i", matrix, self.inverse, matrix)
         return gains
 
     def add(self, row: np.ndarray, sign: float = 1.0) -> None:
-        """Updates the inverse of X'X for an added row, or for a removed row if `sign` is -1.
-
-        The update is the Sherman-Morrison formula.
+        """Updates the inverse of X'X by the Sherman-Morrison formula. If `sign` is 1, the row is
+        added to X; if `sign` is -1, it is removed.
         """
         moved = self.inverse @ row
         self.inverse -= sign * np.outer(moved, moved) / (1 + sign * row @ moved)
@@ -321,8 +324,9 @@ def _split_plot(
     testbeds: int,
     per_testbed: int,
 ) -> list[tuple[DesignRow, ...]]:
-    """Builds a split-plot design greedily: each step adds the testbed with the largest information
-    gain, together with its most informative workloads. Returns the rows of each testbed."""
+    """Builds a split-plot design greedily. Each step adds the testbed that increases the
+    information most, together with its most informative workloads. Returns the rows of each
+    testbed."""
     tops = list(dict.fromkeys(tuple(row[i] for i in hard) for row in candidates))
     bottoms = list(dict.fromkeys(tuple(row[i] for i in soft) for row in candidates))
     known = _Information(coding.columns + 1)
@@ -346,11 +350,11 @@ def _split_plot(
 
 @dataclass
 class _Tables:
-    """The model matrix of a split-plot design in two parts: one row for each testbed (`upper`), and
-    one row for each workload (`lower`).
+    """The model matrix of a split-plot design, stored in two parts: one row for each testbed
+    (`upper`), and one row for each workload (`lower`). The matrix row of a run is the sum of its
+    testbed's row and its workload's row.
 
-    The row of a run is the sum of its testbed's row and its workload's row. `free`: indices of the
-    testbeds that are not chosen yet.
+    `free`: indices of the testbeds that are not chosen yet.
     """
 
     upper: np.ndarray

@@ -95,10 +95,10 @@ class Indices:
 
     @property
     def refusal(self) -> str:
-        """Why the indices must not be used; "" if they may be used.
+        """Returns why the indices must not be used; "" if they may be used.
 
-        By definition, the first-order indices of all blocks sum to at most 1. If the 90 % interval
-        of the sum is entirely above 1, none of the indices is reliable.
+        By definition, the first-order indices of all blocks sum to at most 1. If the 90 %
+        interval of the estimated sum is entirely above 1, none of the indices is reliable.
         """
         total = self.first_order_sum
         if total.low is None or total.low <= 1.0:
@@ -113,8 +113,9 @@ class Indices:
 def sample(legal: Legal, count: int, pairs: int, seed: int) -> Sample:
     """Draws `count` base rows from the legal set by a Latin hypercube over its blocks.
 
-    For each factor and each block of several factors, `pairs` of the base rows are repeated with
-    that factor or block drawn again.
+    Some rows are then drawn a second time with only one input changed. An input is a factor, or
+    a block of several factors. For each input, the first `pairs` base rows are repeated with new
+    levels of this input.
     """
     random = np.random.default_rng(seed)
     # A Latin hypercube: every legal row of a block is drawn equally often, apart from rounding.
@@ -151,10 +152,11 @@ def _with(
 
 
 def first_order(levels: Integers, values: Floats) -> float:
-    """The first-order index V(E(Y | x)) / V(Y) of a factor, minus the value expected if it had no
-    effect; at least 0.
+    """Returns the first-order index V(E(Y | x)) / V(Y) of a factor, corrected for chance; at least
+    0. The correction subtracts the value that is expected if the factor has no effect.
 
-    `levels`: the factor's level x in each row. `values`: Y in each row. Rows must be independent.
+    `levels`: the factor's level x in each row. `values`: Y in each row. Rows must be
+    independent.
     """
     total = float(values.var())
     if total <= 0:
@@ -167,10 +169,9 @@ def _between(numbers: Integers, values: Floats, used: int) -> tuple[float, float
     """Returns (variance between the groups `numbers`, the part of this variance that chance alone
     explains).
 
-    If the groups do not differ, the means of L groups of n rows in total vary by (L - 1) / n times
-    the variance within the groups. This is the part by chance. The variance within the groups is
-    estimated with n - L - `used` degrees of freedom, where `used` is the number of parameters that
-    were fitted to `values` beforehand.
+    The part by chance is v (L - 1) / n, for L groups with n rows in total. Here, v is the
+    variance within the groups. It is estimated with n - L - `used` degrees of freedom, where
+    `used` is the number of parameters that were fitted to `values` beforehand.
     """
     counts = np.bincount(numbers)
     means = np.bincount(numbers, weights=values) / np.maximum(counts, 1)
@@ -183,10 +184,10 @@ def _between(numbers: Integers, values: Floats, used: int) -> tuple[float, float
 
 
 def total_order(values: Floats, redrawn: Floats, variance: float) -> float:
-    """The total index E(V(Y | the other factors)) / V(Y) by Jansen's estimator; 0 if `variance` is
-    0.
+    """Returns the total index E(V(Y | the other factors)) / V(Y) of a factor by Jansen's estimator;
+    0 if `variance` is 0.
 
-    `values` and `redrawn`: Y at the base rows, and at the same rows with the factor drawn again.
+    `values`: Y at the base rows. `redrawn`: Y at the same rows with the factor drawn again.
     `variance`: V(Y).
     """
     return float(((values - redrawn) ** 2).mean() / 2 / variance) if variance > 0 else 0.0
@@ -199,12 +200,12 @@ def indices(
     seed: int,
     regime: RegimeRows = EVERYTHING,
 ) -> Indices:
-    """Indices of a model for each factor and each block, with 90 % intervals.
+    """Returns the indices of a model for each factor and each block, with 90 % intervals.
 
-    `answers`: predictions at `drawn.rows`, first of the model, then of its refits. The first array
-    gives the estimates. The intervals include the variance between the fits and the variance of
-    sampling. The intervals treat rows as independent, so for stratified rows the intervals are too
-    wide rather than too narrow. Only rows of the `regime` are used.
+    `answers`: predictions at `drawn.rows`. The first array is from the model and gives the
+    estimates; the others are from the model's refits. The intervals include the variance between
+    the fits and the variance of sampling. They are computed as if rows were independent, so they
+    are too wide for stratified rows. Only rows of the `regime` are used.
     """
     estimator = _Estimator(drawn, regime)
     random = np.random.default_rng(seed)
@@ -213,9 +214,8 @@ def indices(
     for repeat in range(REFIT_RESAMPLES):
         which = repeat % len(answers)
         again = estimator.of(answers[which], random)
-        # The expected value of an index over resamples is the index before `chance` was subtracted,
-        # because a resample repeats rows. `chance` is therefore subtracted once more from each
-        # resample.
+        # A resample repeats rows, and this raises an index by `chance` on average. `chance` is
+        # therefore subtracted a second time from the index of each resample.
         shift = every[which].chance
         summed = again.summed - float(shift[estimator.block_places].sum())
         found.append(_stacked(again.first - shift, again.total, summed))
@@ -244,8 +244,8 @@ def _stacked(first: Floats, total: Floats, summed: float) -> tuple[Floats, Float
 
 
 def metric_of(values: Floats) -> Metric:
-    """Returns a metric from an array whose first value is the estimate and whose other values are
-    resamples. The 90 % interval of the metric comes from the quantiles of all values."""
+    """Returns a metric with a 90 % interval. The first of the `values` is the estimate; the others
+    are resamples of it. The interval is given by the quantiles of all values."""
     low, high = np.quantile(values, [0.5 - CONFIDENCE / 2, 0.5 + CONFIDENCE / 2])
     value = float(values[0])
     return Metric(value=value, low=min(float(low), value), high=max(float(high), value))
@@ -253,10 +253,12 @@ def metric_of(values: Floats) -> Metric:
 
 @dataclass(frozen=True)
 class _Estimate:
-    """Estimates for all inputs, in arrays of shape (inputs,). Negative values are not clipped to 0.
-    `chance`: the part of the first-order index that chance alone explains. `first`: the first-order
-    indices after subtraction of `chance`. `total`: the total indices. `summed`: the sum of `first`
-    over the blocks."""
+    """Estimates of the indices for all inputs, in arrays of shape (inputs,). Negative values are
+    not clipped to 0.
+
+    `chance`: the part of the first-order index that chance alone explains. `first`: the
+    first-order indices after subtraction of `chance`. `total`: the total indices. `summed`: the
+    sum of `first` over the blocks."""
 
     first: Floats
     total: Floats
@@ -267,11 +269,13 @@ class _Estimate:
 class _Estimator:
     """Computes first-order and total indices of the inputs of a sample within a regime.
 
-    First-order indices come from the base rows alone, because redrawn rows repeat the levels of
-    base rows and are not independent of them. The first-order index of x_i compares the means of Y
-    between the levels of x_i. Before that, the additive effects of all other blocks are subtracted
-    from Y. The other blocks are independent of x_i, so the subtraction does not change E(Y | x_i),
-    but it reduces the differences between the means that arise by chance.
+    First-order indices are computed from the base rows only. Redrawn rows repeat levels of base
+    rows, so they are not independent of them.
+
+    The first-order index of an input x_i compares the means of Y between the levels of x_i. The
+    additive effects of all other blocks are subtracted from Y beforehand. This leaves E(Y | x_i)
+    unchanged, because the other blocks are independent of x_i. It reduces the differences
+    between the means that are due to chance.
     """
 
     def __init__(self, drawn: Sample, regime: RegimeRows) -> None:
@@ -300,9 +304,9 @@ class _Estimator:
             start += len(rows)
 
     def of(self, answer: Floats, random: np.random.Generator | None) -> _Estimate:
-        """Returns the estimates from all rows or, if `random` is given, from rows that are drawn
-        with replacement. With fewer than two rows, or if all predictions are equal, all estimates
-        are 0."""
+        """Returns the estimates from all rows. If `random` is given, the estimates are from rows
+        that are drawn with replacement. All estimates are 0 with fewer than two rows, or if all
+        predictions are equal."""
         inputs = len(self.numbers)
         if len(self.base) < 2:
             return _Estimate(np.zeros(inputs), np.zeros(inputs), np.zeros(inputs), 0.0)
@@ -325,20 +329,20 @@ class _Estimator:
 
     def _first(self, values: Floats, chosen: Integers) -> tuple[Floats, Floats, float]:
         """Returns (explained variances, variances by chance, V(Y)). The first two are arrays with
-        one value for each input. The explained variance of an input is the variance of the mean of
-        Y among the input's levels, minus the variance by chance.
+        one value for each input. The explained variance of an input is the variance of the mean
+        of Y among the input's levels, minus the variance by chance.
 
-        V(Y) is the sum of the variances of all blocks' additive effects and of the residual,
-        because the effects of different blocks are independent. The covariance of these effects in
-        the sample is due to chance and is left out.
+        V(Y) is the sum of the variances of all blocks' additive effects and of the residual.
+        Covariances between blocks are left out: the effects of different blocks are independent,
+        so a covariance in the sample is due to chance.
         """
         dummies = self.dummies[chosen]
         rows, columns = dummies.shape
         effects = np.zeros(columns)
         is_additive = 0 < ROWS_PER_COLUMN * columns <= rows
         if is_additive:
-            # Solves the normal equations, because there are few columns. The least-norm solution is
-            # defined even if columns are linearly dependent.
+            # Solves the normal equations, which is fast because there are few columns. The
+            # solution of least norm exists even if columns are linearly dependent.
             gram, right = dummies.T @ dummies, dummies.T @ (values - values.mean())
             effects = np.linalg.lstsq(gram, right, rcond=None)[0]
         without = values - dummies @ effects
@@ -360,9 +364,9 @@ def _drawn(count: int, random: np.random.Generator | None) -> Integers:
 
 
 def _dummies(levels: Integers) -> tuple[Floats, Integers]:
-    """Returns the dummy columns of all factors, and the index of each column's factor. A column is
-    1 in the rows in which its factor has a certain level, else 0; then the mean of the column is
-    subtracted. The first level of each factor has no column."""
+    """Returns (columns, index of each column's factor). Each level of a factor has a dummy column,
+    except the first level. The column is 1 in the rows in which the factor has this level, else
+    0. The mean of the column is then subtracted."""
     columns, owners = [], []
     for index in range(levels.shape[1]):
         for level in np.unique(levels[:, index])[1:]:
@@ -375,9 +379,9 @@ def _dummies(levels: Integers) -> tuple[Floats, Integers]:
 
 
 def _mates(blocks: Sequence[Block], reads: frozenset[int]) -> Iterator[list[int]]:
-    """Yields sets of factors that are independent of each other. The first set has the factors of
-    all blocks that contain a factor of `reads`; it may be empty. Each further set is one of the
-    remaining blocks."""
+    """Yields sets of factors. Factors of different sets are independent of each other. The first
+    set has the factors of all blocks that contain a factor of `reads`; it may be empty. Each
+    remaining block is one further set."""
     touched = [block for block in blocks if reads & set(block)]
     yield [index for block in touched for index in block]
     for block in blocks:

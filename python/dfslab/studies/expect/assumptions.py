@@ -1,5 +1,5 @@
-"""States the assumed hardware of a place's nodes, that is, hardware that was neither reported nor
-probed nor declared. Also names the options that set other values."""
+"""States which hardware of a place's nodes is only assumed, because it was neither reported nor
+probed nor declared. Also names the options that declare this hardware."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ ASSUMED_UNITS: Mapping[str, str] = {"cores": "1", "frequency": "Hz", "memory": "
 
 def assumptions(deployment: Deployment) -> list[str]:
     """Returns one sentence for each group of nodes whose processors or memory have the default
-    values of a node. The defaults are assumed, because the real values are not known."""
+    values of a node. The sentence states these values and the option that changes them. A default
+    value is assumed, because the real value is not known."""
     usual = _values(NodeGroup())
     found = []
     for group in deployment.node:
@@ -35,7 +36,7 @@ def assumptions(deployment: Deployment) -> list[str]:
 
 def without_assumed(deployment: Deployment) -> TomlTable:
     """Returns a deployment as a table without the processors and memory that are only assumed.
-    Predictions for a scenario with this table list them as not declared."""
+    Predictions for a scenario with this table report these values as not declared."""
     table = deployment.model_dump(mode="json")
     for group, written in zip(deployment.node, table["node"], strict=True):
         for key in ASSUMED_UNITS:

@@ -1,5 +1,5 @@
-"""Comparison of the rates that a place (a directory or file system) delivers with the rates that it
-should deliver. The result has one row for each operation, and is shown as sentences and as a
+"""Compares the rates that a place (a directory or file system) delivers with the rates that it
+should deliver. The comparison has one row for each operation, and is shown as sentences and as a
 table."""
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ ExpectationVerdict = Literal["as expected", "slower", "faster", "not measured"]
 # A resource is named as a limit of an operation if it takes at least this share of the operation's
 # time.
 NAMED_SHARE = 0.2
-# `_SHORT`: short forms of verdicts, for a narrow column. `_PARTS`: words for parts of a node. A key
-# is the part in the name of a limit, such as `cpu` in NODE.cpu or `nic` in NODE.nic.out.
+# `_SHORT`: short forms of verdicts, for a narrow column. `_PARTS`: words for parts of a node. Its
+# keys occur in the names of limits, such as `cpu` in NODE.cpu or `nic` in NODE.nic.out.
 _SHORT: dict[ExpectationVerdict, str] = {"as expected": "ok", "not measured": "–"}
 _PARTS = {"cpu": "processors", "disk": "disk", "nic": "link"}
 
 
 class ComparedOperation(BaseModel):
-    """One operation with its expected rate, the 90 % interval from `low` to `high`, and the
-    measured rate.
+    """The expected and the measured rate of one operation. The 90 % interval of the expected rate
+    is from `low` to `high`.
 
-    `unit`: unit of all four rates. `limit`: what limits the operation according to the description.
+    `unit`: unit of the rates. `limit`: what limits the operation according to the description.
     `gap`: why the operation is slower than expected, if that is known. `note`: why the operation
     was not measured.
     """
@@ -57,15 +57,18 @@ class ComparedOperation(BaseModel):
 class PlaceComparison(BaseModel):
     """The answer of `dfslab expect`.
 
-    `hardware`: the hardware on which the expectation is based, in words. `doubt`: a sentence that
-    doubts this hardware; "" if the measured rates do not contradict it. `fault`: the resource that
-    is slower than expected, in words; "" if none is named. `alternatives`: other resources, in
-    words, whose slowness explains the rates about equally well. `telling`: an operation that was
-    not measured and whose rate would show which of these resources is slow; "" if there is none.
+    `hardware`: the hardware on which the expectation is based, in words. `doubt`: a sentence
+    that doubts this hardware; "" if the measured rates do not contradict it.
+
+    `fault`: the resource that is slower than expected, in words; "" if none is named.
+    `alternatives`: other resources, in words, that would explain the rates about as well if they
+    were slow. `telling`: an operation that was not measured and whose rate would show which of
+    these resources is slow; "" if there is none.
+
     `narrowing`: the command-line option that would narrow the intervals most; "" if nothing was
-    assumed. `other_work`: the share of a processor that other programs leave to one thread on this
-    machine, in words; "" if no other programs run. `scenario`: the file with the scenario that was
-    used.
+    assumed. `other_work`: the share of a processor that other programs leave to one thread on
+    this machine, in words; "" if no other programs run. `scenario`: the file of the scenario
+    that was used.
     """
 
     place: str
@@ -157,8 +160,8 @@ def interval_text(low: float, high: float, unit: str) -> str:
 
 
 def limit_words(limits: Sequence[Limit], moved_per_byte: float = 1.0) -> str:
-    """Returns in a few words what limits an operation, such as "client link, 3 copies", or "many
-    small parts" if every limit takes less than the share NAMED_SHARE of the time.
+    """Returns in a few words what limits an operation, such as "client link, 3 copies". Returns
+    "many small parts" if no limit takes at least the share NAMED_SHARE of the time.
 
     `moved_per_byte`: bytes that the client's link carries for each byte of the operation.
     """

@@ -1,12 +1,15 @@
 """Names the resource whose slowness explains best why measured rates are below the expectation.
 
-Every resource of the deployment is made slower by several factors, one resource at a time. For each
-resource and factor, the model predicts by how much the rates of all operations shift. The resource
-whose predicted shifts are nearest to the measured residuals is named as the fault, provided that
-this slow resource is much likelier than no slow resource. Residuals are weighted by the inverse
-covariance of the expectation. A deviation that uncertain constants or undeclared hardware can
-explain is therefore no fault. If several resources explain the rates about equally well, all of
+Every resource of the deployment is made slower by several factors, one resource at a time. For
+each resource and factor, the model predicts by how much the rates of all operations shift. The
+predicted shifts are compared with the residuals, that is, the measured minus the expected log
+rates. The resource with the nearest shifts is named as the fault if its slowness is much
+likelier than no fault at all. If several resources explain the rates about equally well, all of
 them are named.
+
+Residuals are weighted by the inverse covariance of the expectation. Uncertain constants and
+undeclared hardware contribute to this covariance, so deviations that they can explain are no
+fault.
 """
 
 from __future__ import annotations
@@ -34,24 +37,25 @@ from dfslab.studies.expect.hardware_facts import (
 )
 from dfslab.studies.expect.slow_server import SlowParts, SlowServers
 
-# FACTORS are the factors by which a resource is made slower. DELAYS_S are the seconds that are
-# added to the latency of a message. SLOW_PARTS has the parts of one server that may be slow, with
+# FACTORS: factors by which a resource is made slower. DELAYS_S: delays in seconds that are added
+# to the latency of a message. SLOW_PARTS: the parts of one server that may be slow together, and
 # the words for them.
 FACTORS = (1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0, 20.0)
 SLOW_PARTS: dict[SlowParts, str] = {"link and disks": "", "link": "the link of "}
 DELAYS_S = (5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 1e-1)
-# Smallest value of twice the log likelihood ratio at which a fault is named. It is the 99.9 %
-# quantile of chi-squared with two degrees of freedom: which resource is slow, and how slow it is.
+# A fault is named only if 2 ln(likelihood with the fault / likelihood without it) is at least
+# this value. It is the 99.9 % quantile of chi-squared with two degrees of freedom, because a fault
+# has two free parameters: which resource is slow, and how slow it is.
 LEAST_EVIDENCE = 13.8
-# Resources whose evidence is at most this much below the evidence of the likeliest resource are
-# named as well. The value is 2 ln 3: the likeliest resource is at most three times as likely as
-# each of the resources that are named as well.
+# Several resources are named if their evidence (2 ln of the likelihood ratio) is about the same.
+# A resource is named if its evidence is at most this much below that of the likeliest resource. The
+# value is 2 ln 3, so the likeliest resource is at most three times as likely.
 ALIKE_EVIDENCE = 2.2
 # A round trip is named as a fault if it is at least TRIP_FACTOR times as long as expected and at
 # least TRIP_S seconds longer than expected.
 TRIP_FACTOR, TRIP_S = 2.0, 5e-4
-# A fault is given as the reason why an operation is slow if it lowers the natural logarithm of the
-# operation's rate by more than this value.
+# A fault is stated as the cause of a slow operation only if it lowers the natural logarithm of
+# the operation's rate by more than this value.
 FELT = 0.1
 
 
@@ -60,8 +64,8 @@ class SuspectedFault:
     """A resource that is slower than expected.
 
     `text`: the fault in words, with its size. `shifts`: change of the natural logarithm of each
-    operation's rate by the fault. `evidence`: twice the log likelihood ratio against no fault;
-    infinite if the fault was probed directly.
+    operation's rate by the fault. `evidence`: 2 ln(likelihood with the fault / likelihood
+    without it); infinite if the fault was probed directly.
     """
 
     name: str
@@ -73,9 +77,11 @@ class SuspectedFault:
 @dataclass(frozen=True)
 class Suspect:
     """One resource, made slower by one amount, as a possible cause of the residuals (measured minus
-    expected log rates). `text`: the slow resource in words, with the amount. `log_shifts`: change
-    of the natural logarithm of each operation's rate, shape (operations,). `log_sds`: standard
-    deviation of this change, of the same shape, or 0 if the change does not vary."""
+    expected log rates).
+
+    `text`: the slow resource in words, with the amount. `log_shifts`: change of the natural
+    logarithm of each operation's rate, shape (operations,). `log_sds`: standard deviation of
+    this change, shape (operations,); 0 if the change does not vary."""
 
     name: str
     text: str
@@ -106,10 +112,10 @@ def suspects(planned: Sequence[GridOperation], facts: Sequence[HardwareFact]) ->
 def diagnosed(
     suspected: Sequence[Suspect], expected: Expectation, measured_per_s: Sequence[float | None]
 ) -> list[SuspectedFault]:
-    """Returns the faults that explain the measured rates about equally well, at most one for each
-    resource, the likeliest first. Returns an empty list if no operation was measured, or if no
-    single fault is much likelier than no fault. `measured_per_s`: None for an operation that was
-    not measured."""
+    """Returns the faults that explain the measured rates about equally well, the likeliest first.
+    There is at most one fault for each resource. Returns an empty list if no operation was
+    measured, or if no fault is much likelier than no fault at all. `measured_per_s`: None for an
+    operation that was not measured."""
     ordered = _ordered(suspected, expected, measured_per_s)
     if not ordered or ordered[0].evidence < LEAST_EVIDENCE:
         return []
@@ -119,8 +125,9 @@ def diagnosed(
 def likeliest(
     suspected: Sequence[Suspect], expected: Expectation, measured_per_s: Sequence[float | None]
 ) -> SuspectedFault | None:
-    """Returns the suspect that explains the measured rates best; None if none explains them better
-    than the expectation itself. Other suspects may explain the rates about as well."""
+    """Returns the suspect that explains the measured rates best, even if other suspects explain
+    them about as well. Returns None if no suspect explains the rates better than the expectation
+    itself."""
     ordered = _ordered(suspected, expected, measured_per_s)
     return ordered[0] if ordered and ordered[0].evidence > 0 else None
 
@@ -162,9 +169,9 @@ def telling_operation(
     measured_per_s: Sequence[float | None],
 ) -> str:
     """Returns the name of the operation whose measurement would show which of the `faults` is the
-    real one. Only operations that were not measured are considered. Among them, it is the operation
-    whose rate depends most on which fault is real. Returns "" if all faults change the log rate of
-    every such operation by about the same amount (within FELT)."""
+    real one. Only operations that were not measured are considered. The operation is the one
+    whose predicted log rates differ most between the faults. Returns "" if they differ by at most
+    FELT for every such operation."""
     ranges = {
         planned[at].operation.name: float(np.ptp([one.shifts[at] for one in faults]))
         for at, rate in enumerate(measured_per_s)
@@ -180,8 +187,8 @@ def long_round_trip(
     facts: Sequence[HardwareFact],
 ) -> SuspectedFault | None:
     """Returns a fault if a round trip to the processes of a role takes longer than the network's
-    latency explains; None if this is true of no role, or if the latency is not among the `facts`.
-    `round_trips_s`: the probed round trips to each role, in seconds."""
+    latency explains. Returns None if there is no such role, or if the latency is not among the
+    `facts`. `round_trips_s`: the probed round trips to each role, in seconds."""
     latency = next((one for one in facts if one.name == LATENCY), None)
     if latency is None:
         return None
@@ -227,9 +234,11 @@ def _candidates(scenario: Scenario, facts: Sequence[HardwareFact]) -> Iterator[_
 
 
 def _of_nodes(scenario: Scenario) -> Iterator[_Candidate]:
-    """Yields deployments with slower processors of servers, or with slower messages to and from the
-    metadata server. Processors of the client stay as they are, because their speed was probed. So
-    do processors of emulated hosts, because they are the client's processors."""
+    """Yields deployments in which either the processors of servers are slower, or the messages to
+    and from the metadata server are.
+
+    Processors of the client are not made slower, because their speed was probed. Processors of
+    emulated hosts are not either, because they are the client's processors."""
     deployment = scenario.deployment
     names = {"metadata": "metadata server", "data": "servers"}
     for kind, words in names.items():

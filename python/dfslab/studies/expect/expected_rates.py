@@ -1,5 +1,5 @@
-"""Computes the expected rate of each operation. Everything that is not known exactly is drawn at
-random, so the rates are a set of draws."""
+"""Computes the expected rate of each operation. The model's constants and the hardware are not
+known exactly, so they are drawn at random. Each draw gives one rate for each operation."""
 
 from __future__ import annotations
 
@@ -22,14 +22,13 @@ from dfslab.studies.expect.hardware_facts import HardwareFact, with_fact
 # Quantiles of the draws that bound the 90 % interval.
 LOW, HIGH = 0.05, 0.95
 # Standard deviations of the natural logarithm of a rate. MEASUREMENT_SD is the noise of one
-# measurement of some seconds. The other three are the model's own errors for transfers of large
-# files, transfers of small files, and metadata operations. In blind trials on eight testbeds, the
-# median errors of predictions were 10 %, 26 to 32 % and 34 to 44 %. The standard deviations follow
-# from these medians, because the standard deviation of a normal distribution is the median absolute
-# value divided by 0.6745.
+# measurement of some seconds. The other three are the model's errors for transfers of large files,
+# transfers of small files, and metadata operations. Their source is blind trials on eight testbeds,
+# in which the median errors of predictions were 10 %, 26 to 32 %, and 34 to 44 %. A median error is
+# divided by 0.6745 to get the standard deviation of a normal distribution.
 LARGE_SD, SMALL_SD, METADATA_SD, MEASUREMENT_SD = 0.14, 0.38, 0.49, 0.06
-# A user is advised to declare a hardware fact if it explains more than this share of the variance
-# of the log rates, summed over all operations.
+# A user is advised to declare a hardware fact if its uncertainty causes more than this share of
+# the uncertainty. The share is that of the variance of the log rates, summed over all operations.
 LEAST_EXPLAINED = 0.1
 
 
@@ -37,12 +36,12 @@ LEAST_EXPLAINED = 0.1
 class Expectation:
     """The expected rates of all operations.
 
-    `centre_per_s`: rates per second with the most likely values of the model's constants and of the
-    hardware, shape (operations,). `log_draws`: natural logarithms of drawn rates per second, shape
-    (draws, operations), without the model's own error. `fact_draws`: natural logarithms of the
-    factors by which each hardware fact was multiplied in a draw, shape (draws, facts). `own_sd`:
-    the standard deviation that the model's own error and the noise of one measurement together
-    cause in the natural logarithm of each operation's rate, shape (operations,).
+    `centre_per_s`: rates per second with the most likely values of the model's constants and of
+    the hardware, shape (operations,). `log_draws`: natural logarithms of drawn rates per second,
+    shape (draws, operations), without the model's own error. `fact_draws`: natural logarithms of
+    the factors by which each hardware fact was multiplied in a draw, shape (draws, facts).
+    `own_sd`: standard deviation of the natural logarithm of each operation's rate, shape
+    (operations,). It has two causes: the model's own error and the noise of one measurement.
     """
 
     centre_per_s: Floats
@@ -53,22 +52,23 @@ class Expectation:
     @property
     def covariance(self) -> Floats:
         """Returns the covariance matrix of the operations' log rates, shape (operations,
-        operations). It includes the model's own error and the noise of a measurement."""
+        operations). The covariance includes the effects of the model's own error and of the
+        noise of a measurement."""
         spread = np.atleast_2d(np.cov(self.log_draws, rowvar=False))
         return np.asarray(spread + np.diag(self.own_sd**2))
 
     def interval_per_s(self, operation: int) -> tuple[float, float]:
-        """Returns the 90 % interval, per second, in which the measured rate of an operation should
-        lie. `operation`: index of the operation."""
+        """Returns the limits of the 90 % interval in which the measured rate of an operation should
+        be, per second. `operation`: index of the operation."""
         own = self.own_sd[operation] * normal_draws("own", len(self.log_draws))
         draws = self.log_draws[:, operation] + own
         low, high = np.quantile(draws, (LOW, HIGH))
         return float(np.exp(low)), float(np.exp(high))
 
     def share_of_facts(self, operation: int) -> Floats:
-        """Returns the share of the variance of an operation's log rate that each fact explains,
-        shape (facts,). The share is the squared correlation between the fact's draws and the rate's
-        draws; 0 if the fact or the rate does not vary."""
+        """Returns, for each fact, the share of the variance of an operation's log rate that it
+        explains, shape (facts,). The share is the squared correlation between the draws of the
+        fact and the draws of the rate. It is 0 if either of them does not vary."""
         rate = self.log_draws[:, operation]
         if not len(self.fact_draws.T) or rate.std() == 0:
             return np.zeros(self.fact_draws.shape[1])
@@ -85,9 +85,9 @@ def expectation(
 ) -> Expectation:
     """Predicts the rate of every operation with drawn constants and drawn hardware.
 
-    A constant or a fact has the same draw in all operations, so their errors are correlated. If the
-    caches of servers cannot be emptied (`can_empty_servers` is false), cold reads are served from
-    the servers' memory in half of the draws.
+    Within a draw, all operations have the same constants and the same hardware, so the errors of
+    their rates are correlated. If the caches of servers cannot be emptied (`can_empty_servers`
+    is false), cold reads are served from the servers' memory in half of the draws.
     """
     situations = [situation_of(one.point.scenario) for one in planned]
     columns, centres = [], []
@@ -119,8 +119,8 @@ def model_sd(operation: ProbedOperation) -> float:
 
 
 def filled(situation: Situation, sets: Sequence[dict[str, float]]) -> list[dict[str, float]]:
-    """Returns the sets of values of the model's variables, extended so that all sets have the same
-    variables. A variable that a set lacks gets its value in `situation`."""
+    """Returns the `sets` of values of the model's variables, extended so that each set has every
+    variable that occurs in any of them. An added variable has its value in `situation`."""
     every = {key for one in sets for key in one}
     known = {**situation.environment, **situation.constants}
 
@@ -157,8 +157,8 @@ def normal_draws(name: str, count: int) -> Floats:
 
 def narrowing_fact(found: Expectation, facts: Sequence[HardwareFact]) -> HardwareFact | None:
     """Returns the fact whose declaration would narrow the intervals of all operations most. Returns
-    None if that fact is not an assumed one, or if it explains at most LEAST_EXPLAINED of the
-    variance."""
+    None if that fact is already known, that is, not an assumed one. Also returns None if that
+    fact explains at most LEAST_EXPLAINED of the variance."""
     variances = found.log_draws.var(axis=0)
     explained = sum(
         variances[at] * found.share_of_facts(at) for at in range(len(found.centre_per_s))

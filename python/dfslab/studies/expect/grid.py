@@ -16,13 +16,13 @@ from dfslab.spec.design import LevelValue
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point, Scenario
 
-# Sizes of files in bytes. A large file has LARGE_BYTES. It is made smaller, down to
-# LEAST_LARGE_BYTES, if one file would take longer than LARGE_S seconds.
+# Sizes of files in bytes. A large file has LARGE_BYTES. If a client would need more than LARGE_S
+# seconds for one large file, the file is made smaller, but not below LEAST_LARGE_BYTES.
 LARGE_BYTES, LEAST_LARGE_BYTES, SMALL_BYTES = 64 << 20, 8 << 20, 64 << 10
 LARGE_S = 1.0
 STREAMS = 4
 # Relative weights by which the time is divided among the operations. Operations whose files are
-# written first have PREPARED_WEIGHT, all others PLAIN_WEIGHT.
+# written beforehand have PREPARED_WEIGHT; all others have PLAIN_WEIGHT.
 PLAIN_WEIGHT, PREPARED_WEIGHT = 1.0, 2.0
 # An operation is cut off after this multiple of its planned time. On a place that is slower than
 # expected, the rate is then computed from the work done until the cut-off.
@@ -34,8 +34,8 @@ FEWEST_SMALL = 20
 # The files of one operation take at most this share of the free space, and at most MOST_BYTES.
 SPACE_SHARE, MOST_BYTES = 0.1, 1 << 30
 # The value of the model's variable `entries` that represents empty caches in client processes.
-# `entries` is the number of files that each client visited before; after so large a number, its
-# cache has no file of the operation.
+# `entries` is the number of files that each client visited before the operation. After so large a
+# number, the client's cache has no file of the operation.
 VISITED_FILES = 1e9
 # Least time in seconds to measure one operation, because rates of shorter measurements are mostly
 # noise.
@@ -46,9 +46,9 @@ LEAST_S = 1.0
 class ProbedOperation:
     """One operation of the comparison.
 
-    `name`: the operation in words. `values`: the scenario keys that define it, with their values.
-    `moves`: whether its rate is in bytes/s instead of operations/s. `prepared`: whether its files
-    are written before it. `large`: whether its files are large.
+    `name`: the operation in words. `values`: the scenario keys that define it, with their
+    values. `moves`: whether its rate is in bytes/s instead of operations/s. `prepared`: whether
+    its files are written before it starts. `large`: whether its files are large.
     """
 
     name: str
@@ -65,11 +65,13 @@ class ProbedOperation:
 
 @dataclass(frozen=True)
 class GridOperation:
-    """An operation with its size. `point`: the configuration that is run. `written_bytes`: bytes
-    that the operation writes. `expected_s`: seconds that the operation should take. `limit_s`:
-    seconds after which the operation is cut off. `cache_state`: values of the model's variables
-    that describe the caches in client processes, by name. It has only the variables whose values
-    differ from those that `point` gives."""
+    """An operation with its size.
+
+    `point`: the configuration that is run. `written_bytes`: bytes that the operation writes.
+    `expected_s`: seconds that the operation should take. `limit_s`: seconds after which the
+    operation is cut off. `cache_state`: state of the caches in client processes, as values of
+    the model's variables by name. It has only variables whose values differ from those of
+    `point`."""
 
     operation: ProbedOperation
     point: Point
@@ -88,8 +90,8 @@ def _transfer(name: str, workload: str, size: int, clients: int, cache: str) -> 
         "workload.cache": cache,
     }
     if workload == "sequential_write":
-        # Data is forced to disk. Otherwise the rate would be that of the servers' caches, not that
-        # of their disks.
+        # Data is forced to disk. Otherwise the measured rate would be the rate of the servers'
+        # caches instead of the rate of their disks.
         values["workload.fsync"] = True
     reads = workload == "sequential_read"
     return ProbedOperation(name, values, True, reads, size == LARGE_BYTES)
@@ -105,8 +107,8 @@ def _metadata(operation: str) -> ProbedOperation:
 
 
 WRITE, READ = "sequential_write", "sequential_read"
-# The first three operations show whether a disk or a link is slow. They come first, because later
-# operations are left out if time runs out.
+# The first three operations show whether a disk or a link is slow. They come first, because the
+# last operations are left out if time runs out.
 OPERATIONS = (
     _transfer("write, 1 stream", WRITE, LARGE_BYTES, 1, "warm"),
     _transfer("read, 1 stream", READ, LARGE_BYTES, 1, "cold"),
@@ -126,13 +128,13 @@ def planned(
     in_memory: bool = False,
     empties_clients: bool = False,
 ) -> list[GridOperation]:
-    """Returns the operations, sized so that together they take about `time_s` seconds according to
-    the description of the file system.
+    """Returns the operations. Their sizes are chosen so that all operations together take about
+    `time_s` seconds according to the description of the file system.
 
     `free_bytes`: free space of the place; None if unknown. `in_memory`: whether the place stores
     files in memory only; then there are no cold reads, and no data is forced to disk.
-    `empties_clients`: whether the caches in client processes are emptied before cold reads. Raises
-    InputError if `time_s` or `free_bytes` is too small.
+    `empties_clients`: whether the caches in client processes are emptied before cold reads.
+    Raises InputError if `time_s` or `free_bytes` is too small.
     """
     operations = operations_of(in_memory)
     weights = {one.name: _weight(one) for one in operations}
@@ -159,9 +161,9 @@ def operations_of(in_memory: bool) -> list[ProbedOperation]:
 
 
 def sweep_of(operations: Sequence[ProbedOperation]) -> list[dict[str, list[LevelValue]]]:
-    """Returns the operations as the sweep of a scenario: tables with a list of values for each key.
-    Operations that differ only in the number of clients, or only in the metadata operation, share a
-    table."""
+    """Returns the operations as the sweep of a scenario, that is, tables with a list of values for
+    each key. A table combines operations that differ only in the number of clients, or only in
+    the metadata operation."""
     tables: dict[tuple[tuple[str, LevelValue], ...], dict[str, list[LevelValue]]] = {}
     for one in operations:
         joined = "workload.clients" if one.moves else "workload.operation"
@@ -172,9 +174,9 @@ def sweep_of(operations: Sequence[ProbedOperation]) -> list[dict[str, list[Level
 
 
 def check_time(time_s: float, operations: Sequence[ProbedOperation] = ()) -> None:
-    """Raises InputError if `time_s` seconds are too short to measure the `operations`. If
-    `operations` is empty, the operations of a place that stores files in memory are used, because
-    no place has fewer."""
+    """Raises InputError if `time_s` seconds are too short to measure the `operations`. If no
+    `operations` are given, those of a place that stores files in memory are used, because they
+    need the least time."""
     operations = operations or operations_of(in_memory=True)
     least_s = LEAST_S * sum(map(_weight, operations))
     if time_s < least_s:
@@ -238,8 +240,8 @@ def _weight(operation: ProbedOperation) -> float:
 def _preparation_s(
     scenario: Scenario, operation: ProbedOperation, values: Mapping[str, LevelValue]
 ) -> float:
-    """Returns the seconds that it takes to write the files that one operation of each client needs
-    before it starts; 0 if the operation needs no files."""
+    """Returns the seconds that it takes to write the files that must exist before an operation
+    starts. There is one operation for each client. Returns 0 if the operation needs no files."""
     if not operation.prepared:
         return 0.0
     made = {**values, "workload.cache": "warm"}
@@ -251,9 +253,10 @@ def _preparation_s(
 
 
 def _large_bytes(rate_per_s: float, size: int, clients: int, most_bytes: float) -> int:
-    """Returns the size of a large file in bytes. The size is halved until a client transfers one
-    file in at most LARGE_S seconds and FEWEST files of each client fit into `most_bytes`, or until
-    the size is LEAST_LARGE_BYTES or less."""
+    """Returns the size of a large file in bytes. `size` is halved until both conditions are met, or
+    until it is LEAST_LARGE_BYTES or less:
+    - a client transfers one file in at most LARGE_S seconds;
+    - FEWEST files of each client fit into `most_bytes`."""
     moved = rate_per_s * size / clients * LARGE_S
     while size > LEAST_LARGE_BYTES and (size > moved or size * clients * FEWEST > most_bytes):
         size //= 2

@@ -1,4 +1,4 @@
-"""Properties of a place's hardware, and how each of them is known: declared by an option, reported
+"""Properties of a place's hardware, and the source of each value: declared by an option, reported
 by the system, probed, or assumed."""
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ PROCESSOR_SHARE = "share of a processor"
 LOCAL_DISK = "disk of this machine"
 # The processor share is the share of a processor that a thread of the client gets. The standard
 # deviation of its natural logarithm is SHARE_SD * |ln(share)|, but at least PROBED_SD. SHARE_SD is
-# large, because the number of other busy threads varies as much as its mean.
+# large, because the number of other busy threads varies about as much as its mean.
 SHARE_SD = 0.5
-# The origin that is stated for the processor share if all hosts of a testbed are emulated on the
-# client's machine.
+# The stated origin of the processor share if all hosts of a testbed are emulated on the client's
+# machine.
 EMULATED = "all hosts of the testbed"
-# Standard deviation of the natural logarithm of a value, by how the value is known. A declared rate
-# is from a data sheet. A probed rate varies with other work on the machine.
+# Standard deviation of the natural logarithm of a value, for each way in which the value is
+# known. Declared rates come from data sheets. Probed rates vary with other work on the machine.
 DECLARED_SD, PROBED_SD, ASSUMED_SD = 0.03, 0.15, 1.0
 KNOWN_SD: dict[FactSource, float] = {
     "declared": DECLARED_SD,
@@ -49,9 +49,10 @@ UNCERTAIN: dict[str, UncertainHardware] = {
     COPY_RATE: "memory",
     CALLS: "calls",
 }
-# Values for disks that are declared by their kind alone, from data sheets (SATA 7200/min, SATA SSD,
-# NVMe of PCIe 3 and 4). DISK_KINDS has the rate in bytes/s and the access time in s of each kind.
-# KIND_SD is the standard deviation of the rate's natural logarithm among disks of one kind.
+# Values for disks of which only the kind is declared. They are from data sheets (SATA 7200/min,
+# SATA SSD, NVMe of PCIe 3 and 4). DISK_KINDS has the rate in bytes/s and the access time in s of
+# each kind. KIND_SD is the standard deviation of the rate's natural logarithm among disks of one
+# kind.
 DISK_KINDS = {"hdd": (180e6, 8e-3), "ssd": (500e6, 1e-4), "nvme": (3e9, 8e-5)}
 KIND_SD = 0.4
 # Values that are assumed for hardware of which nothing is known.
@@ -70,8 +71,8 @@ class HardwareFact:
 
     `value`: the value in SI units (bytes/s, s). `log_sd`: standard deviation of the natural
     logarithm of `value`. `flag`: the option of `dfslab expect` that declares the property.
-    `origin`: where the value is from. `label`: the words for the property at this place, if `name`
-    does not fit.
+    `origin`: the source of the value, in words. `label`: words that are shown instead of `name`
+    if `name` does not fit this place.
     """
 
     name: str
@@ -90,8 +91,9 @@ class HardwareFact:
         return self.label or self.name
 
     def text(self) -> str:
-        """The fact in words, such as "server disk 60 MB/s (declared)". The text of a doubtful probe
-        has the 90 % interval; the text of an assumption has the option that declares the value."""
+        """Returns the fact in words, such as "server disk 60 MB/s (declared)". If the fact is a
+        doubtful probe, its 90 % interval is added. If the fact is an assumption, the option that
+        declares the value is added."""
         shown = units.text(self.value, self.unit, 2 if self.unit == "1" else 3)
         known = self.origin or self.source
         if self.source == "assumed":
@@ -116,12 +118,12 @@ class HardwareFact:
 
 @dataclass(frozen=True)
 class DeclaredHardware:
-    """Hardware as the user declares it by options of a command. An empty text or 0 means that the
+    """Hardware that the user declares by options of a command. An empty text or 0 means that the
     user declared nothing.
 
     The texts are quantities, such as "25Gbit" for `client_link`, "nvme 3 GB/s" for `server_disk`
-    and "0.2 ms" for `latency`. `servers`, `copies`: number of data servers, and of copies of each
-    piece of data.
+    and "0.2 ms" for `latency`. `servers`: number of data servers. `copies`: number of copies of
+    each piece of data.
     """
 
     server_disk: str = ""
@@ -141,8 +143,8 @@ class DeclaredHardware:
 
 @dataclass(frozen=True)
 class DiskFact:
-    """A disk as an option declares it: its rate in bytes/s, its access time in s, and the standard
-    deviation of the rate's natural logarithm."""
+    """A disk that is declared by an option: its rate in bytes/s, its access time in s, and the
+    standard deviation of the rate's natural logarithm."""
 
     rate_bytes_per_s: float
     access_s: float
@@ -178,8 +180,9 @@ def declared_disk(option: str, text: str) -> DiskFact | None:
 
 
 def _quantity(option: str, text: str, unit: str) -> float:
-    """Parses the text of an option and returns the quantity in the SI unit `unit`. A rate may be
-    written without "per second", such as "25Gbit". Raises InputError unless it is above 0."""
+    """Parses the text of an option and returns the quantity in the SI unit `unit`. If the quantity
+    is a rate, the text may omit "per second", as in "25Gbit". Raises InputError unless the
+    quantity is above 0."""
     has_letters = any(one.isalpha() for one in text)
     written = f"{text}/s" if unit == "B/s" and has_letters and "/" not in text else text
     try:
@@ -194,9 +197,9 @@ def _quantity(option: str, text: str, unit: str) -> float:
 
 
 def uncertainty(facts: Sequence[HardwareFact]) -> HardwareUncertainty:
-    """Returns the uncertainty of the doubtful facts, in the form of a scenario's table. Facts that
-    are not doubtful count as exact, because the usual spread of hardware is part of the models' own
-    errors."""
+    """Returns the uncertainty of the doubtful facts, in the form of a scenario's table. All other
+    facts count as exact. Their usual spread needs no entry, because the models' own errors
+    include it."""
     return HardwareUncertainty().model_copy(
         update={
             UNCERTAIN[one.name]: float(f"{factor_of(one.log_sd):.3g}")
@@ -229,8 +232,8 @@ def _changed(group: NodeGroup, fact: HardwareFact, value: float) -> NodeGroup:
         files = scaled_files(group.local_files, OF_CALLS, value / fact.value)
         return group.model_copy(update={"local_files": files})
     if fact.name == SERVER_DISK and (not is_client or len(group.roles) > 1):
-        # The read and the write rate are scaled by the same factor, and so are the rates of
-        # requests that were measured on a local file system.
+        # One factor scales the rates for reading and for writing, and also the rates of requests
+        # that were measured on a local file system.
         ratio = value / fact.value
         disk = group.disk.model_copy(
             update={

@@ -1,5 +1,5 @@
-"""Compares the rates that a place (a directory or file system) delivers with the expected rates:
-plans the operations, measures them, and judges the rates."""
+"""Compares the rates that a place (a directory or file system) delivers with the expected rates.
+Plans the operations, measures them, and judges the measured rates."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def plan(
 def compared(
     planned_comparison: ExpectationPlan, report: Progress, notify: Notify, clock: Clock = REAL
 ) -> PlaceComparison:
-    """Measures every operation once and compares it with its expectation.
+    """Measures every operation once and compares its rate with the expected rate.
 
     An operation that fails has a row without a measured rate. If all operations fail, the first
     error is raised. After OVERTIME times the planned time, the remaining operations are not
@@ -122,8 +122,8 @@ def compared(
 def judged(
     found: ExpectationPlan, measured: Sequence[float | None], notes: list[str]
 ) -> PlaceComparison:
-    """Compares the measured rates of the planned operations with their expectations. The rate of an
-    operation that was not measured is None. `notes`: caveats of the measurements."""
+    """Compares the measured rates of the planned operations with their expected rates. `measured`:
+    None for an operation that was not measured. `notes`: caveats of the measurements."""
     facts = found.made.facts
     late = long_round_trip(found.planned, found.probed.round_trips_s, facts)
     faults = [late] if late else diagnosed(suspects(found.planned, facts), found.expected, measured)
@@ -154,8 +154,8 @@ def judged(
 
 
 def _not_in_rows(notes: Sequence[str], rows: Sequence[ComparedOperation]) -> list[str]:
-    """Returns the notes that the rows do not show. A row shows the note on its operation only if
-    the operation was not measured."""
+    """Returns the notes that are not shown in a row. A row shows its note only if its
+    operation was not measured."""
     shown = {f"{one.operation}: {one.note}" for one in rows if one.measured is None}
     return [one for one in notes if one not in shown]
 

@@ -1,5 +1,5 @@
-"""Builds the scenario of a place (a directory, a mounted file system or a testbed) from what the
-place reports, what was probed, and what the options declare."""
+"""Builds the scenario of a place (a directory, a mounted file system or a testbed). Its values are
+reported by the place, probed, or declared by options."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ from dfslab.studies.expect.hardware_facts import (
 USUAL_CALL_S = 1e-6
 # A machine on which a thread gets at least this share of a processor counts as idle.
 IDLE_SHARE = 0.9
-# Other work is given as a reason for doubt if it may have made a probe this many times as slow.
+# A doubt about a probe is explained by other work on the machine if this work may have made the
+# probe slower by more than this factor.
 BUSY_SLOWDOWN = 1.25
 
 
@@ -45,10 +46,10 @@ BUSY_SLOWDOWN = 1.25
 class PlaceScenario:
     """A scenario of a place (a directory, a mounted file system or a testbed).
 
-    `facts`: hardware properties that are known or assumed. `notes`: sentences on what was assumed
-    about the deployment. `busy`: a copy of `scenario` that also has the share of the processors
-    that other work leaves at present, as probed. `scenario` does not contain this share, because
-    the share is not a property of the place.
+    `facts`: hardware properties that are known or assumed. `notes`: sentences on what was
+    assumed about the deployment. `busy`: a copy of `scenario` that also contains the probed
+    share of the processors that other work leaves at present. `scenario` does not contain this
+    share, because it is not a property of the place.
     """
 
     scenario: Scenario
@@ -77,9 +78,10 @@ class PlaceScenario:
 
 
 def scenario_of(place: DiscoveredPlace, probed: Probed, given: DeclaredHardware) -> PlaceScenario:
-    """Returns the scenario of a place. Its sweep has the operations that `dfslab expect` compares,
-    so that predictions for the scenario name the same limits. Raises InputError with the name of an
-    option that is wrong or does not fit the place."""
+    """Returns the scenario of a place. The sweep of the scenario has the operations that `dfslab
+    expect` compares. Predictions for the scenario therefore name the same limits as `dfslab
+    expect`. Raises InputError if an option is wrong or does not fit the place; the error names
+    the option."""
     system = discover.file_system(place.system)
     notes: list[str] = []
     settings = _settings(system, place, given)
@@ -130,8 +132,8 @@ def _processors(place: DiscoveredPlace, probed: Probed) -> HardwareFact:
 
 
 def _flagged(error: InputError, given: DeclaredHardware) -> tuple[str, object, str]:
-    """Returns (key, value, text on what is allowed) for an error in the scenario. The key is
-    "--copies" if the value of this option caused the error."""
+    """Returns (key, value, text on what is allowed) of an error in the scenario. If the value of
+    the option "--copies" caused the error, the key is the name of this option."""
     if given.copies and error.value in (given.copies, float(given.copies)):
         return "--copies", given.copies, f"{error.allowed}; --servers declares their number"
     return error.key, error.value, error.allowed
@@ -175,8 +177,9 @@ def _facts(place: DiscoveredPlace, probed: Probed, given: DeclaredHardware) -> l
 
 def _probed_sd(*log_sds: float) -> float:
     """Returns the standard deviation of the natural logarithm of a probed value: sqrt(p² + sum of
-    `log_sds`²), where p is the usual standard deviation of a probe. `log_sds`: further standard
-    deviations, which are due to differing repetitions and to other work on the machine."""
+    `log_sds`²), where p is the usual standard deviation of a probe. `log_sds`: standard
+    deviations by further causes, which are differences between repetitions and other work on the
+    machine."""
     return math.hypot(KNOWN_SD["probed"], *log_sds)
 
 
@@ -270,8 +273,8 @@ def _latency(place: DiscoveredPlace, probed: Probed, given: DeclaredHardware) ->
         return HardwareFact(name, value, "s", KNOWN_SD["reported"], "reported", flag, "testbed")
     trips = [one for each in probed.round_trips_s.values() for one in each]
     if trips and place.deployment is not None and min(trips) / 2 > facts.UNDELAYED_S:
-        # The testbed was started without a delay. If a probed round trip is long nevertheless, this
-        # is not a property of the testbed.
+        # The testbed was started without a delay, so its latency is the latency without delay. A
+        # long probed round trip does not change this, because it is not a property of the testbed.
         value, source = facts.UNDELAYED_S, KNOWN_SD["probed"]
         return HardwareFact(name, value, "s", source, "reported", flag, "testbed without delay")
     if trips:
@@ -361,10 +364,14 @@ def _servers_count(
     settings: dict[str, float],
     notes: list[str],
 ) -> int:
-    """Returns the number of data servers: the declared number or, if none is declared, the reported
-    number. If neither is known, it is the usual number of the file system's description or the
-    number of copies, whichever is larger. A sentence is added to `notes` if the number is assumed,
-    or if the declared number differs from the reported one."""
+    """Returns the number of data servers. This is the first of these numbers that is known:
+    - the declared number;
+    - the reported number;
+    - the usual number of the file system's description or the number of copies, whichever is
+      larger.
+
+    A sentence is added to `notes` if the number is assumed, or if the declared number differs
+    from the reported one."""
     roles = [role for role in system.roles if role.kind == "data"]
     reported = max((place.discovery.instances.get(role.name, 0) for role in roles), default=0)
     if given.servers:
@@ -385,9 +392,9 @@ def _servers_count(
 def _of_testbed(
     deployment: Deployment, here: _ThisMachine, known: Sequence[HardwareFact]
 ) -> Deployment:
-    """Returns the declared hosts of a testbed as a deployment whose hosts share this machine's
-    processors. Rates that the testbed does not limit are taken from the facts in `known`, and so
-    are the disks' rates if the user declared a server disk."""
+    """Returns the hosts of a testbed as a deployment. All hosts share the processors of this
+    machine. If the testbed does not limit a rate, the rate is taken from the facts in `known`.
+    The rates of disks are also taken from `known` if the user declared a server disk."""
     by_name = {one.name: one for one in known}
     of_disk = by_name[facts.SERVER_DISK]
     nodes = []
@@ -411,8 +418,8 @@ def _or(value: float, otherwise: float) -> float:
 
 
 def _servers(deployment: Deployment | None) -> list[NodeGroup]:
-    """Returns the node groups without clients. If there are several, the group `master` of metadata
-    servers is left out. Returns an empty list if the deployment is unknown."""
+    """Returns the node groups that have no clients. If there are several such groups, the group
+    `master` of metadata servers is left out. Returns an empty list if the deployment is unknown."""
     if deployment is None:
         return []
     others = [one for one in deployment.node if "client" not in one.roles]

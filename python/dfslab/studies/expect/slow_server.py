@@ -1,11 +1,12 @@
 """Predicts how the rates of operations change if one of several equal servers is slow.
 
-The description gives the time of an operation if all servers are normal, and if all servers are
-slow. An operation that uses the slow server takes about as long as if all servers were slow. The
-reason is that its file is stored on the slow server only, or that its file has parts on several
-servers and is complete only when the slowest part is. The share of such operations follows from the
-description, too. Which files are stored on the slow server is random, so the rate of a few files
-varies.
+Each operation takes one of two times. If it does not use the slow server, its time is the
+described time with normal servers. If it uses the slow server, its time is about the described
+time with all servers slow: either its file is stored on the slow server only, or the file has
+parts on several servers and has to wait for the slowest part.
+
+The share of operations that use the slow server also follows from the description. Which files
+are stored on the slow server is random, so the rate of a few files varies.
 """
 
 from __future__ import annotations
@@ -23,20 +24,21 @@ from dfslab.spec.deployment import Deployment, NodeGroup
 from dfslab.studies.expect.grid import GridOperation, log_rates
 
 SlowParts = Literal["link and disks", "link"]
-# A disk that is DISK_FACTOR times as slow limits every operation that uses it. A message that takes
-# MESSAGE_S seconds longer takes most of the time of every operation that sends it. Both values
-# serve to find the share of operations that use one server, and are not meant as real faults.
+# Slowdowns that are used to find the share of operations that use one server. They are not meant
+# as real faults. A disk that is DISK_FACTOR times as slow limits every operation that uses it. A
+# delay of MESSAGE_S seconds for each message is most of the time of every operation that sends
+# messages.
 DISK_FACTOR, MESSAGE_S = 1e3, 0.1
-# An operation counts as using disks if it takes at least USED times as long when the disks of all
-# servers are DISK_FACTOR times as slow. It counts as using messages of servers if the same is true
-# when these messages take MESSAGE_S longer.
+# An operation counts as using disks if disks that are DISK_FACTOR times as slow in all servers
+# make it take at least USED times as long. It counts as using messages of servers if a delay of
+# MESSAGE_S for these messages makes it take at least USED times as long.
 USED = 1.1
 
 
 @dataclass(frozen=True)
 class RateChange:
-    """The change of the natural logarithm of each operation's rate: its mean and its standard
-    deviation over random placements of files on servers, each of shape (operations,)."""
+    """The change of the natural logarithm of each operation's rate. It is given by its mean and its
+    standard deviation over random placements of files on servers, each of shape (operations,)."""
 
     mean: Floats
     sd: Floats
@@ -52,8 +54,8 @@ class SlowServers:
         self._base = log_rates(planned, self._deployment)
 
     def change(self, factor: float, parts: SlowParts = "link and disks") -> RateChange:
-        """Returns the change of the rates if the link of one server is `factor` times as slow. If
-        `parts` is "link and disks", the disks of this server are slower by the same factor."""
+        """Returns the change of the rates if one server is slow. Its link is `factor` times as slow
+        as normal. If `parts` is "link and disks", its disks are, too."""
         slowed = _slowed_link(self._group, factor)
         if parts == "link and disks":
             slowed = _slowed_disk(slowed, factor)
@@ -76,9 +78,11 @@ class SlowServers:
 
     def _share_by(self, changed: NodeGroup) -> Floats:
         """Returns the share of each operation's transfers that use one server: (t1 - t) / (tn - t),
-        limited to 0 to 1. Here, t is the time of the operation if all servers are normal, t1 if one
-        server is like `changed`, and tn if all servers are. The share is 0 if tn is less than USED
-        times t."""
+        limited to the range from 0 to 1.
+
+        The symbols are times of the operation: t if all servers are normal, t1 if one server is
+        like `changed`, and tn if all servers are like `changed`. The share is 0 if tn is less
+        than USED times t."""
         all_s = np.exp(self._base - log_rates(self._planned, self._with(changed)))
         one = replace_one(self._deployment, self._group, changed)
         one_s = np.exp(self._base - log_rates(self._planned, one))
@@ -86,8 +90,8 @@ class SlowServers:
         return np.where(all_s >= USED, np.clip(shares, 0.0, 1.0), 0.0)
 
     def _share_of_copies(self) -> Floats:
-        """Returns, for each operation, the fraction of the servers on which a written file has a
-        copy; 0 for operations that write no data."""
+        """Returns the fraction of the servers that store a copy of a written file, for each
+        operation. The fraction is 0 for operations that write no data."""
         found = []
         for one in self._planned:
             situation = situation_of(one.point.scenario)
@@ -119,7 +123,8 @@ def replace_one(deployment: Deployment, group: NodeGroup, changed: NodeGroup) ->
 
 def _change(ratio: float, share: float, count: int) -> tuple[float, float]:
     """Returns (mean, standard deviation) of the change of the natural logarithm of the rate of
-    `count` transfers, each of which takes `ratio` times as long with the probability `share`."""
+    `count` transfers. Each transfer takes `ratio` times as long with the probability `share`,
+    and is unchanged otherwise."""
     slow = np.arange(count + 1)
     weights = _binomial(count, share)
     changes = -np.log1p((ratio - 1.0) * slow / count)
@@ -129,8 +134,9 @@ def _change(ratio: float, share: float, count: int) -> tuple[float, float]:
 
 
 def _binomial(count: int, share: float) -> Floats:
-    """Returns the probabilities that 0, 1, …, `count` of `count` independent transfers use a server
-    that each of them uses with the probability `share`; shape (count + 1,)."""
+    """Returns the probabilities that 0, 1, …, `count` of `count` transfers use a certain server,
+    shape (count + 1,). Each transfer uses the server with the probability `share`, independently
+    of the others."""
     slow = np.arange(count + 1)
     if share in (0.0, 1.0):
         return np.asarray(slow == count * share, dtype=float)

@@ -1,9 +1,10 @@
 """Finds out whether measured rates contradict the hardware on which an expectation is based.
 
-Each rate is outside its 90 % interval on one side with a probability of 5 % if the hardware is as
-stated. Many rates outside on the same side therefore have a common cause. A slow resource explains
-rates that are too low; rates that are too high, or that no slow resource explains, mean that a
-property of the hardware was probed, assumed or declared wrongly.
+If the hardware is as stated, each rate is above its 90 % interval with a probability of 5 %, and
+below it with a probability of 5 %. If many rates are outside on the same side, they have a
+common cause. Rates that are too low may be explained by a slow resource. If no slow resource
+explains them, or if the rates are too high, a property of the hardware was probed, assumed or
+declared wrongly.
 """
 
 from __future__ import annotations
@@ -22,10 +23,12 @@ from dfslab.studies.expect.hardware_facts import HardwareFact, with_fact
 # Probability that a measured rate is above its 90 % interval, which equals the probability that it
 # is below.
 OUTSIDE = 0.05
-# The facts are doubted if the observed number of rates outside on one side, or a larger number, has
-# a probability of less than DOUBT_CHANCE with correct facts.
+# The facts are doubted if too many rates are outside their intervals on one side. That is, if the
+# facts were correct, at least as many rates would be outside with a probability of less than
+# DOUBT_CHANCE.
 DOUBT_CHANCE = 0.01
-# Further factors by which a fact may be wrong. A probe of a busy disk was wrong by a factor of 340.
+# Further factors by which a fact may be wrong. They are large, because a probe of a busy disk was
+# once wrong by a factor of 340.
 LARGE_FACTORS = (50.0, 100.0, 300.0, 1000.0)
 
 
@@ -36,9 +39,9 @@ def doubt(
     expected: Expectation,
     measured_per_s: Sequence[float | None],
 ) -> str:
-    """Returns a sentence that doubts the hardware facts and names the fact whose change would
-    explain the rates best. Returns "" unless many rates are outside their intervals on the same
-    side."""
+    """Returns a sentence that doubts the hardware facts. The sentence names the fact whose change
+    would explain the measured rates best. Returns "" unless many rates are outside their
+    intervals on the same side."""
     verdicts = [one.verdict for one in rows if one.verdict != "not measured"]
     slower, faster = verdicts.count("slower"), verdicts.count("faster")
     side, count = ("slower", slower) if slower >= faster else ("faster", faster)
@@ -54,8 +57,9 @@ def doubt(
 
 
 def is_many(outside: int, of: int) -> bool:
-    """Returns whether the probability is less than DOUBT_CHANCE that, by chance, at least `outside`
-    of `of` rates are outside their intervals on one given side."""
+    """Returns whether `outside` of `of` rates are too many to be outside their intervals on one
+    given side by chance. They are if at least `outside` rates would be outside with a
+    probability of less than DOUBT_CHANCE."""
     chance = sum(
         math.comb(of, one) * OUTSIDE**one * (1 - OUTSIDE) ** (of - one)
         for one in range(outside, of + 1)

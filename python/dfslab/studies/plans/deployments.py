@@ -1,5 +1,5 @@
-"""The deployments among which a plan chooses: a small catalogue of node types, and the scenarios of
-deployments that consist of these nodes."""
+"""The deployments among which a plan chooses. They are built from a small catalogue of node types,
+and each has a scenario."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ DISKS = (
 
 @dataclass(frozen=True)
 class PlanLayout:
-    """One way to build a deployment: its file system, number of copies, disks and links, but not
-    its number of servers. `uncertainty`: how far real hardware may be from the catalogue."""
+    """The parts of a deployment apart from its number of servers: file system, number of copies,
+    disks and links. `uncertainty`: how far real hardware may be from the catalogue."""
 
     system: str
     copies: int
@@ -63,8 +63,8 @@ class PlanLayout:
 
 
 def usual_systems() -> tuple[str, ...]:
-    """Returns the names of the file systems that a plan compares if the user names none, in the
-    order of the positions that their descriptions declare."""
+    """Returns the names of the file systems that a plan compares if the user names none. They are
+    ordered by the position that each file system's description declares."""
     described = [discover.file_system(name) for name in discover.members(discover.FILE_SYSTEMS)]
     compared = [one for one in described if one.plan_position]
     return tuple(one.name for one in sorted(compared, key=lambda one: one.plan_position))
