@@ -17,8 +17,8 @@ NAMES = ("check",)
 
 
 class Checked(StudyResult):
-    """The findings of the plausibility rules in a run, the number of judged performance figures,
-    the number of rules, and the noise of the measured rates."""
+    """The findings of the plausibility rules for one run. It also has the number of performance
+    figures that were judged, the number of rules, and the noise of the measured rates."""
 
     study = "check"
     is_worth_a_page = False
@@ -38,8 +38,8 @@ class Checked(StudyResult):
         return [finding_table(self.findings)] if self.findings else []
 
     def section(self, run: FinishedRun) -> Section:
-        """Returns the section of the page. It shows the findings, or a sentence that there are
-        none, and then the noise of the repetitions."""
+        """Returns the section of the page: the findings, or a sentence that there are none, and
+        then the noise between repetitions."""
         blocks: list[Table | Paragraph] = [Paragraph(self.summary), *self.tables(run)]
         blocks += [noise_table(self.noise)] if self.noise else []
         return Section(self.study, self.title, self.section_order or 0, self.empty, blocks)
@@ -91,8 +91,9 @@ def summary(figures: int, known: int, findings: Sequence[Finding]) -> str:
 
 
 def finding_table(findings: Sequence[Finding]) -> Table:
-    """Returns a table with one row for each rule that fired: its first finding, the number of
-    further findings, why the figure is wrong, and how to find out the correct figure."""
+    """Returns a table with one row for each rule that found an implausible figure. A row has the
+    rule's first finding, the number of further findings, why the figure is wrong, and how to find
+    out the correct figure."""
     groups: dict[str, list[Finding]] = {}
     for one in findings:
         groups.setdefault(one.rule, []).append(one)

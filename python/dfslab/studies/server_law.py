@@ -1,11 +1,11 @@
-"""Fits how the response time of a metadata server grows with the number of clients and shrinks with
-its processor share (Wu 2013, section 4.2).
+"""Fits formulas (laws) to the response time of a metadata server (Wu 2013, section 4.2).
 
-A law is a formula for the response time as a function of the number of clients, such as k x ln x.
-For every processor share of the server, several laws are fitted and ranked by their AICc weight.
-The fitted coefficients are compared with the processor scores of a benchmark. From the law at the
-smallest share and the processor score at another share, the study predicts the server's capacity
-(requests per second) and its largest burst at the other share. Both predictions are compared with
+A law gives the response time as a function of the number of clients, such as k x ln x. For every
+processor share of the server, several laws are fitted and ranked by their AICc weight. Their
+coefficients are compared with the processor scores of a benchmark.
+
+From the laws at the smallest share and the processor scores, the study predicts the server's
+capacity (requests per second) and its largest burst at each share. Both are compared with
 measurements.
 """
 
@@ -37,22 +37,22 @@ LOOKUP = "open"
 # Operations that move no data of a file, whatever its size.
 LOOKUPS = {LOOKUP, "stat", "list"}
 LAWS = tuple(laws.LAWS)
-# The bound on the mean response time during a peak of load (BOUND_S) and the length of the peak
-# (PEAK_S), both in seconds. `p_max_per_s` is the rate of the largest peak whose mean response time
-# is at most BOUND_S.
+# BOUND_S: the largest mean response time that is allowed during a peak of load, in seconds. PEAK_S:
+# length of the peak in seconds. `p_max_per_s`: rate of the largest peak that keeps this bound.
 BOUND_S, PEAK_S = 1.0, 1.0
 # Quantile of the response times in a burst that is reported in addition to the mean.
 AT = 0.9
 
 
 class LawFit(BaseModel):
-    """A law, fitted to the response times of one curve. A law is a formula for the response time,
-    such as k x ln x, where x is the number of clients. `residuals`: predicted / measured - 1 at the
-    client counts of the curve; None where the law predicts no positive time. `weight`: AICc weight
-    of the law; it takes the variance between runs into account. `held_out_q_error`: median of
-    |predicted / measured - 1| of the rate at the client counts that were excluded from the fit;
-    None if the law predicts a positive time at none of these counts, or if no count was excluded.
-    `line`: points (clients, seconds) of the law for the chart."""
+    """A law, such as k x ln x (x: number of clients), fitted to the response times of one curve.
+
+    `residuals`: predicted / measured - 1 at the client counts of the curve; None where the law
+    predicts no positive time. `weight`: AICc weight, which takes the variance between runs into
+    account. `held_out_q_error`: median of |predicted / measured - 1| of the rate at the client
+    counts that were excluded from the fit; None if there are none, or if the law predicts a
+    positive time at none of them. `line`: points (clients, seconds) of the law for the chart.
+    """
 
     law: str
     parameters: list[float]
@@ -68,12 +68,12 @@ class ResponseCurve(BaseModel):
     """Mean response time of one operation against the number of clients, at one processor share and
     one rule for the number of files.
 
-    `share`: processor cores of the server. `files`: "each" (the same number of files for each
-    client) or "in all" (the same total). `held_out`: whether a client count is excluded from fits.
-    `rates`: operations per second. `between_run_sd`: standard deviation of the natural logarithm of
-    one run's response time, pooled over the curve; None without repetitions. `score`: processor
-    score of the server at this share; None if it was not measured. `separated_at`: the number of
-    clients at which the predictions of the two likeliest laws differ most.
+    `share`: processor cores of the server. `files`: "each" (every client has the same number of
+    files at all client counts) or "in all" (the total is the same). `held_out`: for each client
+    count, whether it is excluded from fits. `rates`: operations per second. `between_run_sd`:
+    standard deviation of ln(response time of a run), pooled over the curve; None without
+    repetitions. `score`: processor score of the server; None if not measured. `separated_at`: the
+    client count at which the predictions of the two likeliest laws differ most.
     """
 
     operation: str
@@ -91,12 +91,12 @@ class ResponseCurve(BaseModel):
 
 class Ratio(BaseModel):
     """The response curve of one processor share of the server, compared with the curve of the
-    smallest share (the reference): the ratios of their capacities and of their processor scores.
+    smallest share (the reference).
 
-    `k_ms`: the factor k in ms of the law k x ln x (x: number of clients). `k_ratio`: k of the
-    reference divided by k of this share. `q_from_score_per_s`: the capacity predicted from the
-    processor scores and the reference's law k x ln x, for `at_clients` clients. `q_best_per_s`: the
-    same prediction with the reference's most likely law, `best_law`. `q_measured_per_s`: the
+    `k_ms`: the factor k, in ms, of the law k x ln x (x: number of clients). `k_ratio`: k of the
+    reference divided by k of this share. `q_from_score_per_s`: the capacity for `at_clients`
+    clients, predicted from the processor scores and the reference's law k x ln x. `q_best_per_s`:
+    the same prediction from `best_law`, the likeliest law of the reference. `q_measured_per_s`: the
     measured rate. `p_max_per_s`: the rate of the largest peak of PEAK_S seconds whose mean response
     time is at most BOUND_S.
     """
@@ -115,11 +115,11 @@ class Ratio(BaseModel):
 
 
 class Burst(BaseModel):
-    """A measured peak of `rate_per_s` for `length_s` seconds, compared with the predicted capacity.
+    """A measured peak of `rate_per_s` requests for `length_s` seconds, and its prediction.
 
-    The prediction starts from the most likely law of the response curve with the smallest processor
-    share. Predicted capacity = (capacity by this law at the same number of clients) × (ratio of the
-    processor scores). The drain time is the seconds from the end of the peak to its last response.
+    Predicted capacity = (capacity by the likeliest law at the smallest processor share, for the
+    same number of clients) x (ratio of the processor scores). The drain time is the time in seconds
+    from the end of the peak to its last response.
     """
 
     share: float
@@ -136,12 +136,11 @@ class Burst(BaseModel):
 
 
 class LawCapacity(BaseModel):
-    """How well one law of the response time, fitted at the smallest processor share of the server
-    (the reference), predicts the capacity q at each share from the processor scores.
+    """How well one law, fitted at the smallest processor share of the server, predicts the capacity
+    q at each share. The predictions also use the processor scores.
 
-    `weight`: AICc weight of the law at the reference share. `errors`: predicted / measured - 1 of
-    the rate at the largest number of clients, one for each processor share in the order of
-    `ratios`.
+    `weight`: AICc weight of the law at the smallest share. `errors`: predicted / measured - 1 of
+    the rate at the largest number of clients, one for each entry of `ratios`.
     """
 
     law: str
@@ -151,12 +150,14 @@ class LawCapacity(BaseModel):
 
 
 class ServerLaw(StudyResult):
-    """The measurements of one metadata server with different shares of its processors. `curves`:
-    response time as a function of the number of clients, one curve for each operation and processor
-    share. `ratios`: each share compared with the smallest share, for one operation
-    (getBlockLocations if it was measured). `bursts`: measured peaks of load. `capacity`: for each
-    law that was fitted to the curve of the smallest share, its errors in predicting the capacity at
-    all shares; the likeliest law comes first."""
+    """The measurements of one metadata server with different shares of its processors.
+
+    `curves`: response time against the number of clients, for each operation and processor share.
+    `ratios`: each share compared with the smallest, for one operation (getBlockLocations if it was
+    measured). `bursts`: measured peaks of load. `capacity`: for each law that was fitted at the
+    smallest share, its errors in predicting the capacity at all shares; the likeliest law comes
+    first.
+    """
 
     study = "server_law"
     is_printed_by_run = False
@@ -168,8 +169,8 @@ class ServerLaw(StudyResult):
 
     @property
     def conclusion(self) -> str:
-        """Returns a sentence that states whether the law with the largest weight also predicts the
-        server's capacity (q) best; "" if fewer than two laws predict a capacity."""
+        """Returns a sentence that states whether the likeliest law (largest weight) also predicts
+        the server's capacity (q) best. Returns "" if fewer than two laws predict a capacity."""
         if len(self.capacity) < 2:
             return ""
         likeliest = self.capacity[0]
@@ -203,8 +204,8 @@ def make(name: str) -> ServerLawStudy:
 
 
 def server_law(results: Sequence[Result]) -> ServerLaw | None:
-    """Fits laws to the measured response times of the metadata server. Returns None if no response
-    curve has FEWEST or more numbers of clients."""
+    """Fits laws to the measured response times of the metadata server. Returns None if every
+    response curve has fewer than FEWEST numbers of clients."""
     measured = [
         r
         for r in results
@@ -228,16 +229,16 @@ def server_law(results: Sequence[Result]) -> ServerLaw | None:
 
 
 def _of_one_operation(curves: Sequence[ResponseCurve]) -> list[ResponseCurve]:
-    """Returns the curves of one operation, so that their coefficients can be compared: the curves
-    of getBlockLocations if it was measured, else the curves of the first operation."""
+    """Returns the curves of one operation, whose coefficients can be compared. The operation is
+    getBlockLocations if it was measured, otherwise the operation of the first curve."""
     operations = [curve.operation for curve in curves]
     chosen = LOOKUP if LOOKUP in operations else next(iter(operations), "")
     return [curve for curve in curves if curve.operation == chosen]
 
 
 def _only_metadata(result: Result) -> bool:
-    """Returns whether a result measures one operation that moves no data, on a file system with a
-    dedicated metadata server. Examples are operations on empty files, and LOOKUPS of files
+    """Returns whether a result measures only one operation, which moves no data, on a file system
+    with a dedicated metadata server. Examples are operations on empty files, and LOOKUPS of files
     of any size."""
     if not has_stream(result.point.scenario):
         return False
@@ -248,8 +249,8 @@ def _only_metadata(result: Result) -> bool:
 
 
 def _share(result: Result) -> float:
-    """Returns the number of processor cores that the metadata server may use. It need not be an
-    integer: a limit on processor time can allow a fraction of a core."""
+    """Returns the number of processor cores that the metadata server may use. The number can be a
+    fraction, because a limit on processor time can allow a part of a core."""
     deployment, system = (
         result.point.scenario.deployment,
         situation_of(result.point.scenario).system,
@@ -280,8 +281,8 @@ def _files(result: Result) -> int:
 def _curves(closed: Sequence[Result]) -> list[ResponseCurve]:
     """Returns the response curves for every processor share.
 
-    Along a curve, either the number of files for each client is constant ("each") or their total
-    ("in all").
+    Along a curve, either the number of files of each client is constant ("each"), or the number of
+    files of all clients in total ("in all").
     """
     groups: dict[tuple[str, float, str, int], list[Result]] = {}
     for result in closed:
@@ -322,8 +323,8 @@ def _curve(operation: str, share: float, files: str, group: Sequence[Result]) ->
 
 
 def _rate(result: Result, operation: str) -> float:
-    """Returns the rate of `operation` per second. A stream that opens files also closes them. The
-    closes are not counted, because they do not reach the metadata server."""
+    """Returns the rate of `operation` per second. Closes are not counted, because they do not reach
+    the metadata server. A stream that opens files also closes them."""
     counts = result.load.operations if result.load else {}
     every = sum(one.count for one in counts.values())
     own = counts[operation].count if operation in counts else every
@@ -331,8 +332,8 @@ def _rate(result: Result, operation: str) -> float:
 
 
 def _between_run_sd(runs: Sequence[Sequence[float]]) -> float | None:
-    """Returns the standard deviation of ln(response time) between runs of one configuration, pooled
-    over the configurations; None if no configuration was repeated."""
+    """Returns the standard deviation of ln(response time) between runs of the same configuration,
+    pooled over the configurations. Returns None if no configuration was repeated."""
     logs = [np.log(times) for times in runs if len(times) > 1]
     if not logs:
         return None
@@ -341,8 +342,8 @@ def _between_run_sd(runs: Sequence[Sequence[float]]) -> float | None:
 
 
 def _fitted(curve: ResponseCurve, repetitions: Sequence[int]) -> ResponseCurve:
-    """Returns the curve with all laws fitted to it, the likeliest first. Held-out points are not
-    used in the fits. If fewer than FEWEST points are not held out, the curve is returned unchanged.
+    """Returns the curve with all laws that were fitted to it, the likeliest first. The fits do not
+    use held-out points. If fewer than FEWEST points remain, the curve is returned unchanged.
     `repetitions`: number of runs at each number of clients."""
     points = zip(curve.clients, curve.response, curve.held_out, repetitions, strict=True)
     known = [(n, response.value, count) for n, response, held, count in points if not held]
@@ -381,10 +382,10 @@ def _fitted(curve: ResponseCurve, repetitions: Sequence[int]) -> ResponseCurve:
 
 
 def _held_out_q_error(curve: ResponseCurve, residuals: Sequence[float | None]) -> float | None:
-    """Returns the median of |predicted / measured - 1| for the rate at the held-out numbers of
-    clients; None if no held-out number of clients has a residual. `residuals`: predicted / measured
-    - 1 of the response time; None where the law predicts no positive time. By Little's law, rate =
-    number of clients / response time."""
+    """Returns the median of |predicted / measured - 1| of the rate over the held-out client counts;
+    None if no held-out count has a residual. `residuals`: predicted / measured - 1 of the response
+    time; None where the law predicts no positive time. By Little's law, rate = number of clients /
+    response time."""
     errors = [
         abs(1 / (1 + residual) - 1)
         for residual, held in zip(residuals, curve.held_out, strict=True)
@@ -394,10 +395,9 @@ def _held_out_q_error(curve: ResponseCurve, residuals: Sequence[float | None]) -
 
 
 def _capacity_by_law(curves: Sequence[ResponseCurve], ratios: Sequence[Ratio]) -> list[LawCapacity]:
-    """Returns one entry for each law that was fitted at the smallest processor share: the relative
-    errors of the capacities that the law predicts, one for each share in `ratios`. A capacity is
-    predicted from the law and the processor score of the share. Returns an empty list if there are
-    no `ratios`."""
+    """Returns one entry for each law that was fitted at the smallest processor share. An entry has
+    the relative errors of the capacities that the law and the processor scores predict, one for
+    each share in `ratios`. Returns an empty list if `ratios` is empty."""
     if not ratios:
         return []
     reference = min(curves, key=lambda curve: curve.share)
@@ -418,8 +418,8 @@ def _ratios(curves: Sequence[ResponseCurve]) -> list[Ratio]:
     """Compares the response curve of each processor share of the server with the curve of the
     smallest share.
 
-    The fitted laws and the processor score of the smallest share predict the capacity at every
-    share. Curves without a score or without a fit of k x ln x are left out.
+    The capacity at every share is predicted from the laws of the smallest share and the processor
+    scores of the two shares. Curves without a score or without a fit of k x ln x are left out.
     """
     found: list[Ratio] = []
     first: tuple[float, float] | None = None
@@ -451,17 +451,17 @@ def _ratios(curves: Sequence[ResponseCurve]) -> list[Ratio]:
 
 
 def _capacity_per_s(reference: ResponseCurve, fit: LawFit, clients: int, score: float) -> float:
-    """Returns the capacity in operations per second with `clients` clients, predicted for a server
-    with the processor score `score`. `fit`: a law that was fitted to the curve `reference`."""
+    """Returns the predicted capacity, in operations per second, of a server with the processor
+    score `score` for `clients` clients. `fit`: a law that was fitted to the curve `reference`."""
     assert reference.score is not None
     response_s = laws.response_s(fit.law, fit.parameters, [clients])[0]
     return float(clients / response_s * score / reference.score)
 
 
 def _bursts(open_loads: Sequence[Result], reference: ResponseCurve) -> list[Burst]:
-    """Returns the measured peaks at a declared rate. Each peak is compared with the capacity that
-    is predicted from `reference` and the processor score. Peaks without a processor score are left
-    out."""
+    """Returns the measured peaks of load whose rate the scenario declares. Each peak is compared
+    with the capacity that is predicted from `reference` and the processor score. Peaks without a
+    processor score are left out."""
     groups: dict[str, list[Result]] = {}
     for result in open_loads:
         groups.setdefault(result.point_id, []).append(result)

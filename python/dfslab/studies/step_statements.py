@@ -1,10 +1,9 @@
-"""Derives expectations that measurements can refute from a file system's description, and scores
-them by the measurements.
+"""Derives expectations from a file system's description, and scores them by measurements.
 
 Wu 2013, section 4.1, states such expectations in words: which operation dominates, which phase is
-constant or grows, which deployment is slower. In this module, the uncalibrated model derives the
-expectations, so the expectations are independent of measurements. Measured step times score each
-expectation as a hit, a miss, or within noise.
+constant or grows, which deployment is slower. Here, the uncalibrated model derives them, so they do
+not depend on measurements. The measured step times score each expectation as a hit, a miss, or
+within noise.
 """
 
 from __future__ import annotations
@@ -36,20 +35,21 @@ from dfslab.spec.streams.stream import has_stream
 from dfslab.studies.compare import Comparison
 from dfslab.studies.contract import FinishedRun, Needs, Progress, Study, StudyResult
 
-# An expected ratio of two times (the larger divided by the smaller) of at most FLAT is called flat.
-# A ratio between FLAT and MARKED is too uncertain, so no expectation is derived from it.
+# An expected ratio of two times (the larger divided by the smaller) is called flat if it is at most
+# FLAT. From a ratio between FLAT and MARKED, no expectation is derived, because such a ratio is too
+# uncertain.
 FLAT, MARKED = 1.15, 1.5
 LEAST_NOISE = 0.10
-# The kinds of expectations that compare two configurations. The function of a kind takes a scenario
-# key and returns whether the two configurations may differ in this key.
+# The kinds of expectations that compare two configurations. A kind's function takes a scenario key.
+# It returns True if the compared configurations may differ in this key.
 KINDS: Mapping[str, Callable[[str], bool]] = {
     "size": lambda key: key == "workload.file_size",
     "deployment": lambda key: key.startswith("deployment."),
     "count": lambda key: key in ("workload.clients", "workload.operations_per_client"),
 }
 # Each configuration is compared with at most this number of later configurations, because the
-# number of pairs grows quadratically. No shipped scenario varies one kind of key over more than
-# eleven configurations.
+# number of pairs would otherwise grow quadratically. No shipped scenario reaches the limit: none
+# varies one kind of key over more than eleven configurations.
 NEAREST = 12
 HIT, MISS, NOISE = "hit", "miss", "within noise"
 OUTCOMES = (HIT, MISS, NOISE)
@@ -73,9 +73,12 @@ KIND_WORDS = {
 
 @dataclass(frozen=True)
 class Statement:
-    """One expectation: at the configuration `point_id`, the step `step` of `operation` takes
-    `expected` times as long as the step `other_step` takes at the configuration `other_id`. `kind`:
-    "dominates" or a key of KINDS."""
+    """One expectation about two step times: at the configuration `point_id`, the step `step` of
+    `operation` takes `expected` times as long as the step `other_step` at the configuration
+    `other_id`.
+
+    `kind`: "dominates" or a key of KINDS.
+    """
 
     kind: str
     operation: str
@@ -95,10 +98,10 @@ class Statement:
 
 @dataclass(frozen=True)
 class Verdict:
-    """An expectation with the measured ratio of times and the outcome.
+    """An expectation, the measured ratio of its two times, and the outcome.
 
-    `noise`: the factor by which random errors can change the measured ratio: exp(max(LEAST_NOISE, 2
-    standard errors of the natural logarithm of the ratio)).
+    `noise`: the factor by which random errors can change the measured ratio. It is
+    exp(max(LEAST_NOISE, 2 x standard error of ln(ratio))).
     """
 
     statement: Statement
@@ -146,9 +149,9 @@ class Expected(StudyResult):
         return Section(self.study, self.title, self.section_order or 0, self.empty, blocks)
 
     def document(self, run: FinishedRun) -> dict[str, JsonValue]:
-        """Returns the numbers of hits and misses for each kind of expectation; an empty document if
-        there are no verdicts, if no model was compared with the measurements, or if the scenario
-        declares a design of experiments."""
+        """Returns the number of verdicts with each outcome, for each kind of expectation. The
+        document is empty if there are no verdicts, if no model was compared with the measurements,
+        or if the scenario declares a design of experiments."""
         if not self.verdicts or not self._is_compared(run):
             return {}
         counts: dict[str, JsonValue] = {
@@ -206,9 +209,9 @@ def make(name: str) -> ExpectationsStudy:
 
 
 def expectations(points: Sequence[Point]) -> list[Statement]:
-    """Returns the expectations of the uncalibrated model, both on the steps of one operation and on
-    pairs of similar configurations. Configurations that run a program have no expectations, because
-    programs have no description."""
+    """Returns the expectations that the uncalibrated model derives. Some compare steps of one
+    operation, others compare pairs of similar configurations. Configurations that run a program
+    have none, because programs have no description."""
     points = [point for point in points if has_stream(point.scenario)]
     predicted = {
         point.id: {(s.operation, s.path): s.time_s_mean for s in SequenceModel().run(point).steps}
@@ -219,11 +222,11 @@ def expectations(points: Sequence[Point]) -> list[Statement]:
 
 def _dominance(predicted: Mapping[str, StepSeconds]) -> Iterator[Statement]:
     """Yields one expectation for each set of steps that have the same outer step: the longest step
-    of the set takes longer than the second longest. Yields nothing for a set in which the ratio of
+    of the set takes longer than the second longest. A set is left out if the predicted ratio of
     these two times is below MARKED."""
     for point, steps in predicted.items():
-        # A step is compared only with the other steps of the same outer step, not with its own
-        # inner steps.
+        # A step is compared only with steps that have the same outer step. It is not compared with
+        # its inner steps.
         for operation, outer in dict.fromkeys((o, s.parent) for o, s in steps):
             own = sorted(
                 ((t, s) for (o, s), t in steps.items() if (o, s.parent) == (operation, outer)),
@@ -245,8 +248,8 @@ def _neighbours(
     points: Sequence[Point], predicted: Mapping[str, StepSeconds]
 ) -> Iterator[Statement]:
     """Yields the expectations about pairs of configurations that differ only in keys of one kind,
-    such as the file size. Each expectation compares the times of the same step in both
-    configurations. Nothing is yielded if the ratio of the larger to the smaller time is between
+    such as the file size. Each expectation compares the times of one step in the two
+    configurations. A step is left out if the ratio of its larger to its smaller time is between
     FLAT and MARKED."""
     for kind, first, second in _pairs(points):
         for key, time in predicted[second.id].items():
@@ -259,11 +262,11 @@ def _neighbours(
 
 
 def _pairs(points: Sequence[Point]) -> Iterator[tuple[str, Point, Point]]:
-    """Yields (kind, point, later point) for points that differ only in keys of one kind: file size,
-    deployment, or number of clients and operations.
+    """Yields (kind, point, later point) for points that differ only in keys of one kind. The kinds
+    are file size, deployment, and number of clients and operations.
 
-    Points that agree in all other keys form a series, and only points of the same series are
-    compared. In a long series, each point is compared with the next `NEAREST` points.
+    Points that agree in all other keys form a series. Each point is compared with the next
+    `NEAREST` points of the same series.
     """
     found = []
     for kind, varies in KINDS.items():
@@ -284,11 +287,14 @@ def _pairs(points: Sequence[Point]) -> Iterator[tuple[str, Point, Point]]:
 
 
 def score(statements: Sequence[Statement], results: Sequence[Result]) -> list[Verdict]:
-    """Returns a verdict on each expectation whose steps were measured. An expectation "flat" is a
-    hit if the larger measured time is at most MARKED times the smaller. Otherwise, the outcome is
-    "within noise" if the measured ratio differs from 1 by no more than the noise, which is
-    estimated from repetitions. Outside the noise, "longer" and "shorter" are hits if the measured
-    ratio has this direction. All other outcomes are misses."""
+    """Returns a verdict on each expectation whose steps were measured. The following rules are
+    tried in this order.
+
+    A "flat" expectation is a hit if the larger measured time is at most MARKED times the smaller.
+    An expectation is "within noise" if the measured ratio differs from 1 by no more than the noise,
+    which is estimated from repetitions. A "longer" or "shorter" expectation is a hit if the
+    measured ratio is above or below 1, respectively. All other expectations are misses.
+    """
     logs: dict[tuple[str, str, StepPath], list[float]] = {}
     for result in results:
         if result.method == "measure" and result.complete:

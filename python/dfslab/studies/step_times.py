@@ -1,8 +1,8 @@
 """Compares the measured time of each operation's steps with the predictions of models, by file size
 and number of operations.
 
-The study extends Figures 4 and 5 of Wu 2013 by intervals, predictions, and errors on held-out sizes
-and deployments. Two baselines are given for comparison: a serial fit and a mean.
+The study extends Figures 4 and 5 of Wu 2013 by intervals, predictions, and errors at configurations
+that the models were not fitted on. A serial fit and a mean serve as baselines for the models.
 """
 
 from __future__ import annotations
@@ -29,17 +29,18 @@ from dfslab.studies.runs.means import geometric_mean
 
 NAMES = ("operations", "functions")
 SIZE = "workload.file_size"
-# A measured mean can judge a prediction only if the half-width of its 90 % interval is at most this
-# fraction of the mean. A less precise mean cannot show an error of 15 %.
+# A measured mean is used to judge predictions only if the half-width of its 90 % interval is at
+# most this fraction of the mean. With a less precise mean, an error of 15 % cannot be detected.
 NOISE_FLOOR = 0.15
-# Times below this number of seconds are not scored, because wake-up latency on shared processors
-# dominates them. Example: the close after a read takes microseconds.
+# Times shorter than this number of seconds are not scored. They consist mainly of wake-up latency
+# on shared processors. An example is the close after a read, which takes microseconds.
 LEAST_TIME_S = 1e-4
-# The repetitions of a configuration are inconsistent if a repetition differs from the mean of all
-# repetitions by more than this factor.
+# The repetitions of a configuration are called inconsistent if the mean time of any repetition
+# differs from the mean of all repetitions by more than this factor.
 INCONSISTENT = 2.0
-# The interval of a method's predictions reaches from prediction / factor to prediction × factor.
-# This factor is used if fewer than two of the method's errors are known.
+# The interval of a prediction is from prediction / factor to prediction x factor. The factor is
+# normally estimated from the method's errors. This factor is used if fewer than two errors are
+# known.
 UNKNOWN_FACTOR = 3.0
 LATENCY = metrics.time_name(metrics.LATENCY, metrics.MEAN)
 FITTED = "fitted"
@@ -54,11 +55,11 @@ Modelled = dict[str, dict[str, Mapping[Key, float]]]
 
 
 class StepAtPoint(BaseModel):
-    """One step at one configuration: its measured mean time, and the time that each method
-    predicts, in seconds.
+    """One step at one configuration: its measured mean time and the time that each method predicts,
+    both in seconds.
 
-    `count`: number of operations in one run. `worst`: largest factor by which a repetition's mean
-    time differs from the mean of all repetitions.
+    `count`: number of operations in one run. `worst`: the largest factor between a repetition's
+    mean time and the mean of all repetitions.
     """
 
     operation: str
@@ -99,13 +100,13 @@ class FunctionTerm(BaseModel):
 
 
 class StepTimeFunction(BaseModel):
-    """The fitted time of one step as a function of the file size and the number of operations.
+    """The time of one step as a fitted function of the file size and the number of operations.
 
     `relative_sd`: relative standard deviation of the residuals. `points`: number of configurations
-    in the fit. `calls`: the inner calls that are not included if the function gives a self time.
-    `crossed`: whether the function has a term for network latency, which depends on how many
-    messages of a step cross the network. The function of a whole operation has no coefficients; it
-    is the sum of the functions of the steps `parts`.
+    in the fit. `calls`: the inner calls whose time is not included; empty unless the function gives
+    a self time. `crossed`: whether the function has a term for network latency, which depends on
+    the number of the step's messages that cross the network. `parts`: for a whole operation, the
+    steps whose functions are summed; the function of a whole operation has no coefficients.
     """
 
     operation: str
@@ -120,7 +121,8 @@ class StepTimeFunction(BaseModel):
 
 
 class Floor(BaseModel):
-    """Precision of the measured means of a step at held-out configurations (the noise floor).
+    """How precisely the mean times of a step were measured at held-out configurations (the noise
+    floor).
 
     `points`: number of measured means that have an interval. `judged`: number of means that are
     precise enough to be scored. `reach`: the median of (half-width of a mean's 90 % interval /
@@ -134,10 +136,10 @@ class Floor(BaseModel):
 
 class Operations(StudyResult):
     """The result of the study `operations`: the measured and predicted times of all steps, and the
-    error scores of each method for each step.
+    errors of each method for each step.
 
-    Held-out times were measured at configurations that the models were not fitted on. `held_out`:
-    scores over those held-out times that are precise enough. `everywhere`: scores over all held-out
+    Held-out times were measured at configurations on which the models were not fitted. `held_out`:
+    scores over the held-out times that are precise enough. `everywhere`: scores over all held-out
     times. `floors`: precision of the held-out times. `below_noise`: number of held-out times that
     are not precise enough. `inconsistent`: number of pairs (step, configuration) whose repetitions
     are inconsistent. `functions`: fitted functions for the times of the reported steps.
@@ -154,10 +156,8 @@ class Operations(StudyResult):
     functions: list[StepTimeFunction] = []
 
     def document(self, run: FinishedRun) -> dict[str, JsonValue]:
-        """Returns a JSON document with the scores and the noise of each step.
-
-        The times at single configurations are left out, because only the page shows them.
-        """
+        """Returns a JSON document with the scores and the noise of each step. The times at single
+        configurations are shown on the page only."""
         scores: dict[str, JsonValue] = {
             step: {method: one.model_dump(mode="json") for method, one in found.items()}
             for step, found in self.held_out.items()
@@ -236,8 +236,8 @@ class FunctionsStudy(Study[StepFunctions]):
     order = 25
 
     def run(self, run: FinishedRun, progress: Progress) -> StepFunctions:
-        """Returns the functions that the study `operations` fitted. If that study has no functions,
-        this study fits them.
+        """Returns the step functions that the study `operations` fitted. If `operations` has no
+        functions, they are fitted here.
 
         Raises RunFailed if no fit is possible.
         """
@@ -285,8 +285,8 @@ def operations(results: Sequence[Result]) -> Operations | None:
 
 
 def functions(results: Sequence[Result]) -> list[StepTimeFunction]:
-    """Returns the fitted functions f1 to f7 of Wu 2013 for every measured step. A function gives
-    the time of the step from the file size and the number of operations. Raises RunFailed if no
+    """Returns the fitted functions f1 to f7 of Wu 2013 for every measured step. Each gives the time
+    of the step as a function of the file size and the number of operations. Raises RunFailed if no
     function can be fitted."""
     return [_function(f) for f in step_functions.fit([r for r in results if not r.point.held_out])]
 
@@ -296,11 +296,11 @@ def _function(fitted: StepFunction) -> StepTimeFunction:
 
 
 def whole(result: Result, requested: Iterable[Key] = ()) -> Result:
-    """Returns the result with two kinds of steps added to each operation. The step "whole" is the
-    whole operation. The step "OUTER/rest" is the self time of the outer step OUTER, without its
-    inner calls.
+    """Returns the result with further steps added to each operation. The step "whole" is the whole
+    operation. For each outer step OUTER, the step "OUTER/rest" is its self time, without its inner
+    calls.
 
-    `requested` names the inner calls to subtract. If it is empty, all inner calls of the result are
+    `requested`: the inner calls to subtract; if it is empty, all inner calls of the result are
     subtracted.
     """
     times = {(s.operation, s.step): s for s in result.steps}
@@ -381,10 +381,10 @@ def _count(result: Result, operation: str) -> int:
 
 
 def _add_models(found: Sequence[StepAtPoint], modelled: Modelled) -> None:
-    """Adds each method's predicted step times to `found`.
+    """Adds the step times that each method predicts, with their intervals, to `found`.
 
-    The intervals come from the method's errors at the configurations on which the method was
-    fitted.
+    The intervals are computed from the method's errors at the configurations on which the method
+    was fitted.
     """
     for method, points in modelled.items():
         errors: dict[Key, list[float]] = {}
@@ -402,11 +402,11 @@ def _add_models(found: Sequence[StepAtPoint], modelled: Modelled) -> None:
 
 
 def _interval_factor(errors: Sequence[float]) -> float:
-    """Returns the factor between a prediction and each end of its 90 % interval; UNKNOWN_FACTOR if
-    fewer than two errors are known.
+    """Returns the factor between a prediction and each end of its 90 % interval. Returns
+    UNKNOWN_FACTOR if fewer than two errors are known.
 
-    `errors`: natural logarithms of predicted / measured time. Their spread and their bias both
-    widen the interval.
+    `errors`: natural logarithms of predicted / measured time. The interval is wider if the errors
+    scatter more, or if their mean is further from 0.
     """
     if len(errors) < 2:
         return UNKNOWN_FACTOR
@@ -421,10 +421,11 @@ def _add_functions(
     name: str,
     terms: Sequence[str],
 ) -> list[StepFunction]:
-    """Fits step functions to `fitted_on` and adds their predictions to `found` as the method
-    `name`. Returns the functions; an empty list if no function can be fitted.
+    """Fits step functions to `fitted_on`, and adds their predictions to `found` under the method's
+    name `name`. Returns the functions; an empty list if no function can be fitted.
 
-    `terms`: the terms of the fitted function. A baseline has fewer terms than f1 to f7 of Wu 2013.
+    `terms`: the terms of the function to fit: those of f1 to f7 of Wu 2013, or fewer for a
+    baseline.
     """
     try:
         fitted = step_functions.fit(fitted_on, only=terms)
@@ -461,8 +462,8 @@ def _floors(held: Sequence[StepAtPoint]) -> dict[str, Floor]:
 
 
 def _scores(found: Sequence[StepAtPoint]) -> dict[str, dict[str, ErrorScore]]:
-    """Returns the score of each method for each step: the first key is the step, the second the
-    method. The additional step "all" has the scores over all steps."""
+    """Returns the score of each method for each step, as {step: {method: score}}. The additional
+    step "all" has the scores over all steps."""
     groups: dict[str, dict[str, list[StepAtPoint]]] = {}
     for one in found:
         for step in (f"{one.operation}: {one.step}", "all"):

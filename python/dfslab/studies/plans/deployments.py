@@ -84,15 +84,16 @@ def layouts(
 
 
 def copies_key(system: str) -> str:
-    """Returns the key of the file system's parameter for the number of copies; "" if the file
-    system stores one copy only."""
+    """Returns the key of the parameter that sets the number of copies in the file system `system`.
+    Returns "" if this file system can only store one copy."""
     found = copies_parameter(discover.file_system(system).parameters)
     return "" if found is None else found.key
 
 
 def copies_of(layout: PlanLayout) -> dict[str, int]:
-    """Returns the setting of the layout's file system for the number of copies, by key. Raises
-    InputError if the file system cannot store this number of copies."""
+    """Returns {key: value} of the file system's parameter that sets the number of copies. Returns
+    {} if the file system has no such parameter. Raises InputError if the file system cannot store
+    the number of copies of `layout`."""
     parameter = copies_parameter(discover.file_system(layout.system).parameters)
     if parameter is not None:
         return {parameter.key: setting_for(parameter, layout.copies)}
@@ -104,8 +105,8 @@ def copies_of(layout: PlanLayout) -> dict[str, int]:
 def scenario_of(
     layout: PlanLayout, servers: int, clients: int, workload: Mapping[str, LevelValue]
 ) -> Scenario:
-    """Returns the scenario of a layout with a number of servers and client nodes, and a workload.
-    Raises InputError if the file system cannot store this number of copies."""
+    """Returns the scenario that runs a workload from `clients` client nodes on `servers` servers of
+    a layout. Raises InputError if the file system cannot store the layout's number of copies."""
     system = discover.file_system(layout.system)
     hardware = {"adapter": {"bandwidth": layout.link}, "memory": MEMORY, "cores": CORES}
     disk = {

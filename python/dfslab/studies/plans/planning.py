@@ -58,11 +58,11 @@ SIMULATED_OPERATIONS = 6
 class PlannedDeployment(BaseModel):
     """One deployment that reaches the targets.
 
-    `headroom`: largest sustainable load divided by the targets' load; `low` and `high` bound its 90
-    % interval. `probability`: probability that the largest sustainable load is above the targets'
-    load. `memory_bytes`: memory that the metadata server needs for all files; 0 if the need is
-    unknown or the targets give no number of files. `bottleneck`: the resource that limits the load.
-    `price`: price in the unit of the table of prices.
+    `headroom`: largest sustainable load divided by the targets' load. `low`, `high`: bounds of the
+    headroom's 90 % interval. `probability`: probability that the largest sustainable load is above
+    the targets' load. `memory_bytes`: memory that the metadata server needs for all files; 0 if the
+    need is unknown or the targets give no number of files. `bottleneck`: the resource that limits
+    the load. `price`: price in the unit of the table of prices.
     """
 
     system: str
@@ -86,8 +86,9 @@ class PlannedDeployment(BaseModel):
 
 
 class SimulatedCheck(BaseModel):
-    """A closed workload on the cheapest deployment (or on a smaller one) whose rate is computed
-    both by simulation and by formula.
+    """A check of the model: the rate of a closed workload, computed both by simulation and by
+    formula. The workload runs on the cheapest deployment, or on a deployment like it with fewer
+    servers.
 
     `standard_error`: relative standard error of the simulated rate. `size_bytes`: size of a file if
     the targets have a throughput for the operation; otherwise None.
@@ -102,8 +103,9 @@ class SimulatedCheck(BaseModel):
     size_bytes: float | None = None
 
     def sentence(self) -> str:
-        """The simulated rate, its standard error, and the computed rate with its difference. A rate
-        of a target in bytes per second is also given in bytes per second."""
+        """The check as text: the simulated rate with its standard error, and the computed rate with
+        its difference from the simulated rate. If the operation's target is in bytes per second,
+        the rate is also given in bytes per second."""
         rate = f"{self.simulated_per_s:.4g} {counted(self.operation)}/s"
         if self.size_bytes is not None:
             rate += f" ({units.text(self.simulated_per_s * self.size_bytes, 'B/s', 3)})"
@@ -116,8 +118,8 @@ class SimulatedCheck(BaseModel):
 
 
 class Planned(BaseModel):
-    """The cheapest deployments that reach the targets, the check by simulation, and the reasons why
-    other hardware does not reach the targets."""
+    """The result of a plan: the cheapest deployments that reach the targets, the check by
+    simulation, and the reasons why other hardware does not reach the targets."""
 
     target: str
     rows: list[PlannedDeployment]
@@ -182,12 +184,12 @@ def plan(
     prices: Prices,
     uncertainty: HardwareUncertainty | None = None,
 ) -> Planned:
-    """Returns the MOST_ROWS cheapest deployments, at most one for each layout, over all file
-    systems in `systems` (`usual_systems` if it is empty). If no deployment reaches the targets,
-    raises InputError with the reason for the first layout.
+    """Returns the MOST_ROWS cheapest deployments that reach the targets, at most one for each
+    layout.
 
-    `uncertainty`: how far real hardware may be from the catalogue; None if the catalogue's values
-    are exact.
+    All file systems in `systems` are compared (`usual_systems` if it is empty). `uncertainty`: how
+    far real hardware may be from the catalogue; None if the catalogue's values are exact. If no
+    deployment reaches the targets, raises InputError with the reason for the first layout.
     """
     found: list[_Found] = []
     refused: list[str] = []
@@ -254,8 +256,9 @@ def _planned(layout: PlanLayout, targets: Targets, prices: Prices) -> _Found | s
 
 
 def _metadata_memory(layout: PlanLayout, targets: Targets) -> tuple[float, str | None]:
-    """Returns a pair: the bytes that the metadata server needs for all files, and the smallest
-    memory in the catalogue that is at least this large; None if no memory in the catalogue is.
+    """Returns (bytes, memory). `bytes`: memory that the metadata server needs for all files.
+    `memory`: the smallest memory in the catalogue that is at least this large; None if the
+    catalogue has none.
 
     If the need is unknown, or if the targets give no number of files, returns 0 and the smallest
     memory of the catalogue.
@@ -283,20 +286,21 @@ def _width_note(uncertainty: HardwareUncertainty | None) -> str:
 
 
 def _half_width(load: Load, targets: Targets) -> float:
-    """Returns the half-width of the 90 % interval of the logarithm of the headroom. As in
-    `predict`, the interval covers the error of the description, uncertain constants and uncertain
-    hardware. If the targets have several operations, the error of the description is that of the
-    operation with the largest one."""
+    """Returns the half-width of the 90 % interval of ln(headroom). As in `predict`, the interval
+    covers the error of the file system's description, uncertain constants and uncertain hardware.
+    If the targets have several operations, the largest of their description errors is used."""
     error_sd = max(description_sd(one) for one in load.situations.values())
     quantile = quantiles.student(0.5 + CONFIDENCE / 2, UNCALIBRATED_FREEDOM)
     return quantile * math.hypot(error_sd, _drawn_sd(load, targets))
 
 
 def _drawn_sd(load: Load, targets: Targets) -> float:
-    """Returns the standard deviation of the natural logarithm of the utilisation of the busiest
-    station (processor, disk or link), due to uncertain constants of the model and uncertain
-    hardware of the deployment. The constants are drawn from their priors. Returns 0 if no station
-    is used."""
+    """Returns the standard deviation of ln(utilisation of the busiest station). A station is a
+    processor, disk or link.
+
+    The utilisation varies because the constants of the model and the hardware are uncertain. It is
+    computed for values drawn from their priors. Returns 0 if no station is used.
+    """
     drawn: dict[str, Floats] = {}
     rates = targets.rates_per_s()
     for operation, situation in load.situations.items():
@@ -311,9 +315,11 @@ def _drawn_sd(load: Load, targets: Targets) -> float:
 
 
 def _simulated(found: _Found, targets: Targets) -> SimulatedCheck:
-    """Simulates a closed workload of the targets' first operation on the planned deployment. The
-    number of servers is reduced to SIMULATED_SERVERS if it is larger, and then rounded down to a
-    multiple of the number of copies."""
+    """Simulates a closed workload of the targets' first operation on the planned deployment.
+
+    At most SIMULATED_SERVERS servers are simulated. If the file system can store copies, the number
+    of servers is then rounded down to a multiple of the number of copies.
+    """
     (operation, *_) = targets.rates_per_s()
     servers = min(found.servers, SIMULATED_SERVERS)
     servers -= servers % found.layout.copies if copies_key(found.layout.system) else 0

@@ -29,10 +29,10 @@ def check_method(name: str) -> None:
 def predict(
     scenario: Scenario, method: str, measured: Sequence[Result] | None, report: Progress
 ) -> list[Result]:
-    """Predicts all configurations of a scenario by one method. If there are results `measured`, the
-    method is first fitted to them.
+    """Predicts all configurations of a scenario by one method. If `measured` is given, the method
+    is first fitted to these results.
 
-    Raises InputError if the method learns from measurements but has learnt nothing.
+    Raises InputError if the method needs measurements and has not been fitted to any.
     """
     model = discover.model(method)
     points = check(scenario)

@@ -1,11 +1,11 @@
-"""Computes the capacity of a deployment that executes several types of operations concurrently,
-from the seconds for which each operation occupies each station (its demands). A station is a
-processor, disk or link.
+"""Computes the capacity of a deployment that executes several types of operations concurrently. A
+station is a processor, disk or link. The demand of an operation is the time in seconds for which it
+occupies a station.
 
 The utilisation of a station is the sum of rate times demand over all operations (utilisation law).
-The deployment reaches its capacity when the busiest station is fully utilised. The response time of
-an operation is that of an open network, in which the utilisation of the busiest station includes
-all operations.
+The deployment reaches its capacity when the busiest station is fully utilised. Response times are
+those of an open network. The utilisation that delays an operation at the busiest station includes
+the load of all operations.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ from dfslab.studies.plans.targets import BYTES_OPERATIONS, Targets
 
 # Largest number of nodes of a plan, and largest number of clients in a scenario.
 MOST_NODES, MOST_CLIENTS = 10_000, 4096
-# The next legal number of servers may be this much larger than a given number. For example, BeeGFS
-# can stripe a file over four pairs of servers, and then needs eight servers.
+# A file system may not allow every number of servers. To find an allowed number, at most this
+# number of servers (or 2 x copies, if larger) is added to a given number. For example, BeeGFS can
+# stripe a file over four pairs of servers, and then needs eight servers.
 LEGAL_WITHIN = 16
 # Largest planned utilisation of the bottleneck. Above this utilisation, response times grow
 # steeply.
@@ -40,17 +41,20 @@ TRANSFER = "1 MiB"
 
 @dataclass(frozen=True)
 class Load:
-    """The load of a deployment at the targets' rates: the name of the busiest station, that is,
-    processor, disk or link (`bottleneck`), and its utilisation."""
+    """The load of a deployment at the targets' rates. `bottleneck`: name of the busiest station
+    (processor, disk or link). `utilisation`: utilisation of this station."""
 
     utilisation: float
     bottleneck: str
     situations: Mapping[str, Situation]
 
     def time_s(self, operation: str, label: str) -> float | None:
-        """Returns a statistic of an operation's response time in seconds; None if the deployment is
-        saturated. `label`: "mean", or a quantile such as "p99"; if the model does not predict this
-        quantile, the mean is returned."""
+        """Returns a statistic of an operation's response time in seconds. Returns None if the
+        deployment is saturated.
+
+        `label`: "mean", or a quantile such as "p99". If the model does not predict this quantile,
+        the mean is returned.
+        """
         situation = self.situations[operation]
         full = situation.predict_open(situation.constants, 0.0).largest_rate_per_s
         rate_per_s = min(self.utilisation, MOST_UTILISATION) * full
@@ -65,7 +69,7 @@ def _quantile_s(found: OpenPrediction, label: str) -> float | None:
 
 
 def workload_of(operation: str, targets: Targets) -> dict[str, LevelValue]:
-    """Returns the workload that executes one operation only, as keys and values of a scenario:
+    """Returns the keys and values of a workload that executes one operation only. The workload has
     sequential reads or writes without cached data, or calls of a metadata operation."""
     if operation in BYTES_OPERATIONS:
         return {
@@ -100,11 +104,11 @@ def load_of(layout: PlanLayout, servers: int, clients: int, targets: Targets) ->
 
 
 def fewest_servers(layout: PlanLayout, clients: int, targets: Targets) -> tuple[int, Load] | str:
-    """Returns the smallest legal number of servers that reaches the targets, and the load of these
-    servers. The number is exact up to about 400 servers; a larger number may be up to 0.5 % too
-    large.
+    """Returns the smallest number of servers that reaches the targets, and the load of these
+    servers. Only numbers that the file system allows are considered. Up to about 400 servers the
+    number is exact; a larger number may be up to 0.5 % too large.
 
-    Returns a text with the reason if no number up to MOST_NODES reaches the targets.
+    If no number up to MOST_NODES reaches the targets, returns a text with the reason.
     """
     least = _servers_for_data(layout, targets)
     if least > MOST_NODES:
@@ -136,9 +140,12 @@ def fewest_servers(layout: PlanLayout, clients: int, targets: Targets) -> tuple[
 def _legal(
     layout: PlanLayout, servers: int, clients: int, targets: Targets
 ) -> tuple[int, Load] | None:
-    """Returns the smallest legal number of servers from `servers` on, and the load of these
-    servers. Returns None if no number up to min(MOST_NODES, `servers` + max(LEGAL_WITHIN, 2 *
-    copies)) is legal."""
+    """Returns the smallest number of servers, at least `servers`, that the file system allows, and
+    the load of these servers.
+
+    Returns None if no number up to min(MOST_NODES, `servers` + max(LEGAL_WITHIN, 2 * copies)) is
+    allowed.
+    """
     last = servers + max(LEGAL_WITHIN, 2 * layout.copies)
     for count in range(servers, min(MOST_NODES, last) + 1):
         try:
@@ -157,7 +164,7 @@ def _reaches(load: Load, targets: Targets) -> bool:
 
 def _too_slow(load: Load, targets: Targets) -> str:
     """Returns the reason why no number of servers reaches a latency target: the latency exceeds the
-    target even without load. Returns "" if every target can be reached."""
+    target even without load. Returns "" if no latency target is exceeded without load."""
     for one in targets.latencies:
         situation = load.situations[one.operation]
         (cost,) = situation.costs(situation.constants).values()
@@ -183,9 +190,9 @@ def _servers_for_data(layout: PlanLayout, targets: Targets) -> int:
 
 
 def fewest_clients(layout: PlanLayout, targets: Targets) -> int:
-    """Returns the number of client nodes that the targets need. The links of these clients carry
-    the targets' bytes and copies at a utilisation of at most HEADROOM, so the clients are not the
-    bottleneck."""
+    """Returns the number of client nodes that the targets need, at most MOST_NODES. With this
+    number, the clients' links carry the targets' bytes and all copies at a utilisation of at most
+    HEADROOM."""
     link = parse(layout.link, "B/s")
     most = max(targets.bytes_per_s.values(), default=0.0)
     return min(MOST_NODES, max(1, math.ceil(layout.copies * most / (HEADROOM * link))))

@@ -1,5 +1,5 @@
-"""Targets of a plan in the user's notation: "write >= 2 GB/s, 50 M files of 1 MiB, p99 create <= 20
-ms"."""
+"""Reads the targets of a plan from text such as "write >= 2 GB/s, 50 M files of 1 MiB, p99 create
+<= 20 ms"."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class LatencyTarget:
 class Targets:
     """The targets that a deployment has to reach.
 
-    `bytes_per_s`: lowest throughput of "read" and of "write". `calls_per_s`: lowest rate of other
-    operations. `files`, `file_bytes`: number of files to store, and their mean size.
+    `bytes_per_s`: lowest throughput for "read" and "write". `calls_per_s`: lowest rate for each
+    other operation. `files`: number of files to store. `file_bytes`: their mean size.
     """
 
     bytes_per_s: dict[str, float] = field(default_factory=dict)
@@ -54,11 +54,10 @@ class Targets:
         return self.file_bytes or USUAL_FILE_BYTES
 
     def rates_per_s(self) -> dict[str, float]:
-        """Returns the rate in operations per second that the targets require of each operation.
+        """Returns the operations per second that the targets require, by operation.
 
-        An operation that has a latency target but no rate is not included, so it adds no load. If
-        the targets have no rate at all, each operation with a latency target gets one call per
-        second.
+        An operation with a latency target but without a rate is left out, so it adds no load. If no
+        target is a rate, each operation with a latency target gets one call per second.
         """
         found = {name: rate / self.size_bytes for name, rate in self.bytes_per_s.items()}
         found |= self.calls_per_s

@@ -19,8 +19,8 @@ def incomplete(results: Iterable[Result]) -> list[Result]:
 
 
 def is_whole(result: Result) -> bool:
-    """Returns whether a result is complete and without failed operations. Failures that the
-    scenario causes on purpose do not count, because the run measures them."""
+    """Returns whether a result is complete and has no failed operations. Failures that the scenario
+    causes on purpose are allowed, because the run measures them."""
     run = result.point.scenario.run
     is_meant = bool(run.fault) or any(layer.fails for layer in run.layer)
     failed = result.load is not None and bool(result.load.errors) and not is_meant

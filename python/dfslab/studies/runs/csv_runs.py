@@ -1,9 +1,9 @@
 """Exports runs as CSV files that other tools can read, and imports such files.
 
-A CSV file has one row for each run: the values of the varied keys as the scenario has them, the
-measurements, and the provenance. A file of the same name with `.json` describes the rows: their
-number, the incomplete measurements, the number of configurations, and the provenance (host,
-software).
+A CSV file has one row for each measurement: the scenario's values of the varied keys, the measured
+values, and the provenance (host, software). A second file of the same name with `.json` describes
+the rows: their number, the incomplete measurements, the number of configurations, and the
+provenance.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ PARTS = (STEP, COUNT, SCORE)
 
 
 def write(results: Sequence[Result], output: Output) -> int:
-    """Writes the measurements to a new CSV file. Writes a description of the rows to a JSON file of
-    the same name, unless the CSV goes to standard output or has no rows.
+    """Writes the measurements to a new CSV file, and a description of the rows to a JSON file of
+    the same name. The JSON file is not written if the CSV goes to standard output or has no rows.
 
     Returns the number of rows. Raises InputError if one of the two files cannot be written.
     """
@@ -121,8 +121,9 @@ def _number(result: Result, name: str) -> Any:
 
 
 def _parts(result: Result) -> dict[str, str]:
-    """Returns columns and values of a CSV row as text: the step times, the numbers of operations,
-    and the benchmark scores of the processors by role. A step is named "OPERATION.STEP"."""
+    """Returns the columns of a CSV row that are named by step, operation or role, with their values
+    as text. The values are the times of steps (named "OPERATION.STEP"), the numbers of operations,
+    and the benchmark scores of the processors by role."""
     steps = {f"{STEP}{s.operation}.{s.step}": f"{s.time_s_mean:.6g}" for s in result.steps}
     counted = result.load.operations if result.load else {}
     scores = (result.load.processor_scores if result.load else None) or {}
@@ -225,10 +226,10 @@ class Recorded:
         repetition: int = 0,
         options: MeasurementOptions = NO_OPTIONS,
     ) -> Result:
-        """Returns the result that was recorded for this configuration and repetition. The session
-        is not used, and the options have no effect.
+        """Returns the recorded result of a configuration and repetition. `session` and `options`
+        are ignored, because nothing is measured.
 
-        Raises RunFailed if none was recorded.
+        Raises RunFailed if no result was recorded.
         """
         found = self._known.get((point.id, repetition))
         if found is None:

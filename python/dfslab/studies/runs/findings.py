@@ -16,8 +16,8 @@ Found = TypeVar("Found", bound=StudyResult)
 
 
 class _OnDisk(BaseModel):
-    """The findings of a run as they are written to disk. `found`: the result of each study as JSON,
-    by the study's name."""
+    """The stored form of a run's findings. `found`: the result of each study as JSON, by the
+    study's name."""
 
     found: dict[str, dict[str, JsonValue]]
     notes: list[str]
@@ -26,8 +26,11 @@ class _OnDisk(BaseModel):
 
 def load(folder: Path, inputs: str) -> tuple[Findings | None, str]:
     """Reads the findings of a run folder. Returns (findings, ""), or (None, reason) if the findings
-    cannot be used, for example because they were computed from inputs with another hash than
-    `inputs`. Results of studies that are not installed are skipped."""
+    cannot be used.
+
+    For example, they cannot be used if the hash of the inputs from which they were computed is not
+    `inputs`. Results of studies that are not installed are skipped.
+    """
     known = stored.read(folder, inputs)
     if known.findings is None:
         return None, known.reason
@@ -45,9 +48,10 @@ def load(folder: Path, inputs: str) -> tuple[Findings | None, str]:
 
 
 def load_one(folder: Path, kind: type[Found]) -> Found | None:
-    """The stored result of one study, of the class `kind`; None if nothing usable is stored.
+    """Returns the stored result of one study, whose class is `kind`; None if no usable result is
+    stored.
 
-    No other study is imported, because its libraries would load slowly.
+    Other studies are not imported, because their libraries load slowly.
     """
     if not (folder / "scenario.toml").exists():
         return None

@@ -24,10 +24,12 @@ from dfslab.studies.runs import store
 
 @dataclass(frozen=True)
 class ImportedRun:
-    """A run that was made from another tool's file. `rows`: one line of text for each result, and
-    one for each measurement that was left out. `findings`: one line for each implausible statement
-    in the file. `notes`: one sentence for everything that could not be written to the run
-    folder."""
+    """A run that was made from another tool's file.
+
+    `rows`: one line of text for each result, and one for each measurement that was left out.
+    `findings`: one line for each implausible statement in the file. `notes`: one sentence for each
+    part of the file that could not be written to the run folder.
+    """
 
     folder: Path
     results: Sequence[Result]
@@ -47,11 +49,12 @@ def is_known(file: Path) -> bool:
 
 
 def import_file(file: Path, out: Path, form: str = "", on: Scenario | None = None) -> ImportedRun:
-    """Makes a run below `out` from a file that another tool wrote.
+    """Creates a run folder below `out` from a file that another tool wrote.
 
-    `form`: name of the file's format; "" to recognise the format from the file. `on`: the system
-    that was measured; None if it is unknown. Raises InputError if the file is malformed or of no
-    known format, or if none of its measurements can be expressed as a configuration of `on`.
+    `form`: name of the file's format; "" to recognise the format from the content. `on`: a scenario
+    of the system that was measured; None if the system is unknown. Raises InputError if the file is
+    malformed or of no known format, or if none of its measurements can be expressed as a
+    configuration of `on`.
     """
     report = _report(file, form)
     findings = [checked(one) for one in judged(of_report(report))]
@@ -80,9 +83,9 @@ def import_file(file: Path, out: Path, form: str = "", on: Scenario | None = Non
 
 
 def _keep_counters(file: Path, folder: Path) -> list[str]:
-    """Copies the I/O counters of an application's log to the run's folder, for `dfslab advise`.
-    Does nothing if `file` is not such a log. If the log has no usable counters, returns a note with
-    the reason."""
+    """Copies the I/O counters of an application's log to the run folder, for `dfslab advise`.
+    Returns a note with the reason if the log has no usable counters. Does nothing if `file` is not
+    such a log."""
     if not application_log.is_log(file):
         return []
     try:

@@ -20,11 +20,12 @@ from dfslab.spec.search import objective
 from dfslab.spec.streams.stream import operations_per_client, stream_spec
 from dfslab.studies.runs.rate_search import RateRun
 
-# For a quantile of the response time to be estimated, at least this number of operations must take
+# A quantile of the response time is estimated only if at least this number of operations takes
 # longer than the quantile.
 BEYOND = 10
-# An arbitrary number of operations, which the probe sets in a scenario as a test. If the workload
-# then executes another number of operations, it ignores the setting, and the search cannot use it.
+# An arbitrary number of operations, which the probe sets in a scenario. If the workload then
+# executes another number of operations, it ignores the setting, and the rate search cannot use this
+# workload.
 TRIED = 7919
 
 
@@ -32,8 +33,8 @@ TRIED = 7919
 class SearchProgress:
     """Shows the progress of the runs of a rate search.
 
-    `show` receives the finished share of the present run (0 to 1), the number of parallel runs
-    (1), and a line with the offered rate and the phase of the run.
+    `show` receives three values: the finished share of the present run (0 to 1); the number of
+    parallel runs, always 1; and a line with the offered rate and the phase of the run.
     """
 
     show: Callable[[float, int, str], None]
@@ -58,10 +59,10 @@ class RateProbe:
         session: InstrumentSession,
         options: MeasurementOptions = NO_OPTIONS,
     ) -> None:
-        """Prepares the probe. Each of its runs is measured in `session` with `options`.
+        """Prepares the probe. Every run of the probe is measured in `session` with `options`.
 
         A closed workload is converted to an open workload with Poisson arrivals. Raises InputError
-        if the workload ignores a configured number of operations.
+        if the workload does not execute the number of operations that the scenario sets.
         """
         self._session, self._options = session, options
         self._settings = scenario.run.search
@@ -86,8 +87,9 @@ class RateProbe:
     def __call__(self, rate_per_s: float, number: int) -> RateRun:
         """Runs the workload once at an offered rate in operations per second.
 
-        `number` seeds the random operations, so each run needs another number. Raises RunFailed if
-        no operation succeeded, and InputError if the workload lacks the objective's operation.
+        `number` is the seed of the random operations and must differ between runs. Raises RunFailed
+        if no operation succeeded. Raises InputError if the workload does not have the operation of
+        the search's objective.
         """
         least = BEYOND / (1 - self._objective.share)
         clients = self._base.workload.clients

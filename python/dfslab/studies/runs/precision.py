@@ -13,10 +13,10 @@ CONFIDENCE = 0.95
 
 def half_width(values: Sequence[float]) -> float:
     """Returns the half-width of the 95 % interval of the mean, as a fraction of the mean. The
-    interval is computed by Student's t from the logarithms of the values.
+    interval is computed by Student's t from the logarithms of the values, because runs differ by
+    factors.
 
-    Logarithms are used because runs differ by factors. The half-width is infinite for fewer than
-    two values, or if a value is 0 or less.
+    Returns infinity for fewer than two values, or if a value is 0 or less.
     """
     if len(values) < 2 or min(values) <= 0:
         return math.inf

@@ -11,16 +11,16 @@ from typing import Literal
 from dfslab import quantiles
 from dfslab.spec.search import Search, objective
 
-# A run is saturated if its last operation starts later than scheduled, by more than this fraction
-# of the schedule's length.
+# A run is saturated if its last operation starts later than scheduled by more than this fraction of
+# the schedule's length.
 BEHIND = 0.05
 CONFIDENCE = 0.90
 FEWEST_RUNS = 2
 # Rates that are probed to complete the curve, as shares of the lowest rate that failed the
 # objective.
 SHARES = (0.3, 0.45, 0.6, 0.75, 0.9)
-# Whether a rate meets the objective of the search: "unclear" if the interval of its response time
-# contains the limit.
+# Whether the response time at a rate is within the limit of the search's objective. "unclear": the
+# limit is inside the interval of the response time.
 RateVerdict = Literal["meets", "fails", "unclear"]
 
 
@@ -28,10 +28,10 @@ RateVerdict = Literal["meets", "fails", "unclear"]
 class RateRun:
     """One run at an offered rate. All rates are per second, all times are in seconds.
 
-    `rate_per_s`: achieved rate. `value_s`: the statistic of the response time for which the
-    objective sets a limit. `offered_per_s`: rate of the run's schedule; with a few hundred random
-    arrivals, it differs from the requested rate by some per cent. `span_s`: length of the schedule.
-    `behind_s`: lag of the last operation's start after its scheduled start.
+    `rate_per_s`: achieved rate. `value_s`: the response-time statistic that the objective limits.
+    `offered_per_s`: rate of the run's schedule. It differs by some per cent from the requested rate
+    if the schedule has only a few hundred random arrivals. `span_s`: length of the schedule.
+    `behind_s`: actual minus scheduled start of the last operation.
     """
 
     rate_per_s: float
@@ -51,14 +51,13 @@ class RateRun:
 
 @dataclass(frozen=True)
 class RateRow:
-    """All runs at one requested rate, as a row of the JSON document. The values are means over the
-    runs, except `behind_share`.
+    """The mean values of all runs at one requested rate, as a row of the JSON document.
 
     `offered_per_s`: the requested rate. `scheduled_per_s`: the rate of the random schedules.
-    `value_s`: the response-time statistic that the objective limits, with its interval, which is
-    None for a single run. `behind_share`: the largest lag of the runs, as a fraction of the
-    schedule's length. The lag of a run is the time by which its last operation started later than
-    scheduled.
+    `value_s`: the response-time statistic that the objective limits; its interval is None for a
+    single run. `behind_share`: the largest lag of a run divided by the length of its schedule; this
+    is a maximum, not a mean. The lag of a run is the actual minus the scheduled start of its last
+    operation.
     """
 
     offered_per_s: float
@@ -111,17 +110,19 @@ class RateRuns:
 
     @property
     def saturated(self) -> bool:
-        """Whether at least one run was incomplete or lagged its schedule by more than the allowed
+        """Whether at least one run was incomplete, or lagged its schedule by more than the allowed
         share.
 
-        If a run lags its schedule, its response times depend on the length of the run.
+        The response times of a run that lags its schedule depend on the length of the run.
         """
         return not all(run.kept_up for run in self.runs)
 
     def interval(self) -> tuple[float, float, float]:
-        """Returns (mean, low, high) of the objective's statistic over the runs, in seconds.
+        """Returns (mean, low, high) of the response-time statistic that the objective limits, in
+        seconds.
 
-        The interval is 90 %, by Student's t on logarithms; it is unbounded for a single run.
+        `low` and `high` bound the 90 % interval over the runs (Student's t on logarithms). The
+        interval is unbounded for a single run.
         """
         logs = [math.log(max(1e-9, run.value_s)) for run in self.runs]
         mean = sum(logs) / len(logs)
@@ -161,7 +162,7 @@ class SearchOutcome:
 
     `meets_per_s`: highest rate that significantly meets the objective; None if no such rate was
     found. `fails_per_s`: lowest rate that significantly fails; None if none was found. Rates
-    between these two rates are unclear. `knee`: None if the knee lies outside the curve.
+    between these bounds are unclear. `knee`: None if the knee lies outside the probed rates.
     """
 
     objective: str
@@ -184,10 +185,10 @@ class SearchOutcome:
 def search(
     settings: Search, probe: Probe, note: Callable[[str], object] = lambda text: None
 ) -> SearchOutcome:
-    """Searches for the highest rate in four phases. The rate is doubled until a rate does not meet
-    the objective. The gap below that rate is bisected geometrically. If no rate significantly fails
-    the objective yet, higher rates are probed until one fails. Finally, further rates are probed to
-    complete the curve.
+    """Searches for the highest rate that meets the objective, in four phases. First, the rate is
+    doubled until it does not meet the objective. Second, the gap below that rate is bisected
+    geometrically. Third, if no rate has significantly failed the objective, higher rates are probed
+    until one fails. Fourth, further rates are probed to complete the curve.
 
     `probe(rate, number)` runs the workload once at `rate` per second; `number` differs for every
     run. `note` receives a line of text about every rate.
@@ -229,10 +230,10 @@ def _verdict(rate: RateRuns, limit_s: float) -> RateVerdict:
 
 
 def _gap(rates: dict[float, RateRuns]) -> tuple[float, float] | None:
-    """Returns the pair of rates between which the search bisects: (highest rate that meets the
-    objective, next higher probed rate).
+    """Returns the two rates between which the search bisects: the highest rate that meets the
+    objective, and the next higher probed rate.
 
-    Returns None if there is no such pair.
+    Returns None if no rate meets the objective, or if no higher rate was probed.
     """
     meets = [rate.offered_per_s for rate in rates.values() if rate.verdict == "meets"]
     if not meets:
@@ -242,9 +243,9 @@ def _gap(rates: dict[float, RateRuns]) -> tuple[float, float] | None:
 
 
 def _bounds(rates: dict[float, RateRuns]) -> tuple[float | None, float | None]:
-    """Returns (highest rate that significantly meets the objective, lowest rate that significantly
-    fails the objective). The first rate is the highest one below the second rate. A value is None
-    if there is no such rate."""
+    """Returns (meets, fails). `fails`: the lowest rate that significantly fails the objective.
+    `meets`: the highest rate below `fails` that significantly meets it. A value is None if there is
+    no such rate."""
     fails = min((r.offered_per_s for r in rates.values() if r.verdict == "fails"), default=None)
     below = math.inf if fails is None else fails
     good = [r.offered_per_s for r in rates.values() if r.verdict == "meets"]
@@ -252,10 +253,11 @@ def _bounds(rates: dict[float, RateRuns]) -> tuple[float | None, float | None]:
 
 
 def knee(curve: Sequence[RateRuns]) -> Knee | None:
-    """The probed rate with the largest power (rate / mean response time), and the rates next to it.
+    """Returns the probed rate with the largest power (rate / mean response time), and the next
+    lower and next higher probed rates.
 
-    Returns None if that rate is at an end of the curve, because the knee then lies outside the
-    curve.
+    Returns None if the rate with the largest power is the lowest or highest probed rate, because
+    the knee may then lie outside the curve.
     """
     powers = [
         _mean([run.rate_per_s for run in rate.runs])

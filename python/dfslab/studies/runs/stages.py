@@ -15,8 +15,8 @@ Found = TypeVar("Found")
 
 
 class ProcessorTime(BaseModel):
-    """Processor seconds of this process and its children, by stage; None for a stage that the run
-    did not have.
+    """Processor time of this process and its children in seconds, for each stage of a run. It is
+    None for a stage that the run did not have.
 
     `loading_s`: measuring and tracing. `learning_s`: the study `learning`.
     """
@@ -53,10 +53,8 @@ class Stages:
 
     @contextmanager
     def of(self, stage: Stage) -> Iterator[None]:
-        """A context that adds the processor time of its body to a stage.
-
-        The time is also added if the body raises.
-        """
+        """A context manager that adds the processor time of its body to a stage, also if the body
+        raises an error."""
         began_s = self._clock()
         try:
             yield

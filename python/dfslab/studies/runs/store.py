@@ -1,9 +1,9 @@
-"""Manages run folders. Each result is written to disk as soon as it is measured, so a run can be
-resumed; an existing run is never overwritten.
+"""Manages run folders. Each result is written to disk as soon as it is measured, so an interrupted
+run can be resumed. An existing run is never overwritten.
 
-`<root>/<name>/<UTC stamp>/` holds scenario.toml, results/records.jsonl (append-only) with an index,
-traces/, findings.json, summary.json, results.parquet, and `complete` at the end.
-`<root>/<name>/latest` links to the newest folder.
+A run folder is `<root>/<name>/<UTC stamp>/`. It has scenario.toml, results/records.jsonl
+(append-only) with an index, traces/, findings.json, summary.json and results.parquet. The file
+`complete` is added when the run ends. The link `<root>/<name>/latest` points to the newest folder.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ _ROWS_AT_ONCE = 10_000
 
 @dataclass(frozen=True)
 class WrittenTable:
-    """The table of results of a run folder. `results`: number of the stored results. `notes`:
-    sentences on what was not written, for example because the library for Parquet is missing."""
+    """What `write_table` did. `results`: number of results in the run folder. `notes`: sentences on
+    what was not written, for example because the Parquet library is missing."""
 
     results: int
     notes: Sequence[str]
@@ -107,11 +107,11 @@ class Store:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """A context that holds an exclusive lock on the folder. If another process holds the lock,
-        raises RunFailed; the error text has the process id of the lock's holder. Raises OSError if
-        the lock file cannot be written or is not a regular file.
+        """A context manager that holds an exclusive lock on the folder. The kernel releases the
+        lock when the process that holds it ends, also after a crash.
 
-        The kernel releases the lock when its holder ends, also after a crash.
+        Raises RunFailed if another process holds the lock; the error text has its process id.
+        Raises OSError if the lock file cannot be written or is not a regular file.
         """
         descriptor = regular.opened(self.folder / ".lock", os.O_RDWR | os.O_APPEND | os.O_CREAT)
         with os.fdopen(descriptor, "a+", encoding="utf-8") as file:
@@ -130,7 +130,7 @@ class Store:
             yield
 
     def write_table(self) -> WrittenTable:
-        """Writes the Parquet table of the stored results, if the library for Parquet is there.
+        """Writes the results to a Parquet table, if the Parquet library is installed.
 
         Raises RunFailed if a stored result cannot be read.
         """
@@ -149,8 +149,8 @@ class Store:
             if reason is None:
                 raise
             notes.append(f"results.parquet was not written: {reason}")
-        # If the Parquet library is missing, `write_parquet` has read no result. The results are
-        # then read here, which counts them.
+        # Reading the results also counts them. If the Parquet library is missing, `write_parquet`
+        # has not read them, so they are read here.
         deque(results, maxlen=0)
         return WrittenTable(next(numbers), notes)
 
@@ -166,9 +166,9 @@ def open_run(scenario: Scenario, root: Path, fresh: bool = False, clock: Clock =
     """Opens the unfinished run of the same scenario below `root`. Creates a new folder if there is
     no unfinished run, or if `fresh` is true.
 
-    Of several processes that call this function at the same time, one creates the folder and the
-    others open it; `Store.locked` then refuses all but one of these processes. Raises InputError if
-    no folder can be created.
+    If several processes call this function at the same time, one creates the folder and the others
+    open it. `Store.locked` then admits only one of them at a time. Raises InputError if no folder
+    can be created.
     """
     home = root / scenario.name
     try:
@@ -186,8 +186,8 @@ def open_run(scenario: Scenario, root: Path, fresh: bool = False, clock: Clock =
 
 
 def unfinished(scenario: Scenario, root: Path) -> Store | None:
-    """Returns the unfinished run of the same scenario below `root`, which `open_run` would open;
-    None if there is none. Nothing is created."""
+    """Returns the unfinished run of the same scenario below `root`; None if there is none. This is
+    the run that `open_run` would open. No folder is created."""
     return _unfinished(scenario, root / scenario.name)
 
 
@@ -204,7 +204,8 @@ def _unfinished(scenario: Scenario, home: Path) -> Store | None:
 
 
 def _chosen(scenario: Scenario, home: Path, fresh: bool, clock: Clock) -> Store:
-    """Returns the unfinished run of a scenario among the runs in `home`, or a new one.
+    """Returns the unfinished run of a scenario in the folder `home`. Creates a new run if there is
+    none, or if `fresh` is true.
 
     Raises OSError if no folder can be created.
     """
@@ -221,9 +222,9 @@ def _chosen(scenario: Scenario, home: Path, fresh: bool, clock: Clock) -> Store:
 
 
 def _point_latest(home: Path, stamp: str) -> None:
-    """Sets the link `latest` below `home` to the newest run, the folder `stamp`.
+    """Sets the link `latest` in the folder `home` to the newest run, whose folder is named `stamp`.
 
-    A file named `latest` that is not a link is left unchanged.
+    If `latest` exists and is not a link, it is left unchanged.
     """
     latest = home / "latest"
     if latest.exists() and not latest.is_symlink():
@@ -240,7 +241,7 @@ def load_results(folder: Path) -> list[Result]:
 
 
 def results_of(folder: Path) -> list[Result]:
-    """Returns the results of a run folder whose path a user gave.
+    """Returns the results of the run folder `folder`, a path from the user.
 
     Raises InputError if the folder is not a run folder.
     """

@@ -1,8 +1,8 @@
-"""Reads and writes the stored findings of studies as plain data, together with a hash of the inputs
-of the studies.
+"""Reads and writes the findings of studies as plain data, together with a hash of the inputs from
+which the studies computed them.
 
-This module imports no large library and creates no result objects, so that commands print stored
-findings as fast as the files are read.
+To let commands print stored findings quickly, this module imports no large library and creates no
+result objects.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ class Stored:
 
 
 def result_files(folder: Path) -> list[Path]:
-    """Returns the files of single results in a run folder, as earlier versions stored them, ordered
-    by name.
+    """Returns the files of a run folder that have one result each, ordered by name. Earlier
+    versions of dfslab stored results in such files.
 
-    Raises RunFailed if the folder of results is missing, or if an entry has the name of a result or
-    of the records but is not a regular file (a link, a pipe, a folder). The error names all such
-    entries.
+    Raises RunFailed if the folder of results is missing. Also raises RunFailed if any entry that is
+    named like a result or like the file of records is not a regular file (a link, a pipe, a
+    folder); the error names all of these entries.
     """
     place = folder / "results"
     if not place.is_dir():
@@ -72,11 +72,11 @@ def result_files(folder: Path) -> list[Path]:
 
 
 def inputs_hash(folder: Path) -> str:
-    """Returns the SHA-256 of everything on which the findings of studies depend.
+    """Returns the SHA-256 hash of all inputs of the studies.
 
-    It covers the scenario, the results, the sizes of the traces, the descriptions in DFSLAB_PATH,
-    and the versions of dfslab and of installed packages with studies. Raises RunFailed if a result
-    is not a regular file.
+    The hash covers the scenario, the results, the sizes of the traces, the descriptions in
+    DFSLAB_PATH, and the versions of dfslab and of installed packages with studies. Raises RunFailed
+    if a stored result is not a regular file.
     """
     digest = hashlib.sha256(f"{FORMAT} {metadata.version('dfslab')}".encode())
     for path in (folder / "scenario.toml", *result_files(folder)):
@@ -85,8 +85,8 @@ def inputs_hash(folder: Path) -> str:
     if records.exists():
         with records.open("rb") as file:
             _add(digest, RECORDS, hashlib.file_digest(file, "sha256").digest())
-    # Traces can be gigabytes, so their sizes are hashed instead of their contents. Two recordings
-    # are assumed to have different sizes.
+    # A trace can have gigabytes, so its size is hashed instead of its content. If one trace is
+    # replaced by another, their sizes are assumed to differ.
     for path in sorted((folder / "traces").rglob("*")):
         if path.is_file():
             _add(digest, str(path.relative_to(folder)), str(path.stat().st_size).encode())
@@ -101,8 +101,8 @@ def inputs_hash(folder: Path) -> str:
 
 
 def _add(digest: _Digest, name: str, content: bytes) -> None:
-    """Adds a name and a content to the hash, preceded by their lengths. Without the lengths,
-    different lists of files could give the same bytes."""
+    """Adds a name and a content to the hash. The length of each is added before it, because
+    otherwise different lists of files could give the same bytes."""
     digest.update(f"{len(name)} {len(content)} {name}".encode())
     digest.update(content)
 

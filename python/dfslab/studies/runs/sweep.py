@@ -1,10 +1,10 @@
-"""Runs all methods over all configurations: first instruments, which measure in random order, then
-models.
+"""Runs all methods for all configurations: first the instruments, which measure, and then the
+models, which predict.
 
 Each repetition measures all configurations in a new random order, so that slow drift of the machine
-affects all configurations equally. The configurations of one testbed are measured one after the
-other. Stored results are not measured again. A failure at one configuration is stored as an
-incomplete result with a note, and the sweep continues.
+affects all configurations equally. The configurations of one testbed are measured consecutively.
+Stored results are not measured again. If a configuration fails, an incomplete result with a note is
+stored, and the sweep continues.
 """
 
 from __future__ import annotations
@@ -37,9 +37,10 @@ SweepJob = tuple[Instrument, Point, int]
 
 @dataclass(frozen=True)
 class SweepPlan:
-    """What a sweep runs: every method of `methods` at every configuration of `scenario`.
+    """What a sweep runs: every method of `methods` for every configuration of `scenario`.
 
-    `store`: folder of the results. `session` and `options` are the arguments of each measurement.
+    `store`: the run folder for the results. `session` and `options` are passed to every
+    measurement.
     """
 
     scenario: Scenario
@@ -56,12 +57,13 @@ def sweep(
     job_s: float | None = None,
     clock: Clock = REAL,
 ) -> list[Result]:
-    """Returns the results of every method at every configuration. Raises RunFailed if no run
-    succeeds. `job_s`: expected seconds of one measurement, from which the remaining time is
-    computed until the first measurement has ended; None if unknown. `clock` measures how long the
-    measurements take.
+    """Returns the results of every method at every configuration.
 
-    A failed run is a result with `complete` false, no metrics, and a note with the reason.
+    `job_s`: expected seconds of one measurement; None if unknown. The remaining time is computed
+    from it until the first measurement has ended. `clock` measures how long the measurements take.
+
+    A failed run is a result with `complete` false, no metrics, and a note with the reason. Raises
+    RunFailed if every run fails.
     """
     points, stages = plan.scenario.points(), stages or Stages()
     models = [method for method in plan.methods if isinstance(method, Model)]
@@ -82,8 +84,8 @@ def sweep(
 
 
 def resumption(scenario: Scenario, methods: Sequence[Method], store: Store) -> str:
-    """Returns a sentence with the number of measurements that an unfinished run already has; "" if
-    the run is new or has no instruments."""
+    """Returns a sentence with the number of measurements that a resumed run already has. Returns ""
+    if the run is new or has no instruments."""
     if not store.resumed:
         return ""
     count, missing = _counts(scenario, methods, store)
@@ -109,8 +111,8 @@ def _counts(scenario: Scenario, methods: Sequence[Method], store: Store) -> tupl
 
 
 def measure_alternately(plans: Sequence[SweepPlan], report: Progress) -> None:
-    """Measures several runs alternately: each round executes one job of each run. Stores the
-    results in the folders of the runs. In every second round the order is reversed, so that linear
+    """Measures several runs alternately, and stores the results in the folders of the runs. Each
+    round executes one job of each run. Every second round has the reverse order, so that linear
     drift of the machine affects all runs equally.
 
     A job that fails is stored as a failure, and the remaining jobs are still executed.
@@ -134,16 +136,15 @@ def silent_progress(done: float, total: float, text: str, /, *remaining_s: float
 
 
 def is_failure(result: Result) -> bool:
-    """Returns whether a result represents a failed run.
+    """Returns whether a result stands for a run that failed: it is incomplete and has no metrics.
 
-    Such a result is incomplete and has no metrics. A measurement that was cut short has some
-    metrics.
+    The result of a measurement that was cut short is also incomplete, but has metrics.
     """
     return not result.complete and not result.metrics
 
 
 def failure(method: str, point: Point, repetition: int, error: RunFailed) -> Result:
-    """The result that is stored for a failed run, with the error as a note.
+    """Returns the result that is stored for a failed run. Its note is the text of the error.
 
     A resumed sweep runs the configuration again.
     """
@@ -173,9 +174,9 @@ def _jobs(
             shuffled = list(points)
             order.shuffle(shuffled)
             jobs += [(instrument, point, repetition) for point in shuffled]
-    # Configurations of one testbed run one after the other, so that a testbed is started only once
-    # in each block of repetitions. The blocks run in sequence, so drift of the machine appears as a
-    # difference between blocks.
+    # Within a block of repetitions, the configurations of one testbed run consecutively, so that
+    # each testbed is started only once in the block. The blocks run one after the other, so drift
+    # of the machine appears as a difference between blocks.
     place = {_testbed_key(point): number for number, point in enumerate(points)}
     blocks = scenario.design.blocks
     return sorted(jobs, key=lambda job: (job[2] % blocks, place[_testbed_key(job[1])]))
@@ -194,20 +195,20 @@ def _measure(
     clock: Clock = REAL,
     job_s: float | None = None,
 ) -> list[Result]:
-    """Runs the jobs that have no stored result, and returns the results of all jobs. The remaining
-    time that is reported covers only the jobs that have no stored result.
+    """Runs the jobs that have no stored result, and returns the results of all jobs. The reported
+    remaining time covers only jobs that still have to run.
 
-    Raises RunFailed once every configuration has failed.
+    Raises RunFailed if every configuration has been run and every run has failed.
     """
     store = plan.store
     results: list[Result] = []
-    # Configurations that have not been run yet. When all have been run and every run has failed,
-    # the sweep ends. After the first success, the set is no longer used.
+    # Configurations that have not been run yet. The sweep ends with an error when this set is empty
+    # and every run so far has failed. After the first success, the set has no effect.
     untried = {point.id for _, point, _ in jobs}
     hopeless = True
-    # For each job, the number of jobs from this job to the last one that have no readable stored
-    # result now. The first new result repairs a damaged file, so more stored results may be found
-    # later.
+    # For each job: the number of jobs, from this job to the last, that have no readable stored
+    # result now. The number is an upper limit: adding a result also repairs a damaged file, which
+    # may make further stored results readable.
     missing = _missing_from(jobs, store)
     began, ran = clock.monotonic_s(), 0
     for number, (instrument, point, repetition) in enumerate(jobs):
@@ -254,8 +255,8 @@ def _narrowed(
     report: Progress,
     clock: Clock,
 ) -> list[Result]:
-    """Repeats the measurement of each configuration until its mean has the requested precision, at
-    most up to `most_repetitions` repetitions. Returns the new results. Raises InputError if the
+    """Repeats the measurement of each configuration until its mean has the requested precision or
+    it has `most_repetitions` repetitions. Returns the new results. Raises InputError if the
     scenario's key `run.precise` names a metric that was not measured."""
     run, more = plan.scenario.run, list[Result]()
     measuring = [one for one in instruments_among(plan.methods) if one.name == MEASURE]
@@ -276,8 +277,8 @@ def _narrowed(
 
 
 def describe(point: Point) -> str:
-    """Returns a configuration as a few words, for progress reports; the name of the scenario if the
-    configuration has no varied keys."""
+    """Returns a configuration as a few words for progress reports. If the configuration has no
+    varied keys, returns the name of the scenario."""
     return " ".join(str(value) for value in point.labels.values()) or point.scenario.name
 
 
@@ -288,9 +289,12 @@ def _predict(
     store: Store,
     report: Progress,
 ) -> list[Result]:
-    """Fits a model to the results `training`, then predicts all configurations. Without training
-    results, the model predicts without a fit. If the fit or a prediction fails, the result of the
-    configuration is a failure."""
+    """Fits a model to the results `training`, and returns its predictions for all configurations.
+    If there are no training results, the model predicts without a fit.
+
+    If a prediction fails, its configuration gets a failure as its result. If the fit fails, all
+    configurations do.
+    """
     assert not any(result.point.held_out for result in training)
     known: dict[str, Result] = {}
     try:
@@ -314,8 +318,8 @@ def _predict(
 
 
 def _always(error: RunFailed) -> Callable[[Point], Result]:
-    """Returns a function that replaces the predictions of a model whose fit failed: it raises the
-    error of the fit for every configuration."""
+    """Returns a function that raises `error` for every configuration. It replaces the predictions
+    of a model whose fit failed."""
 
     def run(point: Point) -> Result:
         raise error

@@ -1,8 +1,8 @@
 """Finds figures of a stored result that contradict the counts and times in the same result.
 
-A record with a correct checksum may still have such figures: any editor of a record can compute its
-checksum again. The load generator computes every rate from the stored counts and times, so a stored
-rate that differs from them was not measured.
+The load generator computes every rate from the stored counts and times, so a stored rate that
+differs from them was not measured. A correct checksum does not exclude this: a user who edits a
+record can compute its checksum again.
 """
 
 from __future__ import annotations
@@ -13,18 +13,20 @@ from dfslab.documents import metrics
 from dfslab.documents.measured_load import MeasuredLoad, MeasuredPhase, OperationCounts
 from dfslab.result import Result
 
-# Relative difference beyond which a rate contradicts count / time. Stored rates are exactly this
-# quotient; the tolerance is for figures that were written by hand and rounded.
+# A stored rate contradicts count / time if the relative difference is larger than this value.
+# Measured rates are exactly count / time. The tolerance is for rates that were written by hand and
+# rounded.
 ROUNDING = 0.01
-# Factor by which the summed time of all operations may exceed the time of all clients. The
-# tolerance is needed because operations and the run are timed at different points.
+# The time of all operations together contradicts the time of all clients if it exceeds that time by
+# more than this factor. The tolerance is needed because operations and the run are timed at
+# different points of the code.
 TIME_SLACK = 1.1
 
 
 def contradiction(result: Result) -> str:
-    """Returns the first contradiction in a result as text, with the key, its value and the values
-    that it contradicts; "" if there is none. Figures of which a count or a time is unknown are not
-    judged."""
+    """Returns the first contradiction in a result as text; "" if there is none. The text has the
+    key, its value, and the counts or times that contradict the value. A figure is not judged if one
+    of its counts or times is unknown."""
     return next(_contradictions(result), "")
 
 
@@ -74,8 +76,9 @@ def _quotient(key: str, rate: float, total: int, noun: str, time_s: float) -> It
 
 
 def _too_long(values: Mapping[str, float], load: MeasuredLoad, clients: int) -> Iterator[str]:
-    """Yields the contradiction if the operations took longer in total than the clients had. Each
-    client has one operation at a time. A replayed trace may have more clients than `clients`."""
+    """Yields the contradiction if the operations took longer in total than the clients had. The
+    clients had (number of clients) x (length of the run), because each client executes one
+    operation at a time. A replayed trace may have more clients than `clients`."""
     clients = max(clients, len(load.per_client))
     means = {
         name: values.get(metrics.key(metrics.LATENCY, metrics.MEAN, name), 0.0)

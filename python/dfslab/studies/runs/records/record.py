@@ -1,9 +1,8 @@
-"""Encodes and decodes the records of a run. A record is one line of JSON with a checksum, a number
-and one result.
+"""Encodes and decodes the records of a run. A record is one line of JSON with one result.
 
-A record consists of `{"sha256":"…",`, the head (`format`, `number`, `key`, `complete`, `replaces`),
-`"result":{…}}` and a newline. The checksum covers the identifier of the run and all bytes after the
-checksum, so it detects a record that was changed or copied from another run.
+A record has four parts: `{"sha256":"…",`; the head (`format`, `number`, `key`, `complete`,
+`replaces`); `"result":{…}}`; a newline. The checksum covers the identifier of the run and all bytes
+after the checksum. It therefore detects a record that was changed or copied from another run.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ from pydantic import JsonValue, ValidationError
 from dfslab.result import Result
 from dfslab.studies.runs.records.impossible import contradiction
 
-# Version of the format. It is increased whenever the meaning of a stored key changes. In formats 0
-# and 1, each file has one result.
+# Version of the format. It is increased when the meaning of a stored key changes. In formats 0 and
+# 1, each result has its own file.
 FORMAT = 2
 _PREFIX = b'{"sha256":"'
 _HEAD = len(_PREFIX) + hashlib.sha256().digest_size * 2 + len(b'",')
@@ -31,8 +30,8 @@ CHANGED = "was changed or damaged: its checksum does not match"
 
 
 class DamagedResult(ValueError):
-    """An error: a file or a record cannot be used as a result. Its text is the reason in one line,
-    without the name of the file."""
+    """An error: a file or a record cannot be used as a result. The error's text is the reason in
+    one line; it does not name the file."""
 
 
 class ResultKey(NamedTuple):
@@ -72,8 +71,11 @@ def encoded(result: Result, run: str, number: int, replaces: Sequence[str] = ())
 
 
 def signed(content: bytes, run: str) -> bytes:
-    """Returns `content` as a line of JSON, with its checksum inserted in front. `content` is a JSON
-    object without its first brace. `run`: identifier of the run, which the checksum covers."""
+    """Returns a record: the line of JSON that consists of a checksum and `content`.
+
+    `content`: a JSON object without its first brace. `run`: identifier of the run; the checksum
+    covers `run` and `content`.
+    """
     return _PREFIX + _checksum(content, run) + b'",' + content + b"\n"
 
 
@@ -93,10 +95,10 @@ def head_of(line: bytes, run: str) -> Head:
 
 
 def decoded(line: bytes, run: str) -> tuple[Head, Result]:
-    """Returns the head and the result of a line.
+    """Returns the head and the result of one record, which is a line of the file.
 
-    Raises DamagedResult if the line is not an intact record of the run `run`, was written by a
-    later version, has the result of another key, or has metrics that `check_values` rejects.
+    Raises DamagedResult in four cases: the line is not an intact record of the run `run`; a later
+    version wrote it; its result has another key than its head; `check_values` rejects its metrics.
     """
     head, _, body = content_of(line, run).partition(_BODY)
     read = _head(head)
@@ -138,8 +140,8 @@ def check_values(result: Result) -> None:
 
 
 def first_of(error: Exception) -> str:
-    """Returns the first problem that an error reports, in one line; the name of the type of the
-    error if it has no text."""
+    """Returns the first problem that an error reports, in one line. If the error has no text,
+    returns the name of its type."""
     if isinstance(error, ValidationError):
         first = error.errors()[0]
         return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"

@@ -1,8 +1,8 @@
-"""Reads `results/records.jsonl`, in which a run stores its results, one record per line, and
-determines which records are intact.
+"""Reads `results/records.jsonl`, in which a run stores its results, one record per line. Determines
+which records are intact.
 
-The first line has the format, a random identifier of the run and the hash of the run's scenario. A
-last line without a newline is ignored, because a crash interrupted its write.
+The first line has the format, a random identifier of the run, and the hash of the run's scenario.
+If the last line has no newline, a crash interrupted its write, and the line is ignored.
 """
 
 from __future__ import annotations
@@ -21,15 +21,18 @@ from dfslab.studies.runs.records import record
 from dfslab.studies.runs.records.record import DamagedResult, Head, ResultKey
 from dfslab.studies.runs.records.record_index import IndexEntry
 
-# Largest length of a record in bytes. A longer line is not a record, because even the profile of a
-# large trace takes only some 10 MB.
+# Largest length of a record in bytes. A longer line is regarded as damaged: even a record with the
+# profile of a large trace has only some 10 MB.
 MOST_RECORD_BYTES = 256 << 20
 
 
 class Damage(NamedTuple):
-    """A damaged part of the stored results. `place`: the name of a file, or the position in the
-    file of records. `reason`: why no result can be read at this place. `key`: the key of the result
-    that was stored at this place; None if it can no longer be read."""
+    """A place in the stored results at which no result can be read.
+
+    `place`: the name of a file, or the position in the file of records. `reason`: why no result can
+    be read. `key`: the key of the result that was stored at this place; None if the key cannot be
+    read either.
+    """
 
     place: str
     reason: str
@@ -37,8 +40,8 @@ class Damage(NamedTuple):
 
 
 class Line(NamedTuple):
-    """An intact record: the offset of its first byte, its content including the newline, and its
-    head (number, key, completeness, and the damaged places that the record replaces)."""
+    """An intact record in the file of records: the offset of its first byte, its content including
+    the newline, and its head."""
 
     offset: int
     content: bytes
@@ -49,9 +52,9 @@ class Line(NamedTuple):
 class KnownRecords:
     """The content of a file of records, as far as the file has been read.
 
-    `run`: the identifier in the file's first line. `end`: the offset of the end of the last
-    complete line. `number`: the number of the last record. `listed`: all intact records. `entries`:
-    the last intact record of each key. `damage`: all damage that was found. `replaced`: the names
+    `run`: identifier of the run, from the file's first line. `end`: offset of the end of the last
+    complete line. `number`: number of the last record. `listed`: all intact records. `entries`: the
+    last intact record of each key. `damage`: all damaged places that were found. `replaced`: names
     of damaged places whose results were measured again.
     """
 
@@ -116,9 +119,9 @@ class RecordFile:
         return str(head["run"])
 
     def opened(self) -> KnownRecords:
-        """Returns the known content after only the file's first line was read: the run's identifier
-        and the end of the line. The content is empty if the file is missing or has no complete
-        line.
+        """Reads only the file's first line, and returns the content that is known then: the run's
+        identifier and the end of the line. If the file is missing or has no complete line, the
+        returned content is empty.
 
         Raises DamagedResult as `run_of` does.
         """
@@ -185,6 +188,6 @@ class RecordFile:
 
 
 def place_of(offset: int) -> str:
-    """Returns the name of a position in the file of records. Error messages and the field
-    `replaces` of later records use this name. `offset`: the position in bytes."""
+    """Returns the name of the position `offset` (in bytes) in the file of records. Error messages
+    and the field `replaces` of later records use this name."""
     return f"byte {offset}"

@@ -1,9 +1,9 @@
-"""The index of a run's records. It has the position and length of each record, so that a run can be
+"""The index of a run's records. It has the position and length of each record, so a run can be
 opened without reading its results.
 
-The index is derived from the records: if a part of it is missing or damaged, that part is computed
-from the records again. Each line is a CRC-32 and a JSON list. The first line has the identifier of
-the run.
+The first line of the index has the identifier of the run; every further line describes one record.
+Each line is a CRC-32 and a JSON list. Entries that are missing or damaged are computed again from
+the records.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def write(path: Path, run: str, entries: Iterable[IndexEntry]) -> None:
 
 
 def append(path: Path, entries: Iterable[IndexEntry]) -> None:
-    """Appends entries to an index. If this fails, for example because the disk is full, no error is
-    raised: missing entries are later computed from the records."""
+    """Appends entries to an index. If the write fails, for example because the disk is full, no
+    error is raised, because missing entries are later computed from the records."""
     with suppress(OSError):
         descriptor = regular.opened(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         with os.fdopen(descriptor, "ab") as file:

@@ -1,5 +1,5 @@
-"""Stores the results of a run in one append-only file with an index. Results are found by key and
-are added durably."""
+"""Stores the results of a run in one append-only file, and finds them by key through an index. An
+added result survives a power failure."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ class RecordLog:
         return None
 
     def append(self, results: Sequence[Result], replaces: Sequence[str] = ()) -> None:
-        """Adds results. When `append` returns, the results survive a power failure. An earlier
-        result of the same key is replaced.
+        """Adds results. When `append` returns, the results survive a power failure. A new result
+        replaces an earlier result with the same key.
 
         `replaces`: names of damaged files of earlier formats that the results replace. Raises
         OSError if the disk is full or fails, or if the file is not a regular file; the file is then
@@ -88,8 +88,8 @@ class RecordLog:
             record_index.append(self._index, entries)
 
     def read(self) -> Iterator[Result | Damage]:
-        """Yields all results that are not replaced, in the order of their records, and all damage
-        whose results were not measured again."""
+        """Yields the stored results in the order of their records, and the damaged places. Results
+        that were replaced, and damaged places whose results were measured again, are left out."""
         indexed = self._opened()
         last = {entry.offset for entry in indexed.entries.values()}
         known = self._file.opened()
@@ -108,8 +108,8 @@ class RecordLog:
         return self._file.scan(self._file.opened()).replaced
 
     def _opened(self) -> KnownRecords:
-        """Returns the current content of the file. Reads the index, and then only the records that
-        the index lacks.
+        """Returns the current content of the file. Most records are known from the index; only
+        records that the index lacks are read.
 
         Raises DamagedResult if the file's first line is damaged, has another format, or belongs to
         another scenario.
@@ -124,8 +124,9 @@ class RecordLog:
         return self._known
 
     def _checked(self, descriptor: int) -> KnownRecords:
-        """Returns the known records before an append. The first call reads and checks all records,
-        cuts off an interrupted last line, and writes the index again."""
+        """Returns the known records before an append. On the first call, and after another process
+        changed the file's length, all records are read and checked. An incomplete last line is then
+        cut off, and the index is written again."""
         indexed = self._opened()
         if not self._is_checked and self._size_bytes:
             self._known = self._file.scan(self._file.opened())
@@ -138,10 +139,13 @@ class RecordLog:
 
 
 def _replaced_by(keys: set[ResultKey], known: KnownRecords) -> list[str]:
-    """Returns the names of the damaged places that new results with the keys `keys` replace. A
-    damaged record is replaced in three cases: its key is in `keys`; another record with its key is
-    intact; its key cannot be read. The third case is safe, because a resumed run measures every
-    missing result again."""
+    """Returns the names of the damaged places that are replaced when results with the keys `keys`
+    are added.
+
+    A damaged record is replaced if its key is in `keys`, if another record with its key is intact,
+    or if its key cannot be read. The last case is safe, because a resumed run measures every
+    missing result again.
+    """
     return [
         one.place
         for one in known.open_damage()
@@ -150,8 +154,8 @@ def _replaced_by(keys: set[ResultKey], known: KnownRecords) -> list[str]:
 
 
 def _cut_off(indexed: KnownRecords, end: int) -> list[Damage]:
-    """Returns as damage the records in the index that are no longer complete in the file. `end`:
-    the end of the file's last complete line."""
+    """Returns the records that the index lists but that the file no longer has in full. They are
+    returned as damage. `end`: the end of the file's last complete line."""
     return [
         Damage(f"record {one.number}", "is missing: the file was cut off before it", one.key)
         for one in indexed.listed

@@ -1,8 +1,7 @@
-"""Reads files of one result each, as earlier versions stored them (formats 0 and 1). Such files are
-no longer written.
+"""Reads files that have one result each. Only earlier versions of dfslab (formats 0 and 1) wrote
+such files.
 
-Format 0 has neither a format number nor a checksum. Every damaged file is reported by name; none is
-skipped silently.
+Format 0 has neither a format number nor a checksum. Every damaged file is reported by name.
 """
 
 from __future__ import annotations
@@ -41,8 +40,8 @@ def name(key: ResultKey) -> str:
 def read(path: Path) -> Result:
     """Returns the result in a file.
 
-    Raises DamagedResult if the file cannot be read, does not match its checksum or its name, was
-    written by a later version, or has metrics that `check_values` rejects.
+    Raises DamagedResult in four cases: the file cannot be read; its content does not match its
+    checksum or its name; a later version wrote it; `check_values` rejects its metrics.
     """
     document = _document(path)
     stated = document.pop(FORMAT_KEY, 0)

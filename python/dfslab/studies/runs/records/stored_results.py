@@ -1,7 +1,7 @@
 """Reads the results of a run folder: its records, and the files of earlier formats.
 
-If a result is damaged, an error that names it is raised. The intact results are then not used
-either, because the conclusions of a study would not show that a result is missing.
+If any result is damaged, an error names it, and no result is used. Otherwise a study would draw
+conclusions from the remaining results without showing that a result is missing.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ COMPLETE = "complete"
 
 def read_all(folder: Path) -> list[Result]:
     """Returns all results of a run folder, ordered by method, configuration and repetition. Raises
-    RunFailed, which names each record and file that is not a usable result."""
+    RunFailed if any record or file is not a usable result; the error names all of them."""
     return sorted(each(folder), key=lambda one: result_file.name(key_of(one)))
 
 
 def each(folder: Path) -> Iterator[Result]:
     """Yields the results of a run folder one by one, so that they need not fit into memory.
 
-    Raises RunFailed at the end if any record or file is not a usable result; the error names each
-    of these records and files.
+    If any record or file is not a usable result, raises RunFailed after the last usable result. The
+    error names all unusable records and files.
     """
     log, damaged = RecordLog(folder), list[str]()
     number = 0
@@ -73,8 +73,8 @@ def completed(number: int) -> str:
 
 
 def _number_at_the_end(folder: Path) -> int | None:
-    """Returns the number of results with which a run ended. Returns None if the run has not ended,
-    or if the version of dfslab that ran it did not record the number."""
+    """Returns the number of results that the run had when it ended. Returns None if the run has not
+    ended, or if an earlier version of dfslab ran it and did not record the number."""
     try:
         found = json.loads(regular.content(folder / COMPLETE))
         return int(found["results"])
