@@ -50,11 +50,11 @@ class DiscoveryError(Exception):
 class Room:
     """A type of member, such as workloads, and the places in which members of this type are found.
 
-    `noun`: the word for a member in messages. `folder`: subfolder of this package, and of each
-    folder of DFSLAB_PATH, with the members. `group`: name of the group of entry points; each entry
-    point leads to a member's module. `of_folders`: true if each member is a folder (or package)
-    that contains a `facts.py`; false if each member is in a Python file. `by_names`: true if a file
-    lists the names of its members as NAMES; a file without NAMES then has no members.
+    `noun`: the word for a member in messages. `folder`: the subfolder with the members, in this
+    package and in each folder of DFSLAB_PATH. `group`: name of the group of entry points, each of
+    which leads to a member's module. `of_folders`: whether a member is a folder (or package) with a
+    file `facts.py`. Otherwise a member is in a Python file. `by_names`: whether a file lists its
+    members as NAMES. A file without NAMES then has no members.
     """
 
     noun: str
@@ -101,8 +101,8 @@ def members(room: Room) -> dict[str, Path]:
     """Returns a dictionary with the file (or folder) of every member of the type `room`, including
     members in installed packages. The keys are the members' names.
 
-    The keys are in ascending order, except for types whose files declare NAMES (`by_names`): their
-    members are in the order of the files. Raises DiscoveryError if two members have the same name.
+    The keys are in ascending order. For a type with `by_names`, they are in the order of the files
+    and their NAMES instead. Raises DiscoveryError if two members have the same name.
     """
     found = _in_files(room)
     for one in _entries(room, tuple(sys.path)):
@@ -111,8 +111,8 @@ def members(room: Room) -> dict[str, Path]:
 
 
 def _in_files(room: Room) -> dict[str, Path]:
-    """Returns a dictionary from the name to the file of every member of the type `room` in this
-    package and in DFSLAB_PATH.
+    """Returns a dictionary from the name of every member of the type `room` to its file. It has the
+    members in this package and in DFSLAB_PATH.
 
     Installed packages are not searched.
     """
@@ -147,10 +147,10 @@ def _changed(folder: Path) -> int:
 
 @lru_cache(maxsize=64)
 def _listed(of_folders: bool, places: tuple[tuple[Path, int], ...]) -> tuple[Path, ...]:
-    """Returns the files (or folders) of the members in the folders `places`. Each element of
-    `places` is a pair (folder, modification time of the folder in ns).
+    """Returns the files (or folders) of members in the folders `places`. An element of `places` is
+    a pair: a folder and its modification time in ns.
 
-    The modification times are part of the cache key, so a changed folder is read again.
+    The times are part of the key of the cache, so a changed folder is read again.
     """
     return tuple(
         path
@@ -188,10 +188,10 @@ def _makes(path: Path, changed_ns: int) -> bool:
 
 @dataclass(frozen=True)
 class _Entry:
-    """An entry point of an installed package, which leads to a member.
+    """An entry point of an installed package. It leads to a member.
 
-    `name`: name of the member. `module`: the member's module. `path`: the file (or folder) of that
-    module.
+    `name`: name of the member. `module`: the module of the member. `path`: the file of this module
+    (or the folder, if it is a package).
     """
 
     name: str
@@ -205,8 +205,8 @@ class _Entry:
 def _installed(search_path: tuple[str, ...]) -> tuple[metadata.EntryPoint, ...]:
     """Returns the entry points for members of all types.
 
-    If a package is installed twice, only the entry points of the copy that is found first are
-    returned.
+    If several copies of a package are installed, only the entry points of the first copy on the
+    search path are returned.
     """
     groups = {room.group for room in ROOMS}
     found: dict[str, list[metadata.EntryPoint]] = {}
@@ -266,8 +266,8 @@ def _behind(path: Path) -> tuple[_Entry, str] | None:
 
 
 def source(path: Path) -> str:
-    """Returns the origin of the member in `path` as text for display. If an installed package
-    contains the member, the text names the entry point; otherwise it is the path."""
+    """Returns a text that says where the member in `path` comes from. The text names the entry
+    point if the member is in an installed package. Otherwise it is the path."""
     if any(path.is_relative_to(root) for root in roots()):
         return str(path)
     behind = _behind(path)
@@ -282,8 +282,8 @@ def is_ours(path: Path) -> bool:
 def load(path: Path) -> ModuleType:
     """Imports the module in the file `path` and returns it.
 
-    A module of this package or of an installed package keeps its import name. A module in a folder
-    of DFSLAB_PATH is imported under the name that it would have in this package, such as
+    A module of this package or of an installed package has its usual import name. A module in a
+    folder of DFSLAB_PATH gets the name that it would have in this package, such as
     `dfslab.workloads.NAME`.
     """
     for root in roots():
@@ -417,7 +417,7 @@ def studies() -> dict[str, Path]:
 
 
 def title(path: Path) -> str:
-    """Returns the TITLE that the file of a member declares.
+    """Returns the title that the file of a member declares as TITLE.
 
     The file is not imported. Raises DiscoveryError if it declares no TITLE.
     """
@@ -435,10 +435,10 @@ def has_testbed(folder: Path) -> bool:
 
 @lru_cache(maxsize=512)
 def _declared(path: Path, changed_ns: int, name: str) -> Any:
-    """Returns the literal value that a file assigns to `name`; None if the file does not assign it.
-    The file is not imported.
+    """Returns the literal value that a file assigns to `name`; None if it assigns none. The file is
+    not imported.
 
-    `changed_ns`: modification time of the file, which is part of the cache key.
+    `changed_ns`: modification time of the file, which is part of the key of the cache.
     """
     text = path.read_text(encoding="utf-8")
     # Only the line of the declaration is parsed, because parsing the whole file takes a hundred

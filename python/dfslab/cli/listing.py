@@ -15,8 +15,8 @@ from pathlib import Path
 from dfslab import discover
 from dfslab.spec.files import ready
 
-# Smallest width of the column of titles, in characters. On narrower terminals, lines are longer
-# than the terminal is wide.
+# Smallest width of the column of titles, in characters. If a terminal is too narrow for this
+# width, the lines are longer than the terminal is wide.
 NARROWEST_TITLE = 20
 
 
@@ -66,8 +66,8 @@ def _titled(room: discover.Room) -> list[dict[str, str]]:
     found = discover.members(room)
     for name, path in found.items():
         if not discover.is_ours(path):
-            # A member from outside this package is loaded, so that its errors are reported here.
-            # Tests check the members of this package.
+            # This member is not part of this package. It is loaded only so that its errors are
+            # reported here. For members of this package, tests do this.
             _LOADED[room](name)
     return [
         {"name": name, "title": discover.title(path), "from": discover.source(path)}
@@ -105,8 +105,8 @@ def _net_format(name: str) -> object:
     return net_format(name)
 
 
-# The keys are the types of members. The value is the function that loads a member of this type by
-# its name. The function raises DiscoveryError if the member violates its interface.
+# Maps each type of member to the function that loads a member of this type by its name. The
+# function raises DiscoveryError if the member violates the interface of its type.
 _LOADED: dict[discover.Room, Callable[[str], object]] = {
     discover.WORKLOADS: discover.workload,
     discover.SECTIONS: _section,
@@ -118,10 +118,13 @@ _LOADED: dict[discover.Room, Callable[[str], object]] = {
 
 
 def lines(found: dict[str, list[dict[str, str]]], width: int) -> list[str]:
-    """Returns the members as lines of text of at most `width` columns, grouped by the type of
-    member. Each member has its name, the word "testbed" if it has a testbed, and its title. Long
-    titles continue on the next line. Lines are longer than `width` if titles would get fewer than
-    NARROWEST_TITLE columns. `found` is the dictionary from `members`."""
+    """Returns the members as lines of text, grouped by their type. `found`: the dictionary that
+    `members` returns.
+
+    For each member there are its name, the word "testbed" if it has a testbed, and its title. Long
+    titles continue on the next line, so that no line is longer than `width` columns. Lines become
+    longer only if titles would otherwise get fewer than NARROWEST_TITLE columns.
+    """
     shown = []
     for room, rows in found.items():
         heads = [[row["name"], _testbed(row)] for row in rows]
@@ -140,8 +143,8 @@ def lines(found: dict[str, list[dict[str, str]]], width: int) -> list[str]:
 
 def wide_lines(found: dict[str, list[dict[str, str]]]) -> list[str]:
     """Returns the members as text like `lines`, but with one line for each member, however long.
-    Each line ends with the member's file path, which is relative if the file is inside this
-    package. `found` is the dictionary from `members`."""
+    Each line ends with the path of the member's file. The path is relative if the file is inside
+    this package. `found`: the dictionary that `members` returns."""
     shown = []
     for room, rows in found.items():
         cells = [[row["name"], _testbed(row), row["title"], _path(row)] for row in rows]
@@ -151,8 +154,8 @@ def wide_lines(found: dict[str, list[dict[str, str]]]) -> list[str]:
 
 
 def _aligned(rows: list[list[str]]) -> list[str]:
-    """Returns each row as one line, with its cells padded to the width of their column. Columns
-    without any text are left out."""
+    """Returns each row as one line of text. The cells are padded to the width of their column.
+    Columns that are empty in all rows are left out."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True) if width)
@@ -171,8 +174,9 @@ def _path(row: dict[str, str]) -> str:
 
 
 def show(as_json: bool, wide: bool) -> None:
-    """Prints the members, as JSON or as text. The text is folded to the width of the terminal (the
-    variable COLUMNS, or 80 columns if the output goes to a pipe), unless `wide` is true."""
+    """Prints the members, as JSON or as text. Unless `wide` is true, long lines of the text are
+    folded at the width of the terminal. If the output goes to a pipe, the width is that in the
+    variable COLUMNS, else 80 columns."""
     found = members()
     if as_json:
         print(json.dumps(found))

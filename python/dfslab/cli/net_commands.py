@@ -65,8 +65,8 @@ def check(
     try:
         space: StateSpace | str = engine.state_space(net, markings)
     except InputError as error:
-        # If the state space cannot be explored, for example because the net draws random numbers,
-        # only the sizes of the net are printed.
+        # The state space of some nets cannot be explored, for example if the net draws random
+        # numbers. Only the sizes of such a net are printed.
         space = str(error)
     found = invariants.of_places(net) if with_invariants else None
     if as_json:
@@ -102,8 +102,8 @@ def _shown(document: Document) -> Mapping[str, JsonValue]:
 
 
 def _table(sizes: NetSizes, space: StateSpace | str) -> Table:
-    """Returns the sizes of a net and the properties of its state space as a table. If the net has
-    no state space, `space` is the reason."""
+    """Returns a table with the sizes of a net and the properties of its state space. `space`: the
+    state space, or a text that says why it could not be explored."""
     table = Table("property", "found")
     for key, value in _shown(sizes).items():
         if key != "scans":
@@ -128,8 +128,8 @@ def _table(sizes: NetSizes, space: StateSpace | str) -> Table:
 
 
 def _plain(value: JsonValue) -> str:
-    """Returns a value of a report as text for readers: lists such as tokens in parentheses, and
-    truth values as yes or no."""
+    """Returns a value of a report as text for readers. Lists, such as tokens, are put in
+    parentheses. Truth values become yes or no."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list):
@@ -214,8 +214,9 @@ def _monitored(monitors: Mapping[str, MonitoredValue]) -> Table:
 
 
 def _interval(value: MeanValue | None) -> str:
-    """Returns a mean with the half-width of its interval as text, such as "4.12 ± 0.05". Returns
-    "no time passed" if `value` is None, and only the mean if the half-width is 0 or unknown."""
+    """Returns a mean as text, with the half-width of its confidence interval, such as "4.12 ±
+    0.05". If the half-width is 0 or unknown, the text has only the mean. If `value` is None, the
+    text is "no time passed"."""
     if value is None:
         return "no time passed"
     return f"{value.mean:.4g}" + (f" ± {value.half_width:.2g}" if value.half_width else "")

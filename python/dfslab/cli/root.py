@@ -80,8 +80,8 @@ def _refuse_odd_numbers(option: Any) -> None:
 
 
 def _common_options() -> list[Any]:
-    """Returns Typer's objects for the options `--quiet` and `--no-color`. Typer makes these objects
-    for `_only_common_options`, a command that has only these options."""
+    """Returns Typer's objects for the options `--quiet` and `--no-color`. They are taken from a
+    command that Typer makes of `_only_common_options`, which has only these options."""
     bare = typer.Typer(add_completion=False)
     bare.command()(_only_common_options)
     options = typer.main.get_command(bare).params
@@ -191,9 +191,9 @@ def main() -> None:
 
 
 def _stop_for_failure(error: Exception) -> None:
-    """Prints the reason of a failure that the command line did not cause, and exits with code 1
-    (with code 2 if the input is nested too deeply). Prints nothing if the program that reads the
-    output has closed the pipe.
+    """Prints the reason of a failure and exits, if the failure was not caused by the command line.
+    The exit code is 1, or 2 if the input is nested too deeply. Nothing is printed if the program
+    that reads the output has closed the pipe.
 
     Returns without effect if `error` is not such a failure.
     """
@@ -202,9 +202,8 @@ def _stop_for_failure(error: Exception) -> None:
     if isinstance(error, RunFailed | DiscoveryError | TestbedError):
         _stop("\n".join(f"dfslab: {line}" for line in str(error).splitlines() or [""]), 1)
     if isinstance(error, BrokenPipeError):
-        # The program that reads the output has closed the pipe. The output is redirected to
-        # nothing, because Python would otherwise fail when it writes the rest of the output at
-        # exit.
+        # The program that reads the output has closed the pipe. When Python exits, it writes the
+        # rest of the output, which would fail. The output is therefore redirected to /dev/null.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     if isinstance(error, OSError):
@@ -241,10 +240,10 @@ class _Formatted(Protocol):
 
 
 def _stop_for_usage(error: Exception) -> None:
-    """Prints one line and exits with code 2 if Click raised the error because of a wrong command
-    line. Click's message states what is allowed.
+    """Prints Click's message about a wrong command line, on one line, and exits with code 2. The
+    message states what is allowed.
 
-    If Click did not raise the error, the function returns without effect.
+    Returns without effect if Click did not raise `error`.
     """
     if isinstance(error, _Formatted):
         # The message is empty if no command was given. Typer has then printed the help, so nothing
@@ -261,8 +260,8 @@ def _stop_for_usage(error: Exception) -> None:
 
 def _where_to_look() -> str:
     """Returns a hint for the end of an error message. It names the help of the called command, or
-    the list of commands if no command was called. If a command of a group is unknown, it lists the
-    group's commands."""
+    the list of commands if no command was called. If the user named an unknown command of a group,
+    the hint lists the commands of this group."""
     words = sys.argv[1:3]
     if words[:1] and words[0] in MEANT:
         return f"(`dfslab {MEANT[words[0]]}`)"

@@ -61,11 +61,11 @@ AllowIncomplete = Annotated[
     bool,
     typer.Option("--allow-incomplete", help="Exit with 0 although measurements failed in part."),
 ]
-# The scenario key with the path of a trace. If the command line sets it, the path is relative to
-# the working directory.
+# The scenario key whose value is the path of a trace. A path that the command line sets is relative
+# to the working directory.
 TRACE = "workload.trace"
-# Maximum number of levels of a key in --set. The deepest keys of scenarios have four levels, so a
-# key with more than MOST_LEVELS levels is a mistake.
+# Maximum number of levels that a key in --set may have. The deepest keys of scenarios have only
+# four, so a key with more than this number is a mistake.
 MOST_LEVELS = 20
 # Maximum number of columns that sentences occupy, because longer lines are hard to read.
 WIDEST_TEXT = 100
@@ -83,8 +83,8 @@ def read_scenario(
 ) -> Scenario:
     """Reads a scenario file, applies the changes from the command line, and checks the result.
 
-    Raises InputError if the scenario is wrong. `methods`: methods that the command uses instead of
-    the scenario's methods, which are then not checked.
+    Raises InputError if the scenario is wrong. `methods`: if not empty, the command uses these
+    methods. The methods that the file names are then not checked.
     """
     # These modules are imported only here. At the top of the file, their import would slow down
     # commands that read no scenario: it takes half of their start time.
@@ -98,8 +98,8 @@ def read_scenario(
     try:
         scenario = read_checked(path, methods, notify)
     except InputError:
-        # The changes from the command line may correct the file. For example, the file may have too
-        # many clients, and a change may reduce their number.
+        # The scenario in the file is wrong, but the changes from the command line may correct it.
+        # For example, a change may reduce a number of clients that is too large.
         mended = _mended(path, sets, methods)
         if mended is None:
             raise
@@ -108,8 +108,8 @@ def read_scenario(
 
 
 def _mended(path: Path, sets: list[str] | None, methods: Sequence[str]) -> Scenario | None:
-    """Reads a scenario file that is wrong, and applies the changes from the command line. Returns
-    the changed scenario; None if it is still wrong, or if there are no changes."""
+    """Reads a scenario file that is wrong by itself, and applies the changes from the command line.
+    Returns the changed scenario. Returns None if it is still wrong or there are no changes."""
     from dfslab.spec.scenario import read
 
     if not sets:
@@ -210,9 +210,9 @@ def time_s(key: str, text: str) -> float:
 
 
 def named_output(path: Path, force: bool, as_json: bool, key: str = "--output") -> Output:
-    """Returns the file that the option `key` names. `force`: whether an existing file may be
-    replaced. Raises InputError for "-" together with --json, because both would write to standard
-    output."""
+    """Returns the output file that the user named with the option `key`. `force`: whether an
+    existing file may be replaced. Raises InputError if `path` is "-" and the option --json is
+    given, because both would write to standard output."""
     output = Output(key, path, force)
     if output.is_standard and as_json:
         raise InputError(key, str(path), "and --json are both standard output")
@@ -221,8 +221,8 @@ def named_output(path: Path, force: bool, as_json: bool, key: str = "--output") 
 
 @contextmanager
 def of(path: Path) -> Iterator[None]:
-    """A context that names the scenario file `path` in each InputError raised in it. Errors that
-    already name a file or an option of the command line are not changed."""
+    """A context that adds the name of the scenario file `path` to each InputError that is raised in
+    it. An error that already names a file or an option of the command line is not changed."""
     try:
         yield
     except InputError as error:
@@ -230,9 +230,11 @@ def of(path: Path) -> Iterator[None]:
 
 
 def literal(text: str) -> Any:
-    """Parses a value from the command line as JSON (a number, list, …).
+    """Returns the value of a text from the command line, which is parsed as JSON (a number, a list,
+    …).
 
-    Text that is not JSON is returned as it is. Raises InputError if the JSON is nested too deeply.
+    A text that is not JSON is returned as it is. Raises InputError if the JSON is nested too
+    deeply.
     """
     try:
         return json.loads(text)
@@ -245,8 +247,8 @@ def literal(text: str) -> Any:
 class Reporter:
     """A progress callback that updates a progress bar.
 
-    `watch` receives the live values of workload runs in a terminal. `left` receives the estimates
-    of the time left.
+    `watch`: receives the live values of workload runs, if the output goes to a terminal. `left`:
+    receives the estimates of the time left.
     """
 
     def __init__(self, progress: Progress, watch: Watch | None, left: TimeLeft) -> None:
@@ -325,9 +327,8 @@ def note(text: str) -> None:
 
 @contextmanager
 def judged(results: Sequence[Result], is_allowed: bool = False) -> Iterator[None]:
-    """A context for printing measured results. At its start, it prints a warning if results are
-    incomplete. At its end, it exits with code 1 if a result is incomplete, unless `is_allowed` is
-    true."""
+    """A context in which measured results are printed. On entry, it prints a warning if a result is
+    incomplete. On exit, it then ends the program with code 1, unless `is_allowed` is true."""
     from dfslab.studies.runs import completeness
 
     warning = completeness.warning(results)
@@ -374,8 +375,8 @@ def for_run(folder: Path, sentences: Sequence[str]) -> list[str]:
 
 
 def emit(as_json: bool, document: object, *tables: object) -> None:
-    """Prints `document` as JSON if `as_json` is true, else the tables and lines for people. Of a
-    table without rows, only the notes are printed."""
+    """Prints `document` as JSON if `as_json` is true. Otherwise prints `tables`, which are tables
+    and lines of text. If a table has no rows, only its notes are printed."""
     if as_json:
         print(json.dumps(document, default=_encoded, allow_nan=False))
         return
@@ -400,7 +401,7 @@ def emit(as_json: bool, document: object, *tables: object) -> None:
 
 
 def _print_paragraph(text: str, columns: int) -> None:
-    """Prints a text in lines of at most `columns` characters. Its lines are not broken at hyphens,
-    because paths and options have hyphens."""
+    """Prints a text in lines of at most `columns` characters. Lines are
+    not broken at hyphens, because paths and options contain hyphens."""
     width = min(columns, WIDEST_TEXT)
     print(textwrap.fill(printable(text), width, subsequent_indent="  ", break_on_hyphens=False))

@@ -1,5 +1,5 @@
-"""The commands `dfslab show`. They show the description of a file system, what an existing mount
-reports, and a scenario with all defaults.
+"""The commands `dfslab show`. One shows the description of a file system, one shows what an
+existing mount reports, and one shows a scenario with all defaults.
 
 This module only parses arguments and prints results.
 """

@@ -1,5 +1,5 @@
-"""Functions that do the work of the commands on testbeds and on existing file systems. The commands
-themselves only parse arguments and print results."""
+"""The work of the commands on testbeds and on existing file systems. The commands call these
+functions, and themselves only parse arguments and print results."""
 
 from __future__ import annotations
 
@@ -22,9 +22,11 @@ from dfslab.testbeds.settings import Setting
 
 @dataclass(frozen=True)
 class RequestedHardware:
-    """The hardware that a command line requests: numbers of servers and clients, and texts with
-    units for the rate of a link, the delay of the network and the rate of a disk. 0 and "" mean
-    that nothing is requested."""
+    """The hardware that a command line requests for the hosts of a testbed.
+
+    `servers`, `clients`: numbers of hosts; 0 if not requested. The rate of a link, the delay of the
+    network and the rate of a disk are texts with units; "" if not requested.
+    """
 
     servers: int = 0
     clients: int = 0
@@ -66,7 +68,8 @@ def up(
     requested: RequestedHardware,
     notify: Callable[[str], None],
 ) -> Started:
-    """Starts a testbed that outlives this process, on hosts with the requested hardware.
+    """Starts a testbed on hosts with the requested hardware. The testbed continues to run after
+    this process has ended.
 
     `given`: parameters of the file system. Raises InputError if a parameter is wrong.
     """
@@ -118,11 +121,11 @@ def check() -> tuple[Feature, ...]:
 
 
 def down(name: str) -> list[str]:
-    """Takes testbeds down. `name` is the name of one testbed, `registry.ALL` for all testbeds
-    (`--all`), or `registry.STALE` for the abandoned ones (`--stale`). Raises InputError if no
-    testbed has the name.
+    """Stops testbeds and removes them. Returns their names.
 
-    Returns the names of the testbeds that were taken down.
+    `name` is the name of one testbed. `registry.ALL` (option `--all`) selects all testbeds, and
+    `registry.STALE` (option `--stale`) selects the abandoned ones. Raises InputError if no testbed
+    has the name.
     """
     known = [testbed.name for testbed in status("")]
     if name not in (registry.ALL, registry.STALE) and name not in known:

@@ -34,11 +34,10 @@ class FittedConstant(Document):
 
 
 class CalibrationFit(Document):
-    """The details that the calibrated sequence model (one of dfslab's models) reports with a
-    prediction.
+    """Details of a prediction by the calibrated sequence model.
 
-    `bounds_per_s`: lower and upper bound of the rate in operations per second. `unloaded_s`: the
-    response time of each operation in seconds if there is only one client. `constants`: the
+    `bounds_per_s`: lower and upper bound of the rate in operations per second. `unloaded_s`: for
+    each operation, its response time in seconds when there is only one client. `constants`: the
     calibrated constants.
     """
 
@@ -55,19 +54,18 @@ class Coefficient(Document):
 
 
 class Importance(Document):
-    """The importance of one quantity in a regression. `first_order` is the first-order sensitivity
-    index: the share of the variance that the quantity explains. `share` is this index divided by
-    the sum of the indices of all quantities.
-    """
+    """How important one quantity is in a regression. `first_order` is its first-order sensitivity
+    index: the share of the variance that this quantity alone explains. `share` is this index
+    divided by the sum of the indices of all quantities."""
 
     first_order: Number
     share: Number
 
 
 class RegressionFit(Document):
-    """A fitted regression. `value_is` tells whether predictions are the "mean" or the "median".
-    `dropped` maps each reason for an exclusion to the quantities that were excluded.
-    """
+    """A fitted regression. `value_is` is "mean" or "median": what a prediction estimates. `dropped`
+    lists the excluded quantities: the key is the reason, and the value is the quantities that were
+    excluded for it."""
 
     value_is: str
     r_squared: Number
@@ -112,9 +110,9 @@ class Limit(Document):
 
 
 class PredictedPhase(Document):
-    """The prediction for one phase of a workload: the rate in operations per second with its 90 %
-    interval, the throughput in bytes of files per second, and the factors that limit the rate.
-    """
+    """The prediction for one phase of a workload: the rate with its 90 % interval, the throughput,
+    and the factors that limit the rate. The rate is in operations per second. The throughput is in
+    bytes of files per second."""
 
     name: str
     rate_per_s: float
@@ -125,10 +123,9 @@ class PredictedPhase(Document):
 
 
 class OpenLoadAnswer(Document):
-    """The prediction for an open workload: the offered and the largest rate in operations per
-    second, the size of the call queue (None: unbounded), and the share of calls that find the queue
-    full.
-    """
+    """The prediction for an open workload, in which operations arrive at a given rate. It has the
+    offered rate and the largest possible rate, both in operations per second. It also has the size
+    of the call queue (None: unbounded), and the share of calls that find the queue full."""
 
     offered_per_s: Number
     largest_rate_per_s: Number
@@ -152,10 +149,9 @@ class StreamSimulation(Document):
 
 
 class NetworkLevel(Document):
-    """The prediction of a simulation that models the network at one level of detail: throughput in
-    bytes/s, its error relative to the finest level, number of fired transitions, and processor time
-    of the simulation in seconds.
-    """
+    """The prediction of a simulation that models the network at one level of detail. It has the
+    throughput in bytes/s and its error relative to the finest level. It also has the number of
+    fired transitions and the processor time of the simulation in seconds."""
 
     throughput_bytes_per_s: float
     error: float

@@ -1,5 +1,5 @@
-"""The base class of all documents, and the schema of values that documents store as text. Documents
-are immutable, and are validated when they are read."""
+"""The base class of all documents. Documents are immutable and are validated when they are read.
+Also the schema of values that documents store as text."""
 
 from __future__ import annotations
 
@@ -24,17 +24,18 @@ class StrictDocument(Document):
 
 
 def current_keys(table: object, former: Mapping[str, str]) -> object:
-    """Returns a stored table with the present names of renamed keys. `former` maps the former name
-    of each renamed key to its present name. A value that is no dictionary is returned unchanged."""
+    """Returns a stored table in which former keys are replaced by the present ones. `former` maps
+    the former name of each renamed key to its present name. If `table` is not a dictionary, it is
+    returned unchanged."""
     if not isinstance(table, dict):
         return table
     return {former.get(key, key): value for key, value in table.items()}
 
 
 def text_schema(kind: type[object], read: Callable[[str], object]) -> CoreSchema:
-    """Returns pydantic's schema of values of the class `kind`. Pydantic writes a value as
-    `str(value)`, and reads it by calling `read` with this text. When a document is constructed in
-    Python, a value of the class `kind` is also accepted."""
+    """Returns pydantic's schema for fields whose values are of the class `kind` and are stored as
+    text. A value is written as `str(value)`. It is read by calling `read` with this text. A
+    document that is constructed in Python may also be given a value of the class `kind` itself."""
     text = core_schema.no_info_after_validator_function(read, core_schema.str_schema())
     return core_schema.json_or_python_schema(
         json_schema=text,

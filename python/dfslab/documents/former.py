@@ -1,6 +1,5 @@
-"""Converts results from the form of earlier versions to today's form. Earlier versions stored all
-parts of a result in one table, without a type for each part.
-"""
+"""Converts results of earlier versions to today's form. The earlier versions stored all parts of a
+result in one table. Today each part has a separate type."""
 
 from __future__ import annotations
 
@@ -52,8 +51,8 @@ def _parts(detail: Mapping[str, Any]) -> dict[str, Document | None]:
 
 
 def _made(kind: type[Document], table: Mapping[str, Any], key: str) -> Document | None:
-    """Returns the fields in `table` as a document of the class `kind`. Returns None if the table
-    has no `key`, because the stored result then lacks this part."""
+    """Returns the part of a result that `table` contains, as a document of the class `kind`.
+    Returns None if the table lacks `key`. The stored result then does not have this part."""
     return kind.model_validate(table) if key in table else None
 
 

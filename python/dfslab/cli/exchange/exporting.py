@@ -40,9 +40,10 @@ def export(
 def write_form(
     run_folder: Path, form: str, output: Path | None, force: bool, as_json: bool
 ) -> None:
-    """Writes the results of a run to a file, or to standard output if `output` is None, and prints
-    the name of the file. `form`: the name of the exporter. Raises InputError if `as_json` is true
-    without an output file, because the exported document is not JSON in general."""
+    """Writes the results of a run in the format of an exporter. Writes to the file `output`, whose
+    name is then printed, or to standard output if `output` is None. `form`: the name of the
+    exporter. Raises InputError if `as_json` is true and `output` is None, because the exported text
+    need not be JSON."""
     if output is None and as_json:
         raise InputError("--json", True, f"needs --output FILE: the form {form} is no JSON answer")
     from dfslab.cli import commands_work

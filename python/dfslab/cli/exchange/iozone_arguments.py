@@ -1,5 +1,5 @@
-"""Converts the options of iozone 3 to a workload. If an option has no counterpart in a workload, an
-error names the option."""
+"""Converts the options of an iozone 3 command line to a workload. Raises an error that names the
+option if an option has no counterpart in the workload."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ WORKERS = {
     "pwrite": "pwrite writers",
     "pread": "pread readers",
 }
-# Options without a value that change nothing in dfslab. -c includes close in the times, which
+# Options without a value that are accepted and ignored. -c includes the time of close, which
 # dfslab always does. -C, -M and -R only change the layout of the output. The option -T (in the next
-# list) runs clients as threads, which is dfslab's default unless -t starts processes.
+# list) runs clients as threads. This is dfslab's default unless -t starts processes.
 NOTHING_TO_SET = ("-c", "-C", "-M", "-R")
 PLAIN = ("-I", "-o", "-+D", "-e", "-B", "-T", "-+n", *NOTHING_TO_SET)
 VALUED = ("-r", "-s", "-i", "-t", "-l", "-u", "-j", "-f", "-+m")
@@ -111,7 +111,8 @@ def workload(words: Sequence[str]) -> tuple[dict[str, LevelValue | list[str]], s
     """Converts a command line of iozone. Returns a pair: the settings of the workload `iozone`, and
     the directory of its files ("" if the command line names none).
 
-    Raises InputError that names an option without a counterpart and gives the reason.
+    Raises InputError if an option has no counterpart in the workload. The error names the option
+    and the reason.
     """
     given = _options(words)
     record = _size(given, "-r", "4k")
@@ -183,8 +184,9 @@ def _options(words: Sequence[str]) -> Options:
 
 
 def _forced(given: Options) -> str:
-    """Returns what each write call forces to disk before it returns: "all" (data and metadata) with
-    the option -o (O_SYNC), "data" with -+D (O_DSYNC), else "none"."""
+    """Returns what each write call forces to disk before it returns. This is "all" (data and
+    metadata) with the option -o (O_SYNC), "data" with the option -+D (O_DSYNC), otherwise
+    "none"."""
     return "all" if "-o" in given.flags else "data" if "-+D" in given.flags else "none"
 
 
@@ -204,8 +206,8 @@ def _refused(word: str) -> str:
 
 
 def _size(given: Options, option: str, default: str) -> int:
-    """Returns the size that an option has, in bytes; `default` is used if it is not given. A number
-    without a unit is in KiB. Raises InputError if the text is no size above 0."""
+    """Returns the value of `option`, a size, in bytes. Uses `default` if the option is not given. A
+    number without a unit is in KiB. Raises InputError if the text is not a size above 0."""
     text = given.values.get(option, default)
     matched = SIZE.fullmatch(text)
     if not matched or not int(matched[1]):
@@ -222,8 +224,8 @@ def _number(text: str, option: str) -> int:
 
 
 def _clients(given: Options) -> int:
-    """Returns the number of client processes: the value of -t, -l or -u; 1 if none of these options
-    is given. Raises InputError if the given values differ."""
+    """Returns the number of client processes, which the options -t, -l and -u state. Returns 1 if
+    none of them is given. Raises InputError if their values differ."""
     counts = {
         option: _number(given.values[option], option)
         for option in ("-t", "-l", "-u")
@@ -236,9 +238,10 @@ def _clients(given: Options) -> int:
 
 
 def _tests(given: Options) -> list[str]:
-    """Returns the names of the requested tests, in iozone's order; without the option -i, the names
-    of tests 0 to 5. With -+n, the tests that repeat an earlier test are left out. Raises InputError
-    if the first test does not write, because a reading test needs the files of test 0."""
+    """Returns the names of the requested tests, in iozone's order. Without the option -i, these are
+    tests 0 to 5. With the option -+n, the tests that repeat an earlier test are left out. Raises
+    InputError if the first test does not write, because the tests that read need the files of test
+    0."""
     numbers = {_test(text) for text in given.tests} or {number for number in TESTS if number < 6}
     found = [
         test
@@ -280,10 +283,10 @@ def _given(values: Mapping[str, str], option: str) -> list[str]:
 
 
 def _nodes(path: str, clients: int) -> list[str]:
-    """Returns the directories in the file of client nodes (-+m). Its lines are NODE DIRECTORY
-    PATH_OF_IOZONE (iozone's manual) or NODE PATH_OF_IOZONE DIRECTORY (Kumar 2018, section 3.3). All
-    nodes must be this machine. Raises InputError for a line of another form, for another machine,
-    or if there are fewer lines than clients."""
+    """Returns the directories that the file of client nodes (option -+m) lists. A line has the form
+    NODE DIRECTORY PATH_OF_IOZONE (iozone's manual) or NODE PATH_OF_IOZONE DIRECTORY (Kumar 2018,
+    section 3.3). Raises InputError if a line has another form, if a node is not this machine, or if
+    there are fewer lines than clients."""
     lines = [line.split() for line in inputs.text("iozone.-+m", Path(path)).splitlines()]
     lines = [line for line in lines if line and not line[0].startswith("#")]
     for line in lines:

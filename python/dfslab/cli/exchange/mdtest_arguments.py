@@ -127,7 +127,8 @@ def requested(words: Sequence[str]) -> RequestedMdtest:
         "fsync": given.y,
         "read": given.E or not (given.C or given.T or given.r),
     }
-    # A tree of directories is created if -z asks for one, or if -F does not limit the run to files.
+    # This mdtest run creates a tree of directories: either -z requests one, or -F, which limits
+    # the run to files, is missing.
     if given.z or not given.F:
         if given.N:
             raise InputError("mdtest.-N", given.N, "only with -F and without -z")
@@ -139,11 +140,11 @@ def requested(words: Sequence[str]) -> RequestedMdtest:
 
 
 def summary(rates: Iterable[tuple[str, float]], iterations: int, phases: str = "") -> str:
-    """Returns mdtest's summary as text: maximum, minimum, mean and standard deviation of the rate
-    of each phase.
+    """Returns mdtest's summary as text. For each phase, it has the maximum, minimum, mean and
+    standard deviation of the rate over the iterations.
 
-    `rates`: pairs of a phase and its operations per second in one iteration. `phases`: letters by
-    which mdtest names the phases to list; "" for all phases.
+    `rates`: pairs of a phase and its operations per second in one iteration. `phases`: mdtest's
+    letters of the phases to list; "" for all phases.
     """
     rows: dict[str, list[float]] = {}
     for phase, rate_per_s in rates:

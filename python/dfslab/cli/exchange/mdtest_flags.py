@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dfslab.spec.model import InputError
 
 STONEWALL = "phases end after their items, not after a time"
-# The rejected options, each with the reason. Some options take a value, either as the next word or
-# joined to the option.
+# The options of mdtest that dfslab rejects, each with the reason. Some of them take a value. The
+# value is the next word or is joined to the option.
 REFUSED: dict[str, str] = {
     "-W": STONEWALL,
     "-x": STONEWALL,
@@ -37,8 +37,8 @@ REFUSED: dict[str, str] = {
 }
 # Options whose value may be joined to them, such as -R7. (-R takes the seed of a random order.)
 JOINED = ("-R", "-W", "-G", "-x", "-s", "-f", "-l", "-p")
-# The phases that mdtest's options select. The key is the letter of the option. The value is the
-# last word of the phase's line in the summary.
+# The phases that options of mdtest select. The key is the phase's letter in these options. The
+# value is the last word of the phase's line in the summary.
 PHASES = {"C": "creation", "T": "stat", "E": "read", "r": "removal"}
 OTHERS = "phases that were not named ran as preparation and removal, and are not printed"
 OF_BACK_ENDS = ("--hdfs.", "--posix.", "--dfs.", "--S3.", "--rados.", "--cephfs.", "--gfarm.")

@@ -23,14 +23,15 @@ from dfslab.spec.clock import REAL, Clock
 
 PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 SUSPENDING = (signal.SIGTSTP, signal.SIGCONT)
-# Time limits in seconds after which the child is killed. WORK_DONE_LIMIT_S begins when the child
-# has written its exit code. EXIT_LIMIT_S begins when the child has closed its output.
+# The child is killed when one of these limits, in seconds, has passed. WORK_DONE_LIMIT_S is
+# counted from the moment when the child has written its exit code. EXIT_LIMIT_S is counted from the
+# moment when the child has closed its output.
 WORK_DONE_LIMIT_S = 10.0
 EXIT_LIMIT_S = 1.0
 # Seconds that the parent waits for a killed child to end, before the parent ends without it.
 LEAVE_AFTER_S = 2.0
-# The child is killed this many seconds after a signal was passed on to it. Clients may take two
-# minutes to remove their files.
+# Seconds after which the child is killed, counted from the first signal that was passed on to it.
+# The limit is long because clients may take two minutes to remove their files.
 STOP_LIMIT_S = 150.0
 POLL_S = 0.5
 FAILED = 1
@@ -38,8 +39,9 @@ _PR_SET_PDEATHSIG = 1
 
 
 def run(work: Callable[[], object]) -> NoReturn:
-    """Runs `work` in a child process, then ends this process with the exit code or the signal of
-    the child. `work` sets its exit code by raising SystemExit, as `sys.exit` does."""
+    """Runs `work` in a child process, and ends this process in the same way as the child ends: with
+    the same exit code or signal. `work` sets its exit code by raising SystemExit, as `sys.exit`
+    does."""
     blocked = {*PASSED_ON, *SUSPENDING, signal.SIGCHLD}
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, blocked)
@@ -52,8 +54,8 @@ def run(work: Callable[[], object]) -> NoReturn:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         _work(work, writing)
     os.close(writing)
-    # The child makes this call, too. Whichever process runs first, the child has a separate process
-    # group from then on.
+    # The child makes the same call. The child is therefore in a separate process group from here
+    # on, whichever of the two processes runs first.
     with contextlib.suppress(OSError):
         os.setpgid(child, child)
     status = Attendant(child, reading).status()
@@ -63,8 +65,9 @@ def run(work: Callable[[], object]) -> NoReturn:
 
 
 def _become_child(parent: int) -> None:
-    """Puts this process in a separate process group, so that a signal from the terminal arrives
-    only once (through the parent). Lets the kernel kill this process when the parent ends."""
+    """Makes this process the attended child. Puts it in a separate process group, so that a signal
+    from the terminal arrives once, through the parent, and not twice. Also requests that the kernel
+    kills this process when the parent ends."""
     os.setpgid(0, 0)
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
     if os.getppid() != parent:
@@ -93,9 +96,9 @@ def _work(work: Callable[[], object], writing: int) -> NoReturn:
 
 
 def _release_output(writing: int) -> None:
-    """Closes the output of this process and then the pipe `writing`. So a program that reads the
-    output does not wait for this process, which may be unable to end. This function runs last at
-    the interpreter's exit."""
+    """Closes the output of this process and then the pipe `writing`. A program that reads the
+    output then sees its end, even if this process cannot end. Called last when the interpreter
+    exits."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()
@@ -121,8 +124,9 @@ class Attendant:
         self._leave_at_s: float | None = None
 
     def status(self) -> int:
-        """Waits until the child ends, and returns its wait status (as `os.waitpid` does). If even
-        SIGKILL does not end the child, ends this process instead."""
+        """Waits until the child ends, and returns its wait status (as `os.waitpid` does). If not
+        even SIGKILL ends the child, this process is ended instead and the function does not
+        return."""
         while True:
             pid, status = os.waitpid(self._child, os.WNOHANG)
             if pid:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 app = typer.Typer()
 LARGEST_PORT = 65535
 
-# The folder in which all commands store runs by default. Unlike a folder that the user names, this
-# folder may be missing: the first dropped file creates it.
+# The folder in which all commands store runs by default. This folder may be missing, and is created
+# when the first file is dropped on a page. A folder that the user names must exist.
 USUAL_RUNS = Path("runs")
 
 

@@ -28,7 +28,7 @@ class StopRequests:
         return before_s is None or now_s - before_s > REPEATED_S
 
     def handle(self, number: int, frame: FrameType | None) -> None:
-        """Acts as Python's handler of Ctrl-C: raises KeyboardInterrupt. Ignores a repeated signal,
-        because it would interrupt the clean-up that the first signal began."""
+        """Handles Ctrl-C as Python does, by raising KeyboardInterrupt. A repeated signal is
+        ignored, because it would interrupt the clean-up that the first signal began."""
         if self.is_new(number):
             signal.default_int_handler(number, frame)

@@ -8,8 +8,8 @@ from dfslab.spec.clock import REAL
 
 
 class TimeLeft:
-    """The time until the measurements end. Between two estimates, this time decreases as the clock
-    runs.
+    """The estimated time until the measurements end. Each report of progress can bring a new
+    estimate. Until the next estimate, the time decreases as the clock runs.
 
     `clock` returns the present time in seconds.
     """

@@ -9,8 +9,8 @@ from dfslab.cli.live.time_left import TimeLeft
 
 
 class TimeLeftColumn(TimeRemainingColumn):
-    """The column with the estimated time left. Without an estimate, Rich computes the time left
-    from the speed at which the progress bar moves."""
+    """A column of the progress bar that shows the estimated time left. If there is no estimate,
+    Rich computes the time left from the speed of the bar."""
 
     # Rich calls `render` again only if the last text of the column is older than this number of
     # seconds.

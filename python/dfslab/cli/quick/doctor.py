@@ -85,8 +85,8 @@ def one_line(text: str) -> str:
 
 
 def _listed(work: Callable[[], Iterable[Found]], unread: list[str]) -> list[Found]:
-    """Returns what `work` finds. If this user may not read the folder of dfslab's state, returns an
-    empty list and appends a line that says so to `unread`."""
+    """Returns what `work` finds. If this user may not read the folder in which dfslab stores its
+    state, returns an empty list. In this case, a line about it is appended to `unread`."""
     try:
         return list(work())
     except PermissionError as error:

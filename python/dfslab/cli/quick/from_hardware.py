@@ -80,8 +80,8 @@ def _unknown(system: str, file_system: str) -> str:
 
 
 def _interval(phase: str, one: IoHardware) -> tuple[float, float, float]:
-    """Returns (rate, lower end, upper end): the predicted rate of an IO500 phase on the hardware
-    `one`, and its 90 % interval. All three values are per second."""
+    """Predicts the rate of the IO500 phase `phase` on the hardware `one`. Returns (rate, lower end,
+    upper end), where the ends are those of the 90 % interval. All three values are per second."""
     law = io_hardware.laws().laws[phase]
     rate = law.rate_per_s(one)
     return rate, rate * exp(-law.half_width), rate * exp(law.half_width)

@@ -127,8 +127,9 @@ def _chosen(
 
 
 def _of_directory(place: Path, given: dict[str, str | int | bool | None]) -> Scenario:
-    """Returns the scenario that measures a directory. An option that is not given has its default
-    from `Transfers`. Raises InputError if both --cold and --direct are given."""
+    """Returns the scenario that measures a directory. `given`: the command's options. An option
+    that is None has the default of its field in `Transfers`. Raises InputError if both --cold and
+    --direct are given."""
     if given["--cold"] and given["--direct"]:
         raise InputError("--direct", None, "and --cold exclude each other: give one of them")
     from dfslab.instruments.discovery import directory as directories

@@ -140,9 +140,9 @@ def _emit_predictions(as_json: bool, results: Sequence[Result], source: str, wid
 def _of_table(
     path: Path, clients: str, servers: str, refused: Mapping[str, object], as_json: bool
 ) -> None:
-    """Prints predictions from a CSV table: of measured rates, or of hardware. `refused`: values of
-    options that are for scenarios only. Raises InputError if an option is given that has no use
-    with this table."""
+    """Prints predictions from a CSV table of measured rates or of hardware. `refused`: the values
+    of the options that are allowed only with scenarios. Raises InputError if one of them is given.
+    Also raises it if `clients` or `servers` is given with a table of hardware."""
     from dfslab.cli.quick.from_hardware import from_hardware
     from dfslab.cli.quick.other_load import is_of_rates, scaling
 
@@ -160,8 +160,8 @@ def _of_table(
 
 
 def _count(servers: str) -> int | None:
-    """Parses the number of metadata servers. Returns None for an empty text. Raises InputError if
-    the text is no whole number of at least 1."""
+    """Returns the number of metadata servers in the text `servers`; None if the text is empty.
+    Raises InputError if the text is not a whole number of at least 1."""
     if not servers:
         return None
     number = units.whole_number(servers)

@@ -1,5 +1,5 @@
-"""Makes the scenario of `dfslab replay FILE DIRECTORY`, from what `survey` found in the trace and
-from the options of the command."""
+"""Makes the scenario for `dfslab replay FILE DIRECTORY`. It is made from the facts about the trace
+that `survey` found and from the options of the command."""
 
 from __future__ import annotations
 
@@ -41,8 +41,9 @@ class ReplayOptions:
 
 
 def scenario(trace: Path, found: TraceSurvey, directory: Path, options: ReplayOptions) -> Scenario:
-    """Returns the scenario that replays a trace in `directory`. `found`: what was found in the
-    trace. Raises InputError if an option is wrong or the directory has too little space."""
+    """Returns the scenario that replays the trace in the file `trace`. The calls go to `directory`.
+    `found`: facts about the trace. Raises InputError if an option is wrong or the directory has too
+    little space."""
     check_directory(directory)
     time_s = positive_quantity("--time", options.time, "s")
     _check_space(trace, found, directory, options.space)
@@ -76,8 +77,9 @@ def scenario(trace: Path, found: TraceSurvey, directory: Path, options: ReplayOp
 
 
 def _check_space(trace: Path, found: TraceSurvey, directory: Path, space: str) -> None:
-    """Raises InputError if the files of the replay need more than the share SPACE_SHARE of the
-    directory's free space, or more than the option `--space` allows."""
+    """Checks that the files of the replay fit in the directory. Raises InputError if they need more
+    than the share SPACE_SHARE of its free space, or more than `space`, the value of the option
+    `--space`."""
     needed = units.text(found.size_bytes, "B")
     free_bytes = shutil.disk_usage(directory).free
     if found.size_bytes > SPACE_SHARE * free_bytes:

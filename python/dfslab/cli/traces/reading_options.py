@@ -77,10 +77,10 @@ SHARED = list(inspect.signature(_read, eval_str=True).parameters.values())
 
 
 def with_reading(command: Callable[..., None]) -> Callable[..., None]:
-    """Decorates a command that has a parameter `how`. On the command line, that parameter is
-    replaced by the options of `_read`.
+    """A decorator for a command that has a parameter `how`. On the command line, the command then
+    has the options of `_read` instead of this parameter.
 
-    The command receives their values as one `Reading`.
+    The command receives the values of these options as one `Reading`, in `how`.
     """
     wanted: list[inspect.Parameter] = []
     for one in inspect.signature(command, eval_str=True).parameters.values():

@@ -1,5 +1,5 @@
-"""Compares groups of calls (cohorts) within a trace: the calls of one process with those of the
-other processes of the same role, or slow traces with fast ones."""
+"""Compares two groups of calls (cohorts) within a trace. The groups are either the calls of one
+process and those of all other processes of its role, or slow traces and fast traces."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ HOSTS = "needs spans of two hosts (resource attribute host.name)"
 def compared(
     found: TraceProfile, files: Sequence[Path], of_jvms: bool, kind: str, reading: Reading
 ) -> CohortComparison:
-    """Returns the steps that differ significantly between groups of calls (cohorts) of a trace.
-    `cohort.compare_all` tests the differences.
+    """Compares groups of calls (cohorts) of a trace. Returns the steps that differ significantly
+    between the groups, according to the tests of `cohort.compare_all`.
 
     `found`: profile of the files, read with the same options. `of_jvms`: whether traced JVMs wrote
     the files. `kind`: how the calls are grouped, one of KINDS. Raises InputError if `kind` is

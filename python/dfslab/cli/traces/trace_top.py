@@ -1,5 +1,5 @@
-"""Shows a trace live: the work of the traced processes in the last seconds. The view is updated
-whenever a new profile has been written."""
+"""Shows live what the traced processes did in the last seconds. The view is updated whenever a new
+profile has been written."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.model import InputError
 from dfslab.studies.traces.trace_files import profile
 
-# Time in seconds that the view waits for new processes, such as the processes of the next command,
-# after all processes have ended.
+# The view ends this many seconds after all traced processes have ended. Until then it waits for new
+# processes, such as those of the next command.
 ENDED_AFTER_S = 10.0
-# A process counts as inactive if it has written no profile for STALE_PERIODS times the period at
-# which the other processes write.
+# A process counts as inactive if its last profile was written more than this number of periods
+# before the newest profile of all processes. A period is the median time that a profile covers.
 STALE_PERIODS = 3
 LOG_WIDTH, LOG_ROWS = 100, 8
-# Number of screen lines that are not table rows: two lines at the top, the title and head of each
-# of two tables, and the last line.
+# Number of lines of the view that are not rows of the two tables: two lines at the top, the title
+# and the head of each table, and the last line.
 OTHER_LINES = 7
 COLUMNS = (("calls/s", 9), ("self/s", 9), ("mean", 9), ("bytes/s", 10))
 
 
 @dataclass(frozen=True)
 class Increase:
-    """The work of one step during the last period: its calls (`count`), self time, total time and
-    bytes. `path` is the step's calling context."""
+    """The work that one step did during the last period. `path`: the step's calling context.
+    `count`: number of calls. The other fields are the self time, the total time and the bytes."""
 
     path: CallPath
     count: int
@@ -115,8 +115,8 @@ class Looks:
         }
         if not any(row.count for file in files.values() for row in file.nodes):
             return None
-        # The document does not have the estimated savings of faster steps. Computing them takes too
-        # long for an update of the view, so they are computed only at the end.
+        # The document lacks the estimated savings from faster steps. Computing the estimates takes
+        # too long for an update of the view. They are computed only at the end.
         whole = call_document.document(list(files.items()), callprofile.merge(files.items()))
         for name, file in files.items():
             before = self._files.get(name)
@@ -185,8 +185,9 @@ def once(folder: Path) -> TraceProfile:
 
 
 def watch(folder: Path, interval_s: float, clock: Clock = REAL) -> None:
-    """Looks for new profiles every `interval_s` seconds and shows the work of the last period,
-    until all processes have ended or Ctrl-C is pressed. Then shows the whole trace."""
+    """Shows the work of the last period, and updates it when new profiles are found. Looks for new
+    profiles every `interval_s` seconds. After all processes have ended, or when Ctrl-C is pressed,
+    shows the whole trace."""
     console, last = terminal.console(False), None
     try:
         if console.is_terminal:
@@ -233,7 +234,7 @@ def _log(folder: Path, interval_s: float, clock: Clock) -> Snapshot | None:
 def view(snapshot: Snapshot | None, folder: Path, width: int, height: int) -> Group:
     """Returns the view of a snapshot for a screen with `width` columns and `height` lines.
 
-    While there is no snapshot, the view says that it waits for a profile in `folder`.
+    If `snapshot` is None, the view says that it waits for the first profile in `folder`.
     """
     if snapshot is None:
         return Group(f"waiting for the first profile in {folder}")
@@ -264,8 +265,8 @@ def _table(title: str, rows: list[Increase], period_s: float, width: int, most: 
     """Returns a table of the work that steps did in the last period, in calls, seconds and bytes
     per second.
 
-    A step with several callers has a row for each caller. The name of a row is the end of the
-    step's path. `most`: maximum number of rows.
+    A step has a row for each of its callers. A row is named by the end of the step's path. `most`:
+    maximum number of rows.
     """
     table = Table(title=title, title_justify="left", box=None, pad_edge=False, width=width)
     # Two blanks separate the columns.

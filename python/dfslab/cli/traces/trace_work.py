@@ -42,14 +42,14 @@ if TYPE_CHECKING:
     from dfslab.studies.contract import Progress
 
 RECEIVED = "received.json"
-# The model whose step times are compared with the traced ones. This model computes step times from
-# the description of a file system, without fitting to measurements.
+# The name of the model whose step times are compared with the traced step times. This model
+# computes step times from the description of a file system. It is not fitted to measurements.
 MODEL = "sequence"
 
 
 def record(scenario: Scenario, output: Output, report: Progress) -> TraceProfile:
-    """Traces the first configuration of a scenario and writes the trace as an OTLP file: in JSON if
-    the file's name ends in .json, otherwise in protobuf.
+    """Traces the first configuration of a scenario, and writes the trace as an OTLP file. The file
+    is in JSON if its name ends in .json, otherwise in protobuf.
 
     Returns the profile of the trace.
     """
@@ -75,11 +75,11 @@ def record_command(
 ) -> TraceProfile:
     """Runs a client command on a testbed and traces the testbed's daemons and the command's JVMs.
 
-    `values`: parameters of the testbed. `folder`: new folder for the profiles. Returns the merged
-    profile of what all processes did while the command ran.
+    `values`: parameters of the testbed. `folder`: new folder for the profiles. Returns one profile
+    of the work that all these processes did while the command ran.
 
-    Raises InputError if the command cannot be started, and RunFailed if the command fails or makes
-    no call of the testbed's file system.
+    Raises InputError if the command cannot be started. Raises RunFailed if the command fails or
+    makes no call of the testbed's file system.
     """
     if str(folder) == STANDARD_OUTPUT:
         raise InputError("--output", str(folder), "must be a folder: --on writes several files")
@@ -92,8 +92,8 @@ def record_command(
     with kind.up({**typed, **kind.traced(folder)}, notify=notify) as testbed:
         assert isinstance(testbed, Traceable)
         host = host_of(testbed)
-        # Calls that the testbed made before this point, such as those of its start, do not count as
-        # work of the command.
+        # This profile has the calls that the testbed made before the command, for example at its
+        # start. They are subtracted below, because they are not work of the command.
         before = callprofile.await_written(folder, discard=True)
         began_unix_ns = clock.unix_ns()
         words = testbed.client_command(command)
@@ -104,8 +104,8 @@ def record_command(
         except KeyboardInterrupt:
             notify(f"interrupted; the calls traced so far are in {folder}")
             raise
-        # Calls that the testbed makes after this point, such as those of its shutdown, do not count
-        # as work of the command.
+        # The profile ends here, because later calls, such as those of the testbed's shutdown, are
+        # not work of the command.
         after = callprofile.await_written(folder)
     kept = write_increase(folder, folder, before, after, began_unix_ns, host)
     if status:
@@ -142,11 +142,10 @@ def _record_mounted(
 def against(
     found: TraceProfile, files: Sequence[Path], reading: Reading | None = None
 ) -> TraceAnalysis:
-    """Compares the profile `found` with the profile of earlier trace `files`. Returns `found` with
-    the significant changes since the earlier trace.
+    """Returns the profile `found` together with its significant changes since an earlier trace.
 
-    `reading`: the options with which `files` are read. `found` must have been read with these
-    options, too.
+    `files`: the files of the earlier trace. `reading`: the options with which these files are read.
+    `found` must have been read with the same options.
     """
     compared = cohort.compare(profile(files, reading), found)
     return TraceAnalysis.of(found).model_copy(update={"compared": compared})
@@ -155,8 +154,8 @@ def against(
 def with_cohorts(
     found: TraceProfile, files: Sequence[Path], kind: str, reading: Reading
 ) -> TraceAnalysis:
-    """Compares groups of calls (cohorts) in the trace `files`. Returns the profile `found` with the
-    significant differences between the groups. `found`: the profile of all these files.
+    """Returns the profile `found` together with the significant differences between groups of calls
+    (cohorts). `found`: the profile of all trace files in `files`.
 
     `kind`: how the calls are grouped, such as "slow" (slow traces against the others).
     """
@@ -167,9 +166,9 @@ def with_cohorts(
 
 
 def modelled(found: TraceProfile, scenario: Scenario) -> TraceAnalysis:
-    """Returns the profile `found`, together with a comparison of its steps with those that the
-    sequence model predicts for the first configuration of a scenario. Raises InputError if none of
-    the modelled steps was traced."""
+    """Returns the profile `found` together with a comparison of step times. The traced steps are
+    compared with those that the sequence model predicts for the first configuration of the
+    scenario. Raises InputError if none of the modelled steps was traced."""
     point = check(scenario)[0]
     model = discover.model(MODEL)
     steps = model.run(point).steps
@@ -200,9 +199,9 @@ def folded(files: Sequence[Path], reading: Reading) -> str:
 
 
 def exported(files: Sequence[Path], form: str, reading: Reading, scheduler: str = "") -> Written:
-    """Returns traces in the format of another viewer, together with a note on what the format
-    cannot represent. `form` is the name of the exporter. Raises InputError if the exporter cannot
-    convert these files."""
+    """Converts traces to the format of another viewer. Returns them together with a note on what
+    this format cannot represent. `form`: the name of the exporter. Raises InputError if the
+    exporter cannot convert these files."""
     exporter = chosen(form)
     found = existing(files)
     of_spans = bool(reading.format) or not of_jvms(found)
@@ -231,11 +230,12 @@ def import_traces(
     reading: Reading | None = None,
     scheduler: str = "",
 ) -> TraceProfile:
-    """Reads trace files into one profile and returns it.
+    """Reads trace files into one profile, stores it and returns it.
 
-    The profile is also stored: as JSON in the file `output`, or as tables in the folder `into`, in
-    which `label` identifies this trace. Raises InputError if neither `output` nor `into` is given,
-    if one of them cannot be written, or if the folder has tables with this label.
+    The profile is stored as JSON in the file `output`, or as tables in the folder `into`. In these
+    tables, `label` identifies this trace. Raises InputError if neither `output` nor `into` is
+    given, or if one of them cannot be written. Also raises it if the folder already has tables with
+    this label.
     """
     if not output and not into:
         raise InputError("--output", "", "where to? --output FILE or --into FOLDER")
@@ -269,8 +269,8 @@ def receive(
     duration_s: float | None,
     notify: Callable[[str], None],
 ) -> ReceivedProfile:
-    """Receives spans over HTTP on `port` and stores them in a folder, for `duration_s` seconds
-    (None: until Ctrl-C). Returns the profile.
+    """Receives spans over HTTP on `port` and stores them in a folder. Returns their profile. Ends
+    after `duration_s` seconds, or at Ctrl-C if `duration_s` is None.
 
     The profile is written every `interval_s` seconds, and the tables are written at the end. Raises
     RunFailed if no span arrived.

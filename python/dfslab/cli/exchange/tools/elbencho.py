@@ -1,5 +1,5 @@
-"""Converts the options of elbencho 2 and 3, for files in directories, to a workload. If an option
-cannot be converted, an error names the option."""
+"""Converts a command line of elbencho 2 or 3 to a workload. Only runs on files in directories are
+converted. If an option cannot be converted, an error names the option."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ LATER = "transfers of a thread follow each other in a file"
 MIXES = "phases write or read, not both"
 OBJECTS = "objects are not measured by this command; scenarios/s3.toml is"
 CACHES = "caches are not dropped between phases"
-# The phases of the workload. The value for each phase is a pair: elbencho's option that selects it,
-# and elbencho's name for it.
+# The key is a phase of the workload. The value is a pair: the option of elbencho that selects the
+# phase, and elbencho's name for the phase.
 PHASES = {
     "create": ("-w", "WRITE"),
     "read": ("-r", "READ"),
@@ -113,8 +113,8 @@ def requested(words: Sequence[str]) -> Requested:
 
 
 def summary(results: Sequence[Result], tests: Sequence[str]) -> str:
-    """Returns elbencho's result table as text. It has the files per second and MiB per second of
-    each phase, up to the time when the last thread finished."""
+    """Returns elbencho's result table as text. For each phase, it has the files per second and the
+    MiB per second. Both are averages from the phase's start until the last thread finished."""
     lines = [f"{'OPERATION':<9} {'RESULT TYPE':<16} {'LAST DONE':>14}"]
     for result in results:
         for part in result.load.parts() if result.load is not None else ():

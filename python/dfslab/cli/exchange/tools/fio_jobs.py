@@ -80,8 +80,9 @@ def _jobs(words: Sequence[str]) -> list[Job]:
 
 
 def _of_file(path: Path) -> list[Job]:
-    """Returns the jobs of a job file: one for each section, with the options of the `[global]`
-    sections before it. Raises InputError for an option outside a section and for `include`."""
+    """Returns the jobs of a fio job file, one for each section. The options in a `[global]` section
+    also hold for all sections after it. Raises InputError for an option outside a section and for
+    the option `include`."""
     jobs: list[Job] = []
     shared: dict[str, str] = {}
     here: dict[str, str] | None = None
@@ -105,8 +106,8 @@ def _of_file(path: Path) -> list[Job]:
 
 
 def _workload(job: Job) -> dict[str, LevelValue]:
-    """Returns the settings of the workload `transfers` that does what a fio job does. Raises
-    InputError if the job states no size, or a size below its block size."""
+    """Converts a fio job to the workload `transfers`. Returns the settings of the workload. Raises
+    InputError if the job has no size, or a size below its block size."""
     block = size_bytes(job.key("bs"), job.text("bs", "4k"))
     if "size" not in job.given:
         raise InputError(job.key("size"), None, "is missing: the bytes of each process's file")
@@ -153,8 +154,8 @@ def _run(job: Job) -> dict[str, LevelValue]:
 
 
 def summary(results: Sequence[Result], names: Sequence[str]) -> str:
-    """Returns a summary in fio's style as text: the IOPS and bytes per second of the reads and
-    writes of each job."""
+    """Returns a summary as text, in the style of fio's output. For each job, it has the IOPS and
+    the bytes per second, separately for reads and writes."""
     lines = []
     for name, result in zip(names, results, strict=False):
         clients = result.point.scenario.workload.clients

@@ -1,5 +1,5 @@
-"""The options of a fio job: those that are converted, those that need no setting in dfslab, and
-those that are rejected, each with its reason."""
+"""The options of a fio job, in three groups: options that are converted, options that need no
+setting in dfslab, and options that are rejected, each with the reason."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ HONOURED = _names(
         randseed thinktime rate_iops stonewall
         """
 )
-# Options that need no setting in dfslab: they change the layout of fio's output, name the job, or
-# request what dfslab always does.
+# Options that are accepted and need no setting in dfslab. They change the layout of fio's output,
+# name the job, or request what dfslab always does.
 NOTHING_TO_SET = _names(
     """
         name description group_reporting new_group unified_rw_reporting clat_percentiles minimal
@@ -168,8 +168,8 @@ def canonical(key: str) -> str:
 
 @dataclass
 class Job:
-    """A fio job: its name, its options as they are written (`given`), and the path of its job file
-    ("" if it comes from a command line)."""
+    """A fio job. `given`: the job's options with their values as written. The path of the job file
+    is "" if the job comes from a command line."""
 
     name: str
     given: dict[str, str] = field(default_factory=dict)
@@ -184,16 +184,16 @@ class Job:
         return self.given.get(option, default)
 
     def flag(self, option: str) -> bool:
-        """Returns whether an option is switched on: whether its value is 1, or it is written
-        without a value. Raises InputError for a value other than 0 or 1."""
+        """Returns whether `option` is switched on. It is on if it has the value 1 or no value.
+        Raises InputError for a value other than 0 or 1."""
         text = self.given.get(option, "0")
         if text not in ("", "0", "1"):
             raise InputError(self.key(option), text, "must be 0 or 1")
         return text != "0"
 
     def number(self, option: str, default: int, least: int = 1) -> int:
-        """Returns the whole number that an option has, or `default` if it is not given. Raises
-        InputError if it is no number or below `least`."""
+        """Returns the value of `option`, a whole number, or `default` if the option is not given.
+        Raises InputError if the value is not a whole number or is below `least`."""
         text = self.given.get(option, str(default))
         number = units.whole_number(text)
         if number is None or number < least:
@@ -201,9 +201,9 @@ class Job:
         return number
 
     def time_s(self, option: str, unit_s: float) -> float:
-        """Returns the time that an option has, in seconds; 0 if it is not given. `unit_s`: the
-        unit, in seconds, of a number that is written without a unit. Raises InputError if the text
-        is no time."""
+        """Returns the value of `option`, a time, in seconds; 0 if the option is not given.
+        `unit_s`: the unit of a number that is written without a unit, in seconds. Raises InputError
+        if the value is not a time."""
         text = self.given.get(option, "0")
         matched = TIME.fullmatch(text)
         if matched is None:
@@ -252,9 +252,9 @@ class Job:
         return SYNCS[text]
 
     def directory(self) -> str:
-        """Returns the directory of the job's files, from the options `directory` and `filename`; ""
-        if neither is given. Raises InputError for a device, for several names, or for several
-        processes with one file name."""
+        """Returns the directory of the job's files. The options `directory` and `filename` name it;
+        the result is "" if neither is given. Raises InputError if an option names a device or
+        several files, or if several processes would use one file name."""
         named = self.given.get("filename", "")
         if named:
             path = Path(self.text("directory", "")) / named
@@ -275,8 +275,8 @@ class Job:
 
 
 def checked(job: Job) -> Job:
-    """Returns the job unchanged if all its options can be converted. Otherwise raises InputError
-    that names each option that cannot be converted, with the reason."""
+    """Returns the job unchanged if all its options can be converted. Otherwise raises InputError.
+    The error names each option that cannot be converted, and the reason."""
     refused: dict[str, str] = {}
     for key, value in job.given.items():
         if key in REFUSED:

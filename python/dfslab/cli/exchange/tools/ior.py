@@ -19,8 +19,8 @@ TIMES = "an access ends after its bytes, not after a time"
 OTHERS = "files are made for the run and removed at its end"
 ORDER = "transfers follow each other in a file, and a task reads what the task of -Q wrote"
 TEXTS = "is no setting of the run; the result is in --json"
-# Options that need no setting in dfslab: they change the layout of IOR's output, or request what
-# dfslab always does.
+# Options that are accepted and need no setting in dfslab. Some only change the layout of IOR's
+# output. The others request what dfslab always does.
 NOTHING_TO_SET = {"-v", "-g", "-q", "-m", "-x"}
 REFUSED = {
     **dict.fromkeys(("-R", "-W", "-G", "-l", "-n", "--dataPacketType"), CONTENTS),
@@ -47,10 +47,9 @@ OPTIONS = ToolOptions(
 
 
 def requested(words: Sequence[str]) -> Requested:
-    """Converts a command line of IOR. The words `-np N` in the command line stand for `mpirun -np
-    N`.
+    """Converts a command line of IOR. The words `-np N` stand for `mpirun -np N`.
 
-    Raises InputError that names an option that cannot be converted, with the reason.
+    Raises InputError if an option cannot be converted. The error names the option and the reason.
     """
     given = OPTIONS.read(words)
     if given.words:
@@ -116,8 +115,8 @@ def _notes(accesses: Sequence[str]) -> list[str]:
 
 
 def summary(results: Sequence[Result], accesses: Sequence[str]) -> str:
-    """Returns IOR's summary as text. It has, for each access (read or write), the largest rate of
-    all repetitions, in MiB/s and MB/s."""
+    """Returns IOR's summary as text. It has a line for each access (read or write). The line has
+    the highest rate among the repetitions, in MiB/s and MB/s."""
     lines = []
     for name in accesses:
         rates = [

@@ -47,8 +47,8 @@ class GivenOptions:
     words: list[str] = field(default_factory=list)
 
     def number(self, option: str, default: int, least: int = 1) -> int:
-        """Returns the whole number that an option has, or `default` if it is not given. Raises
-        InputError if it is no number or below `least`."""
+        """Returns the value of `option`, a whole number, or `default` if the option is not given.
+        Raises InputError if the value is not a whole number or is below `least`."""
         text = self.values.get(option, str(default))
         number = units.whole_number(text)
         if number is None or number < least:
@@ -56,8 +56,8 @@ class GivenOptions:
         return number
 
     def size(self, option: str, default: str) -> int:
-        """Returns the size that an option has, in bytes; `default` is used if it is not given. A
-        unit letter stands for a power of 1024."""
+        """Returns the value of `option`, a size, in bytes. Uses `default` if the option is not
+        given. A unit letter stands for a power of 1024."""
         text = self.values.get(option, default)
         return size_bytes(f"{self.tool}.{option}", text)
 
@@ -69,9 +69,9 @@ class GivenOptions:
 
 @dataclass(frozen=True)
 class ToolOptions:
-    """The options that a benchmark has: those with a value (`valued`) and those without (`plain`).
-    `aliases`: the short name of each long option. `refused`: the rejected options, each with the
-    reason."""
+    """The options that a benchmark accepts. `valued`: the options with a value. `plain`: the
+    options without a value. `aliases`: maps each long option to its short name. `refused`: the
+    rejected options, each with the reason."""
 
     tool: str
     valued: Set[str]
