@@ -1,6 +1,8 @@
-"""The measurement of a workload run that a result stores: the load generator's report and the
-counts that instruments took during the run. Data that are needed only to merge reports are
-omitted."""
+"""The measurement of a workload run, as a result stores it.
+
+It consists of the load generator's report and of the counts that instruments took during the run.
+Parts of the report that serve only to merge the reports of several hosts are omitted.
+"""
 
 from __future__ import annotations
 
@@ -97,9 +99,9 @@ class CacheState(CacheReport):
 
 
 class RateInterval(Document):
-    """The mean rate of a run with its 95 % interval, in operations per second. The mean is computed
-    from the counts in each complete second of the run. The interval comes from a block bootstrap;
-    `block_s` is the length of its blocks in seconds."""
+    """The mean rate of a run with its 95 % interval, in operations per second. Both are computed
+    from the number of operations in each complete second of the run. The interval comes from a
+    block bootstrap; `block_s` is the length of its blocks in seconds."""
 
     mean_per_s: float
     low_per_s: float
@@ -108,9 +110,12 @@ class RateInterval(Document):
 
 
 class MeasuredPhase(Document):
-    """One phase of a workload run with several phases. `start_s` is in seconds from the common
-    start of the clients; `window_s` and `stonewall_s` are durations in seconds. Each field that
-    `PhaseReport` has as well has the same meaning as in `PhaseReport`."""
+    """One phase of a workload run with several phases.
+
+    `start_s` is the start of the phase in seconds after the common start of the clients. `window_s`
+    and `stonewall_s` are durations in seconds. Fields with the same name as in `PhaseReport` have
+    the same meaning.
+    """
 
     name: str
     start_s: float
@@ -130,11 +135,11 @@ class MeasuredPhase(Document):
 
 
 class CountedCalls(Document):
-    """The calls that a workload run, or one of its phases, makes for each operation: a mean for
-    each name of a call, and the sum of these means.
+    """The mean number of calls per operation in a workload run or in one of its phases: for each
+    name of a call, and for all calls together.
 
-    The means are differences between a short and a long run. A mean is the number of additional
-    calls of the long run, divided by the number of its additional operations (`operations`). If
+    The workload runs twice, with few and with more operations. A mean is the number of additional
+    calls of the longer run, divided by the number of its additional operations (`operations`). If
     both runs execute the same number of operations, as in a phase with a single operation,
     `operations` is 0 and there are no means. The server's calls are None if no calls of servers
     were counted.
@@ -148,9 +153,8 @@ class CountedCalls(Document):
 
 
 class CallCounts(Document):
-    """Calls per operation of each phase in order (one entry for a run without phases), or the
-    reason why calls were not counted.
-    """
+    """The calls per operation of each phase, in the order of the phases. A run without phases has
+    one entry. If calls were not counted, the document has the reason instead."""
 
     phases: list[CountedCalls] = []
     not_counted: str = ""
@@ -179,9 +183,8 @@ class ServerCounts(Document):
 
 
 class FaultDone(Document):
-    """An injected fault, `at_s` seconds after the common start of the clients. `took_s` is the
-    duration of the injection in seconds; `failed` is the error of the injection, None if it
-    succeeded."""
+    """A fault that was injected `at_s` seconds after the common start of the clients. The injection
+    took `took_s` seconds. `failed` is the error of the injection; None if it succeeded."""
 
     action: str
     target: str
@@ -199,16 +202,19 @@ class Recovery(Document):
     """The rate of a workload run from one disruptive fault until the next fault or the end of the
     run. Rates are in operations per second, times in seconds.
 
-    before_per_s: the mean rate between warm-up and the first fault; None if there is no such time.
+    before_per_s: the mean rate before the first fault, without the first 30 % of this time (assumed
+        warm-up); None if the rest is shorter than half a second.
     lowest_per_s: the lowest mean rate over half a second.
     silent_s: the longest time without a completed operation.
-    recovered_after_s: the time from the fault until the rate is again at least 0.8 `before_per_s`
-        (the limit), both as a mean over half a second and in the first interval of this half
-        second. 0 if the mean rate never fell below the limit. None if the rate did not return to
-        the limit before the next fault or before the first client finished.
+    recovered_after_s: the time from the fault until the recovery. The rate has recovered in an
+        interval if it is at least 0.8 `before_per_s` (the limit), both in this interval and as a
+        mean over the half second that begins with it. 0 if the mean rate never fell below the
+        limit. None if the rate did not recover before the next fault or before the first client
+        finished, or if `before_per_s` is None.
     relapsed_s: how long the rate was below the limit after the recovery.
-    shortfall: the operations that are missing from the fault until the recovery, compared with a
-        constant rate of `before_per_s`.
+    shortfall: how many operations fewer were completed between the fault and the recovery than at a
+        constant rate of `before_per_s`. Without a recovery, the operations until the end are
+        compared.
     failed: the number of failed operations, counted from the second in which the fault occurred.
     """
 
@@ -241,12 +247,13 @@ class FaultReport(Document):
 
 class MachineDuring(Document):
     """Disturbances on the controller's machine during a run of `took_s` seconds. A field is None if
-    the machine does not report it.
+    the machine does not report it. Shares are fractions of the time of all processors.
 
-    The shares are fractions of the time of all processors. others_share: processor time of programs
-    that belong neither to the load generator nor to the file system. stolen_share: processor time
-    that a hypervisor took. throttled_share: time for which quotas kept the clients' control group
-    from running. clock_step_s: by how many seconds the clock was set, in either direction.
+    others_share: processor time of programs that belong neither to the load generator nor to the
+        file system.
+    stolen_share: processor time that a hypervisor took.
+    throttled_share: time for which quotas kept the clients' control group from running.
+    clock_step_s: seconds by which the clock was set during the run, in either direction.
     """
 
     took_s: float
@@ -301,9 +308,9 @@ class MeasuredLoad(Document):
 
 
 class ProgramRun(Document):
-    """A run of an external program as the workload: its command line, its duration, and the folder
-    with the profiles of its processes (relative to the run's trace folder) if they were traced.
-    """
+    """A run of an external program as the workload: its command line and its duration. If its
+    processes were traced, their profiles are in a folder, given relative to the run's trace
+    folder."""
 
     took_s: float
     command: list[str] = []

@@ -1,8 +1,9 @@
-"""The registry of metrics: names, units, kinds and labels. Keys of metrics are built and parsed
-only in this module.
+"""The registry of metrics. For each metric it has a name, a unit, a kind and a label. Keys of
+metrics are built and parsed only in this module.
 
-The key of a metric of the whole run is the metric's name, such as `rate_per_s`. The key of a metric
-of one operation is the metric's name and the operation, such as `latency_s_p99.read`.
+The key of a metric of the whole run is the metric's name, such as `rate_per_s`. If each operation
+has a separate value of the metric, the key is the name followed by the operation, such as
+`latency_s_p99.read`.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ MetricKind = Literal["rate", "throughput", "latency", "response"]
 
 @dataclass(frozen=True)
 class MetricType:
-    """A metric: name, SI unit, kind, label, and its statistic (such as "p99") if it has one.
-    `of_operation` tells whether the metric exists for each operation.
-    """
+    """A metric: its name, SI unit, kind and label. `statistic` is, for example, "p99"; not every
+    metric has one. `of_operation` tells whether each operation has a separate value of the
+    metric."""
 
     name: str
     unit: str
@@ -60,8 +61,8 @@ def time_name(kind: str, statistic: str) -> str:
 
 
 def key(kind: str, statistic: str, operation: str) -> str:
-    """Returns the key of a metric that is a statistic of the times of one operation:
-    `latency_s_p99.read` for "latency", "p99" and "read"."""
+    """Returns the key of a metric that summarises the times of one operation. For example,
+    "latency", "p99" and "read" give `latency_s_p99.read`."""
     return str(MetricKey(time_name(kind, statistic), operation))
 
 
@@ -72,16 +73,19 @@ def parsed(text: str) -> MetricKey:
 
 
 def is_time(text: str) -> bool:
-    """Returns whether `text` is the key of a metric that is a statistic of the times of one
-    operation, such as `latency_s_p99.read`."""
+    """Returns whether `text` is the key of a metric that summarises the times of one operation,
+    such as `latency_s_p99.read`."""
     one = parsed(text)
     return bool(one.operation) and one.name in _TIMES
 
 
 def operations_with(metrics: Iterable[str], kind: str, statistic: str = MEAN) -> list[str]:
-    """Returns the operations that have a key in `metrics` with the time `kind` and the statistic
-    `statistic`, in the order of the keys. For example, the key `latency_s_p99.read` gives "read"
-    for the kind "latency" and the statistic "p99"."""
+    """Returns the operations for which `metrics` contains the statistic `statistic` of the times of
+    the kind `kind`.
+
+    The operations are in the order of the keys. For example, the key `latency_s_p99.read` gives
+    "read" for the kind "latency" and the statistic "p99".
+    """
     wanted = time_name(kind, statistic)
     keys = map(parsed, metrics)
     return [one.operation for one in keys if one.name == wanted and one.operation]
@@ -120,8 +124,8 @@ PATTERN = (
 
 
 ANY = "operations"
-# The unit in which the rate of each operation is counted. Operations that are not listed are
-# counted as "operations".
+# The unit in which operations of each type are counted in a rate, for example "reads" in "reads per
+# second". Types that are not listed are counted as "operations".
 NAMES = {
     "pread": "reads",
     "pwrite": "writes",

@@ -13,8 +13,8 @@ from dfslab.documents.net_definition import NetDefinition
 class CountMonitor(StrictDocument):
     """A monitor that counts the firings of a transition.
 
-    `when` is a condition over the transition's variables; a firing for which it is false is not
-    counted. The first `warm_up_count` firings are not counted either.
+    `when` is a condition over the transition's variables; only firings for which it is true are
+    counted. The first `warm_up_count` firings are never counted.
     """
 
     kind: Literal["count"] = "count"
@@ -35,7 +35,7 @@ class MarkingMonitor(StrictDocument):
 class LogMonitor(StrictDocument):
     """A monitor that logs the values of expressions over a transition's variables at each firing.
 
-    Rows beyond `limit` are counted and dropped.
+    At most `limit` rows are kept. Further rows are only counted.
     """
 
     kind: Literal["log"] = "log"
@@ -51,7 +51,8 @@ class SojournMonitor(StrictDocument):
     transition `to`. Two firings belong together if their keys are equal.
 
     `key` is an expression over the variables of `from_`; its value is the key of a firing of
-    `from_`. `to_key` is the same for `to`. If `to_key` is None, `key` is used for both transitions.
+    `from_`. `to_key` is such an expression over the variables of `to`. If `to_key` is None, `key`
+    is used for both transitions.
     """
 
     kind: Literal["sojourn"] = "sojourn"
@@ -63,15 +64,16 @@ class SojournMonitor(StrictDocument):
 
 
 class LevelChange(StrictDocument):
-    """A change of a level: at each firing of `transition`, the value of `by` is added to the level.
-    `by` is an int expression over the transition's variables and locals."""
+    """A change of a level, a whole number that a value monitor keeps. At each firing of
+    `transition`, the value of `by` is added to the level. `by` is an int expression over the
+    transition's variables and locals."""
 
     transition: str
     by: str
 
 
 class ValueLevel(StrictDocument):
-    """A whole number that a value monitor keeps up to date, such as the number of all tokens of a
+    """A whole number that a value monitor changes at firings, such as the number of all tokens of a
     place. `initial` is the number at time zero. Expressions of observations refer to the number by
     `name`."""
 
@@ -81,11 +83,12 @@ class ValueLevel(StrictDocument):
 
 
 class FiringObservation(StrictDocument):
-    """An observation that a value monitor makes at each firing of a transition, after the levels
-    have changed.
+    """An observation that a value monitor makes at each firing of a transition, after the firing
+    has changed the levels.
 
-    `value` is a numeric expression over the transition's variables and locals, the levels and
-    `now()`, the simulated time in seconds. Nothing is observed if the condition `when` is false.
+    The observed value is that of `value`, a numeric expression. It may use the transition's
+    variables and locals, the levels, and `now()`, the simulated time in seconds. Firings for which
+    the condition `when` is false are not observed.
     """
 
     transition: str
@@ -95,7 +98,7 @@ class FiringObservation(StrictDocument):
 
 class ValueMonitor(StrictDocument):
     """A monitor that observes a number at firings of transitions. It reports two means: the mean of
-    the observed values, and their mean over time. For the latter, each value holds until the next
+    the observed values, and the mean over time. For the latter, each value holds until the next
     observation. `initial` is the value at time zero; if it is None, there is no value before the
     first observation."""
 
@@ -109,11 +112,10 @@ MonitorDefinition = CountMonitor | MarkingMonitor | LogMonitor | SojournMonitor 
 
 
 class FileMonitor(StrictDocument):
-    """A monitor that a file of a net declares, translated for the engine.
+    """A monitor that is declared in the file of a net, translated for the engine.
 
-    `kind` is the kind of monitor in the words of CPN Tools, such as "Marking size". If `is_timed`
-    is true, the monitor's mean is a mean over time; otherwise it is the mean of the observed
-    values.
+    `kind` is the name of the kind of monitor in CPN Tools, such as "Marking size". If `is_timed` is
+    true, the monitor's mean is a mean over time; otherwise it is the mean of the observed values.
     """
 
     kind: str
@@ -122,10 +124,10 @@ class FileMonitor(StrictDocument):
 
 
 class FileMonitors(StrictDocument):
-    """All enabled monitors that a file of a net declares, by name.
+    """All enabled monitors that are declared in the file of a net, by name.
 
-    `breakpoints` end a run when they make their first observation. `refused` has, for each monitor
-    that dfslab cannot run, the reason and what to use instead.
+    `breakpoints` are monitors that end a run when they make their first observation. `refused` has
+    an entry for each monitor that dfslab cannot run: the reason, and what to use instead.
     """
 
     measured: dict[str, FileMonitor] = {}
@@ -141,8 +143,8 @@ class NetFile(StrictDocument):
 
 
 class DeclaredStation(StrictDocument):
-    """A queueing station of a net. The tokens in the place `idle` are its free servers. The tokens
-    whose service has ended enter the place `served`, and no other tokens do."""
+    """A queueing station of a net. Each token in the place `idle` is a free server. A token enters
+    the place `served` when its service ends; no other tokens enter this place."""
 
     idle: str
     served: str
@@ -158,10 +160,10 @@ class Until(StrictDocument):
 
 
 class RunLimits(TypedDict, total=False):
-    """The limits of a simulation of a net: the number of replications, and limits of their length.
-    An omitted value has the engine's default.
+    """The limits of a simulation of a net: how many replications run, and how long each one runs.
+    An omitted limit has the engine's default.
 
-    - `end_time_s`, `warm_up_s`: simulated seconds
+    - `end_time_s`, `warm_up_s`: end of the simulation and of its warm-up, simulated seconds
     - `max_instant_firings`: more firings at one instant count as a livelock, which raises RunFailed
     - `max_tokens`: more tokens count as growth without bound, which raises RunFailed
     - `first_replication`: the number of the first replication. To continue the series of earlier

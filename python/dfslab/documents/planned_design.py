@@ -21,13 +21,12 @@ class PlannedCost(Document):
 
 
 class PlannedDesign(Document):
-    """A plan of experiments. It has the numbers of possible and of legal combinations of factor
-    levels, and the chosen runs for each testbed.
-    """
+    """A plan of experiments: the runs that were chosen for each testbed. It also has the number of
+    all combinations of factor levels, and the number of those that are allowed."""
 
     kind: str
-    # `legal`: number of combinations of levels that the design's constraints and the file system's
-    # checks allow. `box`: number of all combinations.
+    # `box`: number of all combinations of factor levels. `legal`: number of combinations that
+    # satisfy the constraints of the design and the checks of the file system.
     legal: int
     box: int
     factors: list[str]

@@ -19,10 +19,10 @@ DASH = "–"
 
 
 class Tab(StrEnum):
-    """A part of a report's web page: the first screen (`ANSWER`), or one of the tabs below it. Each
-    section of the report is shown in one part. The value is the part's title.
+    """A part of a report's web page: the first screen (`ANSWER`) or one of the tabs below it. Each
+    section of the report is shown in one of these parts. The value is the title of the part.
 
-    The tabs are listed in their order on the page.
+    The parts are listed in their order on the page.
     """
 
     ANSWER = "Answer"
@@ -47,9 +47,9 @@ NARROW, BORDER = 80, 3
 
 @dataclass(frozen=True)
 class Column:
-    """The head of a table's column. `unit` is the SI unit of its values; it is empty for text and
-    ratios. With `wraps`, the column has long texts, which may be broken into lines.
-    """
+    """The head of a table's column. `unit` is the SI unit of the column's values; it is empty for
+    text and ratios. `wraps` tells that the column has long texts, which may be broken into
+    lines."""
 
     title: str
     align: Literal["left", "right"] = "right"
@@ -86,9 +86,9 @@ class TableCell:
 
 @dataclass(frozen=True)
 class Table:
-    """A titled table. `marked` has the indices of rows for configurations that were held out of a
-    fit. If `folded` is not empty, the table is collapsed and this text is shown in its place.
-    """
+    """A titled table. `marked` has the indices of the rows whose configurations were not used in a
+    fit, but held out to test it. If `folded` is not empty, the table is collapsed, and the text
+    `folded` is shown in its place."""
 
     title: str
     columns: Sequence[Column]
@@ -147,9 +147,11 @@ class Section:
 def heads(
     first: str, *others: str, left: Iterable[str] = (), wrapped: Iterable[str] = ()
 ) -> list[Column]:
-    """Returns the columns of a table with the titles `first` and `others`. The first column and the
-    columns in `left` are for text, the columns in `wrapped` for long texts, which may be broken
-    into lines, and all other columns for numbers."""
+    """Returns the columns of a table with the titles `first` and `others`.
+
+    The first column and the columns in `left` are for text. The columns in `wrapped` are for long
+    texts, which may be broken into lines. All other columns are for numbers.
+    """
     long = {*wrapped}
     words = {first, *left, *long}
     return [
@@ -180,48 +182,43 @@ def number(value: float | None) -> TableCell:
 
 
 def percent(value: float | None, is_bar: bool = False) -> TableCell:
-    """Returns a cell of a fraction, shown as a percentage, with a bar behind it if `is_bar`. None,
-    NaN and infinity are shown as a dash.
-    """
+    """Returns a cell that shows a fraction as a percentage. With `is_bar`, a bar is drawn behind
+    it. None, NaN and infinity are shown as a dash."""
     return TableCell(value, percent_text(value), is_bar=is_bar) if _is_known(value) else absent()
 
 
 def signed(value: float | None) -> TableCell:
-    """Returns a cell of a fraction, shown as a percentage with a sign (0 has no sign). None, NaN
+    """Returns a cell that shows a fraction as a percentage with a sign (0 has no sign). None, NaN
     and infinity are shown as a dash."""
     return TableCell(value, signed_text(value)) if _is_known(value) else absent()
 
 
 def seconds(value_s: float | None) -> TableCell:
-    """Returns a cell of a time in seconds, shown with a prefix, such as ms or µs. None, NaN and
-    infinity are shown as a dash.
-    """
+    """Returns a cell that shows a time in seconds with a unit prefix, for example in ms or µs.
+    None, NaN and infinity are shown as a dash."""
     return TableCell(value_s, seconds_text(value_s)) if _is_known(value_s) else absent()
 
 
 def rate(value_per_s: float | None) -> TableCell:
-    """Returns a cell of a rate in 1/s, shown as a number followed by "/s". None, NaN and infinity
-    are shown as a dash.
-    """
+    """Returns a cell that shows a rate in 1/s as a number followed by "/s". None, NaN and infinity
+    are shown as a dash."""
     if not _is_known(value_per_s):
         return absent()
     return TableCell(value_per_s, f"{number_text(value_per_s)}/s")
 
 
 def quantity(value: float | None, unit: str) -> TableCell:
-    """Returns a cell of a value in the SI `unit`, shown with a prefix, such as ms or MB. None, NaN
-    and infinity are shown as a dash.
-    """
+    """Returns a cell that shows a value in the SI unit `unit` with a unit prefix, for example in ms
+    or MB. None, NaN and infinity are shown as a dash."""
     if value is None or not math.isfinite(value):
         return absent()
     return TableCell(value, units.text(value, unit, 3))
 
 
 def estimate(value: float, low: float | None, high: float | None, digits: str = "") -> TableCell:
-    """Returns a cell of a value with its interval, shown as 1.20 (1.10–1.30). Without `low` or
-    `high`, only the value is shown. `digits` is the number format, by default that of the function
-    `number`.
-    """
+    """Returns a cell that shows a value with its interval, such as 1.20 (1.10–1.30). Without `low`
+    or `high`, only the value is shown. `digits` is the format of the numbers; its default is the
+    format of the function `number`."""
 
     def text(one: float) -> str:
         return format(one, digits) if digits else number_text(one)
@@ -280,9 +277,12 @@ def labels_text(labels: Mapping[str, Value]) -> str:
 
 
 def naming(configurations: Iterable[Mapping[str, Value]]) -> Name:
-    """Returns a function that converts a configuration (its varied keys with their values) to its
-    name. A key that has one and the same value in all given configurations is left out of the
-    names. If two configurations would then have the same name, all keys are used."""
+    """Returns a function that converts a configuration to its name. A configuration is a mapping
+    from the varied keys to their values.
+
+    A name omits the keys that have a single value in all given configurations. If two
+    configurations would then have the same name, names contain all keys.
+    """
     all_labels = list(configurations)
     values: dict[str, list[str]] = {}
     for labels in all_labels:
@@ -310,8 +310,8 @@ def shared_text(
 
     A key distinguishes the group if it has fewer values within the group than in `configurations`.
     The text lists each distinguishing key with its values in the group. If there is no such key,
-    the text is "all" if the group contains all configurations, and otherwise names each
-    configuration of the group.
+    the text names each configuration of the group. If the group then contains all configurations,
+    the text says this instead, such as "all 3 configurations".
     """
     parts = []
     for key in dict.fromkeys(key for labels in configurations for key in labels):

@@ -8,9 +8,8 @@ from dfslab.documents.document import Document
 
 
 class VisibilityTimes(Document):
-    """Times in seconds from the acknowledgement of a change at one client to its observation by
-    another client. The interval of the median is a 90 % interval.
-    """
+    """Statistics of the time from the acknowledgement of a change at one client to its observation
+    by another client, in seconds. The interval of the median is a 90 % interval."""
 
     visible_s_p50: float
     visible_s_p50_low: float

@@ -1,9 +1,9 @@
 """The interface of exporters, which write documents of dfslab in the formats of other programs.
 
-An exporter is one module that declares `TITLE` and `EXPORTER`. It is found in `exports/formats`, in
-`exports/formats` below a folder of DFSLAB_PATH, or through an entry point of the group
-`dfslab.exporters`. `EXPORTER` is an object of one of the classes below. The class determines what
-is exported (such as results or traces), and the command that offers the exporter.
+An exporter is one module that declares `TITLE` and `EXPORTER`. dfslab finds it in
+`exports/formats`, in a folder `exports/formats` below a folder of DFSLAB_PATH, or through an entry
+point of the group `dfslab.exporters`. `EXPORTER` is an object of one of the classes below. Its
+class determines what it exports (such as results or traces) and which command offers it.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class Exporter:
 
 @dataclass(frozen=True)
 class Companion:
-    """An exporter of a second file, which is written next to the file of a `ResultExporter`. Both
-    files have the same name with different suffixes."""
+    """An exporter that writes a second file next to the file of a `ResultExporter`. The names of
+    the two files differ only in the suffix."""
 
     suffix: str
     write: Callable[[Sequence[Result]], bytes]
@@ -49,8 +49,8 @@ class Companion:
 class ResultExporter(Exporter):
     """Exports the results of a run (`dfslab export RUN --as NAME`).
 
-    `write`: returns the exported document. `companion`: exporter of a second file; it is used only
-    if the document is written to a file and not to standard output.
+    `write` returns the exported document. `companion` is the exporter of a second file. It is used
+    only if the document is written to a file; on standard output, there is no second file.
     """
 
     write: Callable[[Sequence[Result]], bytes]
@@ -67,11 +67,8 @@ class RunExporter(Exporter):
 
 @dataclass(frozen=True)
 class Written:
-    """The exported document of a trace.
-
-    `note`: a line of text that states which parts of the trace the document lacks; empty if the
-    document is complete.
-    """
+    """The exported document of a trace. `note` is a line of text on the parts of the trace that the
+    document lacks; it is empty if the document is complete."""
 
     document: bytes
     note: str = ""
@@ -81,9 +78,9 @@ class Written:
 class TraceExporter(Exporter):
     """Exports traces (`dfslab trace report FILES --export NAME`).
 
-    `write` receives merged call trees. `write_spans` receives files of spans, which contain more
-    details than call trees. An exporter needs only one of the two functions. `refused`: if only
-    `write_spans` is given, the reason why files without spans cannot be exported.
+    An exporter needs only one of two functions. `write` receives merged call trees. `write_spans`
+    receives files of spans, which have more details. An exporter without `write` cannot export
+    files that have no spans: `refused` is the reason that is then reported.
     """
 
     write: Callable[[TraceProfile], bytes] | None = None
@@ -115,7 +112,7 @@ def exporter(name: str) -> Exporter:
 
 
 def exporters(kind: type[KindOf]) -> dict[str, KindOf]:
-    """Returns a dictionary from the names to the exporters of the class `kind`.
+    """Returns all exporters of the class `kind` by name.
 
     Raises DiscoveryError if a module is broken; the message names the module.
     """
@@ -124,10 +121,8 @@ def exporters(kind: type[KindOf]) -> dict[str, KindOf]:
 
 
 def find(kind: type[KindOf], name: str) -> KindOf | None:
-    """Returns the exporter `name`; None if there is none, or if it is not of the class `kind`.
-
-    No other exporter is imported.
-    """
+    """Returns the exporter called `name`; None if there is none, or if it is not of the class
+    `kind`. Only the module of this exporter is imported."""
     if name not in discover.members(discover.EXPORTERS):
         return None
     found = exporter(name)

@@ -14,9 +14,10 @@ from dfslab.studies.runs import completeness
 class MetricRow(NamedTuple):
     """One metric of one result. `operation` is empty for metrics of the whole run.
 
-    `labels`: the scenario keys that the run varies, with their values, as JSON. `low` and `high`:
-    the 90 % interval, if the metric has one. `verified_bytes`: the bytes of files that the measured
-    run compared with what was written, 0 if it compared nothing; None for other methods.
+    labels: the scenario keys that the run varies, with their values, as JSON.
+    low, high: the 90 % interval of the value, if it has one.
+    verified_bytes: the bytes of files that a measured run compared with what was written; 0 if it
+        compared nothing. None if the result was not measured.
     """
 
     method: str
@@ -46,8 +47,8 @@ def _rows(result: Result) -> list[MetricRow]:
     origin = result.provenance
     labels = json.dumps(dict(result.labels), sort_keys=True)
     found = []
-    # A result without any metric is a failed run. It gets a row with the metric `complete` = 0,
-    # because otherwise it would not appear in a table of metrics.
+    # A result without any metric comes from a failed run. It gets a row with the metric `complete`
+    # = 0, so that the table shows the failure.
     given = result.metrics or {"complete": Metric(value=0.0)}
     for key, one in given.items():
         named = metrics.parsed(key)

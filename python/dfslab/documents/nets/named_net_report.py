@@ -1,5 +1,5 @@
-"""The engine's report on one replication of a net, with the results of monitors by name. The engine
-itself reports the results without names, in the order in which the monitors were requested."""
+"""The engine's report on one replication of a net, with the names of the monitors. The engine
+itself reports the results of monitors as a list without names, in the order of the request."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ Kind = TypeVar("Kind", bound=MonitorReport)
 
 class NetReport(ReplicationReport):
     """The report on one replication of a net. `names` has the names of the monitors, in the order
-    of `monitors`. For each kind of monitor, a property maps the names of these monitors to their
-    results."""
+    of `monitors`. Each property returns the results of one kind of monitor, by the monitor's
+    name."""
 
     names: tuple[str, ...]
 
@@ -62,8 +62,8 @@ def net_reports(run: RunReport, names: Sequence[str]) -> list[NetReport]:
     """Returns the report on each replication of a run. `names` are the names of the requested
     monitors, in order.
 
-    Raises ValueError if a report has another number of monitors than `names`, or if two monitors
-    have the same name.
+    Raises ValueError if the number of monitors in a report is not the number of `names`, or if a
+    name occurs twice in `names`.
     """
     if len(set(names)) != len(names):
         raise ValueError("two monitors have one name")

@@ -6,36 +6,35 @@ from dfslab.documents.document import Document
 
 
 class MeanValue(Document):
-    """The mean of a quantity over the replications of a simulation, and the half-width of its 90 %
-    confidence interval (None for a single replication)."""
+    """The mean of a quantity over the replications of a simulation, with the half-width of the 90 %
+    confidence interval of the mean. The half-width is None for a single replication."""
 
     mean: float
     half_width: float | None
 
 
 class SimulatedPlace(Document):
-    """The number of tokens of a place in a simulation: its mean over time, and the largest number
-    in any replication. The mean is None if no simulated time passed."""
+    """The number of tokens of a place in a simulation: the mean over time (None if no simulated
+    time passed) and the largest number in any replication."""
 
     tokens: MeanValue | None
     most: int
 
 
 class SimulatedTransition(Document):
-    """How often a transition fired in a simulation: the number of firings per replication, and the
-    rate per second of simulated time (None if no simulated time passed)."""
+    """How often a transition fired in a simulation: the firings per replication, and the firings
+    per second of simulated time. The latter is None if no simulated time passed."""
 
     firings: MeanValue
     rate_per_s: MeanValue | None
 
 
 class MonitoredValue(Document):
-    """The values that a monitor of the net's file observed in a simulation: the number of
-    observations per replication, the sum and the mean of the observed values, and the smallest and
-    the largest value in any replication.
+    """The values that a monitor declared in the net's file observed in a simulation.
 
-    `kind` is the kind of monitor in the words of CPN Tools. If `is_timed` is true, the mean is a
-    mean over time, and there is no sum. Figures are None if nothing was observed.
+    The number of observations is per replication. The smallest and the largest value are those of
+    all replications. `kind` is the name of the kind of monitor in CPN Tools. If `is_timed` is true,
+    the mean is a mean over time, and there is no sum. Figures are None if nothing was observed.
     """
 
     kind: str

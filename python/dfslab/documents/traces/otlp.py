@@ -1,5 +1,5 @@
-"""The types of the parts of OTLP trace JSON (OpenTelemetry's format) that dfslab reads and writes.
-Other keys of a document are preserved unchanged."""
+"""The types of those parts of OTLP trace JSON (OpenTelemetry's format) that dfslab reads and
+writes. Other keys of a document are kept unchanged."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import NotRequired, TypedDict
 
 
 class OtlpAttribute(TypedDict):
-    """A key and its value. The value is in a dictionary whose key is the type of the value, such as
-    "stringValue".
-    """
+    """A key with its value. The value is wrapped in a dictionary that states the type:
+    `{"stringValue": "read"}`."""
 
     key: str
     value: dict[str, object]
@@ -71,9 +70,12 @@ def attributes(table: OtlpResource | OtlpSpan) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class CallSpan:
-    """A call of a process, as it is written to a span. `number` identifies the call in its
-    document, from 1 on. `caller` is the number of the call that waited for this call; 0 if unknown.
-    `trace` is the number of the root call of the tree. Times are Unix times in nanoseconds."""
+    """A call of a process, with the data that are written to a span.
+
+    `number` identifies the call in its document; the first call has number 1. `caller` is the
+    number of the call that waited for this call; 0 if that call is unknown. `trace` is the number
+    of the root call of the tree. Times are Unix times in nanoseconds.
+    """
 
     service: str
     host: str

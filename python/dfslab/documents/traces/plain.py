@@ -1,6 +1,5 @@
-"""Converts a trace profile to plain data for JSON. The conversion uses no recursion, because the
-profile's trees may be too deep for it.
-"""
+"""Converts a trace profile to plain data for JSON. The conversion uses loops instead of recursion,
+because the trees of a profile may be deeper than Python's recursion limit."""
 
 from __future__ import annotations
 

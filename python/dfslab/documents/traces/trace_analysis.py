@@ -1,6 +1,8 @@
-"""A trace profile, together with results that dfslab computes from it. These are the gains from a
-faster processor, disk or link, comparisons of groups of calls, and a comparison with a model's step
-times."""
+"""A trace profile together with the results that dfslab computes from it:
+- the time that would be saved by a faster processor, disk or link,
+- comparisons of groups of calls,
+- a comparison of the steps' durations with those of a model.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +16,14 @@ from dfslab.documents.traces.trace_profile import SavingVerdict, TraceProfile
 
 
 def given(profile: TraceProfile) -> dict[str, Any]:
-    """Returns the fields of a profile that were set explicitly. They serve as arguments for the
-    constructor of a class that extends the profile.
-    """
+    """Returns the fields of a profile that were set explicitly. They are passed to the constructor
+    of a subclass of the profile, which adds further fields."""
     return {name: value for name, value in profile if name in profile.model_fields_set}
 
 
 class PartGain(Document):
-    """The part of the end-to-end time that would be saved if one processor, disk, link or sleep
-    were faster. The saving and its bounds are fractions of the end-to-end time.
-    """
+    """The fraction of the end-to-end time that would be saved if one processor, disk, link or sleep
+    were faster. The bounds of the saving are such fractions too."""
 
     # The part's name: "process: processor", "process: disk" or "process: link", or "process: step"
     # for a sleep.
@@ -38,23 +38,24 @@ class PartGain(Document):
     high: float
     # The verdict that follows from the bounds: "faster", "no gain" or "cannot tell".
     verdict: SavingVerdict
-    # Busy time divided by the time for which the process ran. It exceeds 1 with several threads,
-    # and is None for links.
+    # Busy time divided by the time for which the process ran. It can exceed 1 if the process has
+    # several threads. It is None for links.
     utilisation: float | None
 
 
 class PartShare(Document):
-    """The self time of one part (a processor, a disk, a link or a sleep) as a share of the self
-    time of all parts. Self time excludes the time of inner calls.
-    """
+    """The self time of one part, as a fraction of the self time of all parts. A part is a
+    processor, a disk, a link or a sleep. The self time of a call excludes the time of inner
+    calls."""
 
     part: str
     share: float
 
 
 class PartRanking(Document):
-    """Three rankings of processors, disks and links. `parts` ranks them by the saved end-to-end
-    time if they were faster. `by_sum` and `by_last_finisher` rank them by self time."""
+    """Three rankings of processors, disks and links. `parts` ranks them by the
+    end-to-end time that would be saved if they were faster. `by_sum` and `by_last_finisher` rank
+    them by self time."""
 
     # Factor by which each part is made faster.
     factor: float
@@ -70,19 +71,20 @@ class PartRanking(Document):
 class StepChange(Document):
     """A step whose mean duration differs significantly between two cohorts (groups) of calls."""
 
-    # If several pairs of cohorts are compared: the host or process whose calls are the second
-    # cohort of the pair. "" if there is a single pair.
+    # The host or process whose calls are the second group (cohort) of the comparison, if calls of
+    # several hosts or processes are compared with the first group. "" if there is a single
+    # comparison.
     cohort: str
     # The step's call path, or "process: step" if all its calling contexts are merged.
     path: CallPath
     # `count_before`, `count`: numbers of calls in the first and in the second cohort.
-    # `mean_before_s` and the next field: mean durations in the two cohorts, seconds.
+    # `mean_before_s`, `mean_s`: mean durations of these calls, seconds.
     count_before: int
     count: int
     mean_before_s: float
     mean_s: float
-    # Change of the step's self time from the first to the second cohort, in seconds: the difference
-    # of the self time per call, times the number of calls in the second cohort.
+    # Effect of the change in self time on the second cohort, in seconds: (self time per call in the
+    # second cohort - self time per call in the first cohort) * calls in the second cohort.
     own_change_s: float
     # Relative change of the step's mean duration.
     change: float
@@ -116,10 +118,10 @@ class CohortComparison(Document):
 
 
 class ModelledStep(Document):
-    """Mean seconds that one operation spends in a step: as modelled from the description of a file
-    system, and as recorded in a trace.
+    """The mean time in seconds that an operation spends in one step, from two sources: the model of
+    a file system, and a recorded trace.
 
-    If the description or the trace lacks the step, the values from that source are None.
+    The values from a source are None if this source lacks the step.
     """
 
     # Operation and step of the description. Both are "" for a step that exists only in the trace.

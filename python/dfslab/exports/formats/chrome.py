@@ -51,8 +51,8 @@ def write(profile: TraceProfile) -> bytes:
 
 def _widths_ns(nodes: list[TreeNode]) -> dict[int, int]:
     """Returns the width of each node's bar in ns, by node id. The width is the sum of the self
-    times of the node and of all nodes below it. Negative self times, and those of nodes of the kind
-    DETAIL (already counted as their callers' time), count as 0."""
+    times of the node and of all nodes below it. A negative self time counts as 0. So does the self
+    time of a node of the kind DETAIL, because it is already part of its caller's self time."""
     widths: dict[int, int] = {}
     for node in reversed(nodes):
         self_ns = 0 if node.kind == trees.DETAIL else max(0, node.self_ns)
@@ -65,8 +65,8 @@ def _starts_ns(
 ) -> dict[int, int]:
     """Returns the start of each node's bar in ns, by node id.
 
-    The bars of roots follow each other, and the bars of children are within the bar of their
-    parent.
+    The bar of each root follows the bar of the previous root. The bars of children are inside the
+    bar of their parent, one after another.
     """
     starts: dict[int, int] = {}
     at = 0

@@ -85,9 +85,10 @@ def write(results: Sequence[Result]) -> bytes:
     """Returns the results in fio's JSON format, with one job for each measured result. The document
     has only the keys that readers of fio's output use.
 
-    `iops` counts whole operations, not system calls. If operations have
-    a scheduled start, `lat_ns` is the response time since that start. Raises RunFailed if there are
-    results, but none of dfslab's load generator.
+    `iops` counts whole operations, not system calls. If operations have a scheduled start, `lat_ns`
+    is the response time since that start.
+
+    Raises RunFailed if there are results, but none of dfslab's load generator.
     """
     measured = [(result, load) for result in results if (load := result.load) and load.generator]
     if results and not measured:
@@ -158,11 +159,11 @@ def _merged(histograms: Mapping[str, Buckets], names: Sequence[str]) -> Buckets:
 
 
 def _latency(buckets: Buckets) -> _Latency:
-    """Returns the latency statistics of a histogram in ns, computed from the midpoints of its
-    buckets. Only the minimum is the lower bound of the lowest bucket.
+    """Returns the latency statistics of a histogram in ns. They are computed from the midpoints of
+    its buckets, except the minimum, which is the lower bound of the lowest bucket.
 
-    A midpoint differs from a recorded value by at most 1 part in 256. An empty histogram has only
-    zeros and no percentiles.
+    A midpoint differs from a recorded value by at most 1 part in 256. For an empty histogram, all
+    statistics are zero, and there are no percentiles.
     """
     count = sum(number for _, number in buckets)
     if not count:

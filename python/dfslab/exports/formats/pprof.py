@@ -17,10 +17,10 @@ TITLE = "Calls and self times of stacks, for pprof"
 
 
 def write(profile: TraceProfile) -> bytes:
-    """Returns the merged call trees as gzip-compressed profile.proto.
+    """Returns the merged call trees as gzip-compressed profile.proto, the format of pprof.
 
-    Each stack has its number of calls and its self time. Nodes of the kind DETAIL are left out,
-    because their time is already counted in the time of their callers.
+    Each call stack has its number of calls and its self time. Nodes of the kind DETAIL are left
+    out, because their time is already part of their callers' time.
     """
     texts: dict[str, int] = {"": 0}
 

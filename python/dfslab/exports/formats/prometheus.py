@@ -18,9 +18,9 @@ from dfslab.studies.runs import completeness
 
 TITLE = "Gauges and histograms as Prometheus reads them"
 NANO = 1e-9
-# The kinds of times, such as latency. Each value is a pair. The first part is a function that
-# returns the histograms of these times from a measured workload run. The second part is the
-# description of the times in the output.
+# The exported kinds of times, such as latency. The value of a kind is a pair: a function that
+# returns the histograms of these times from a workload run, and a description of the times for the
+# output.
 TIMES: dict[str, tuple[Callable[[MeasuredLoad], dict[str, Buckets]], str]] = {
     metrics.LATENCY: (lambda load: load.histograms, "Time of an operation"),
     metrics.RESPONSE: (
@@ -44,7 +44,7 @@ class _Sample(NamedTuple):
 
 
 def write(results: Sequence[Result]) -> bytes:
-    """Returns the results as text for Prometheus. Each metric becomes a gauge, and the times of
+    """Returns the results in Prometheus' text format. Each metric becomes a gauge. The times of
     each operation become a histogram in seconds."""
     gauges: dict[str, list[str]] = {}
     for row in rows(results):
@@ -72,8 +72,8 @@ def write(results: Sequence[Result]) -> bytes:
 
 
 def _completeness(results: Sequence[Result]) -> list[str]:
-    """Returns the lines of a gauge that has a value for each result: 1 if the result is complete,
-    else 0. Returns no lines if all results are complete."""
+    """Returns the lines of a gauge that tells for each result whether it is complete (1) or not
+    (0). Returns no lines if all results are complete."""
     if not completeness.incomplete(results):
         return []
     name = "dfslab_complete"
@@ -105,11 +105,11 @@ def _content(results: Sequence[Result]) -> list[str]:
 
 def _prometheus_histograms(result: Result, kind: str) -> Iterator[str]:
     """Yields the lines of a Prometheus histogram of times for each operation of a result. `kind` is
-    the kind of times, a key of TIMES. A result that was not measured has no histograms. The counts
-    are cumulative, and the upper bounds of the buckets are powers of two in nanoseconds.
+    the kind of times, a key of TIMES. There are no lines for a result that was not measured.
 
-    Powers of two are bucket boundaries of the recorded histograms, so no recorded bucket has to be
-    split.
+    As usual in Prometheus, the counts are cumulative. The upper bounds of the buckets are powers of
+    two in nanoseconds. They are also bucket boundaries of the recorded histograms, so no recorded
+    bucket has to be split.
     """
     histograms = TIMES[kind][0](result.load) if result.load else {}
     for operation, buckets in histograms.items():

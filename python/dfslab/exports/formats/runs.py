@@ -1,5 +1,5 @@
-"""Exports results as a CSV table with one row for each measured workload run. `dfslab learn` and
-other tools read the table."""
+"""Exports results as a CSV table with one row for each measured workload run. `dfslab learn` can
+read this table."""
 
 from __future__ import annotations
 

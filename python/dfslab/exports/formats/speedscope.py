@@ -14,12 +14,11 @@ SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 
 
 def write(profile: TraceProfile) -> bytes:
-    """Returns the call trees as a JSON document with one weighted stack for each node (speedscope's
-    "sampled" profile).
+    """Returns the call trees as a JSON document in speedscope's format "sampled". It has one stack
+    for each node, with the node's self time as weight.
 
-    The weight of a stack is the node's self time. Nodes without self time are left out. Nodes of
-    the kind DETAIL are left out as well, because their time is already counted in the time of their
-    callers.
+    Nodes without self time are left out. Nodes of the kind DETAIL are also left out, because their
+    time is already part of their callers' time.
     """
     frames: dict[str, int] = {}
     samples, weights = [], []

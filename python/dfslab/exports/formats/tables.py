@@ -12,8 +12,8 @@ from dfslab.report import run_document
 from dfslab.studies.contract import FinishedRun
 
 TITLE = "The tables of all studies, one after another, as CSV"
-# The optional figures of a cell in addition to its value. The key is the title of the column in
-# which the figure is written. The function returns the figure of a cell, or None.
+# The figures that a cell may have in addition to its value. Each figure is written to a separate
+# column, with the key as title. The function returns the figure of a cell; None if it has none.
 EXTRAS: Mapping[str, Callable[[TableCell], float | None]] = {
     "low": lambda cell: cell.low,
     "high": lambda cell: cell.high,
@@ -27,12 +27,12 @@ def write(run: FinishedRun) -> bytes:
 
 
 def tables_as_csv(tables: Sequence[Table]) -> bytes:
-    """Returns several tables as one CSV text. A line with the table's title precedes each table,
-    and an empty line follows it.
+    """Returns several tables as one CSV text. Each table begins with a line that has its title, and
+    ends with an empty line.
 
-    Values are plain numbers in SI units. If any cell of a column has an interval, two columns with
-    the lower and the upper ends of the intervals follow the column. If any cell has an error, a
-    column with the errors follows.
+    Values are plain numbers in SI units. If any cell of a column has an interval, two additional
+    columns with the ends of the intervals follow this column. If any cell has an error, an
+    additional column with the errors follows.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -53,10 +53,8 @@ class _XmiWriter:
         self._applied: list[tuple[str, str, dict[str, str]]] = []
 
     def document(self) -> Element:
-        """Returns the XML document of the UML model.
-
-        The elements of the model come first, then the stereotypes that are applied to them.
-        """
+        """Returns the XML document of the UML model. The elements of the model come first. The
+        stereotypes that are applied to these elements follow."""
         root = Element(f"{{{XMI}}}XMI")
         model = self._element(root, f"{{{UML}}}Model", "", name=self._model.name)
         for one in self._model.classes:

@@ -89,11 +89,11 @@ PARAMETERS = Parameters(
         source="github.com/Alluxio/alluxio, issues 13206 and 16623",
         spread=0.7,
     ),
-    # The values of the calibrated constants are the medians of their priors. They were fitted to
-    # measurements of randomly drawn configurations (`python -m verification.blind --again 7 27`,
-    # where 7 and 27 are the seeds of the draws), after the time that other programs used was
-    # subtracted. The time of a FUSE request was limited so that predictions agree with published
-    # times of sequential reads: 3 to 10 s for 1 GB.
+    # Each calibrated constant has a prior distribution, and the value given here is its median. The
+    # values were fitted to measurements of randomly drawn configurations (`python -m
+    # verification.blind --again 7 27`, where 7 and 27 are the seeds of the draws). Before the fit,
+    # the time that other programs used was subtracted. The time of a FUSE request has an upper
+    # limit, so that predictions agree with published times of sequential reads: 3 to 10 s for 1 GB.
     Parameter(
         "client_call_cpu",
         "Client time of one file operation (FUSE, Java client)",
@@ -125,8 +125,8 @@ ACCESS_KEYS = ("testbed", "directory")
 
 
 def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Returns one pair for each violated rule: the name of a parameter or role, and what is
-    required of it. The only rule is that there is exactly one master."""
+    """Returns one pair for each violated rule: the name of a parameter or role, and the requirement
+    that it violates. The only rule is that there is exactly one master."""
     return [] if instances["master"] == 1 else [("master", "exactly one master is described")]
 
 

@@ -1,8 +1,8 @@
-"""Describes the operations of Alluxio: metadata comes from the master, blocks from the memory of
-workers.
+"""Describes the operations of Alluxio. Metadata comes from the master, and blocks come from the
+memory of workers.
 
-A written block stays in the memory of one worker (write type MUST_CACHE) and is read from there, so
-no operation waits for a disk.
+A written block stays in the memory of one worker (write type MUST_CACHE). Reads get the block from
+this worker, so no operation waits for a disk.
 """
 
 from __future__ import annotations

@@ -42,9 +42,9 @@ FUSE = "alluxio.fuse.AlluxioFuse"
 # The library against which Alluxio's native FUSE library is linked.
 LIBFUSE = "libfuse.so.2"
 # Mount options. `sync_read` allows one read of a file at a time. Without it, the kernel's parallel
-# read-ahead sends reads out of order, and Alluxio reopens its stream for each of them: reading 64
-# MiB took over 60 s, compared with 1 s for reads in order. `big_writes` allows writes of more than
-# a page.
+# read-ahead sends reads out of order, and Alluxio reopens its stream for each of them. Reading 64
+# MiB then took over 60 s; with `sync_read`, it took 1 s. `big_writes` allows writes of more than a
+# page.
 MOUNT_OPTIONS, IN_ORDER = "big_writes", "sync_read,"
 SHELL = "alluxio.cli.fs.FileSystemShell"
 MASTER_RPC, MASTER_WEB, WORKER_RPC, WORKER_WEB = 19998, 19999, 29999, 30000
@@ -55,8 +55,8 @@ MOUNT_LIMIT_S = 300.0
 ANSWER_LIMIT_S = 20.0
 MIB = 2**20
 # The space in bytes that a worker reserves for a block that is being written. Alluxio's default is
-# a whole block, even for a short file. The default would let the reservations of four writers fill
-# the memory tier and evict blocks of which no other copy exists.
+# a whole block, even for a short file. With this default, the reservations of four writers would
+# fill the memory tier and evict blocks that have no other copy.
 RESERVED_BYTES = MIB
 # The testbed parameters that are quantities. Each has a unit and a smallest allowed value.
 LEAST = {
@@ -96,9 +96,11 @@ Answer = TypeVar("Answer", bound=Document)
 class Testbed(MountedTestbed, Traceable):
     """A running Alluxio; `with Testbed.up({...}) as testbed:` stops it at the end.
 
-    The under-store is a folder of the testbed on this machine. Every host sees it as a local path.
-    Traffic between a worker and the under-store therefore passes no emulated link and no emulated
-    disk. With the parameter `under_hdfs`, the under-store is instead an HDFS on the same hosts.
+    The under-store (the storage below Alluxio's cache) is a folder of the testbed on this machine.
+    Every host accesses it by a local path. Traffic between a worker and the under-store therefore
+    uses no emulated link and no emulated disk. With the parameter `under_hdfs`, the under-store is
+    instead an HDFS on the same hosts.
+
     Through the mount, a file can only be written once and sequentially, because Alluxio has no
     random writes.
     """
@@ -133,9 +135,11 @@ class Testbed(MountedTestbed, Traceable):
 
     @classmethod
     def prepare(cls, parameters: dict[str, LevelValue], notify: Notify) -> None:
-        """Checks that Java and libfuse are installed, and downloads Alluxio's jars. If the
-        parameter `under_hdfs` is set, also downloads Hadoop's jars; if `trace` is set, the tracing
-        agent. Raises TestbedError when any of these is missing."""
+        """Checks that Java and libfuse are installed, and downloads Alluxio's jars.
+
+        Downloads also Hadoop's jars if the parameter `under_hdfs` is set, and the tracing agent if
+        `trace` is set. Raises TestbedError if any of these programs is not available.
+        """
         super().prepare(parameters, notify)
         if parameters["under_hdfs"]:
             under_hdfs.jars(notify)
@@ -149,8 +153,8 @@ class Testbed(MountedTestbed, Traceable):
         jars(notify)
 
     def start_servers(self) -> None:
-        """Starts the master with an empty journal, then the workers, and waits until the master
-        knows all workers. If the parameter `under_hdfs` is set, starts the HDFS first."""
+        """Starts the master with an empty journal and then the workers. Returns when the master
+        knows all workers. If the parameter `under_hdfs` is set, the HDFS is started first."""
         self._write_configuration()
         if self.parameters["under_hdfs"]:
             self._start_under_hdfs()
@@ -219,8 +223,8 @@ class Testbed(MountedTestbed, Traceable):
         return None if reply is None else len(reply.nodes or ())
 
     def disks_read_bytes(self) -> None:
-        """Returns None, since no disk reads can be counted: workers keep the data in memory. For
-        cold reads, only the caches of clients can be emptied."""
+        """Returns None: there are no disk reads to count, because workers keep the data in memory.
+        For cold reads, only the caches of clients can be emptied."""
 
     def shell(self, host: Host, *words: str) -> str:
         """Returns the output of an `alluxio fs` command on a host. Raises TestbedError when the
@@ -228,9 +232,8 @@ class Testbed(MountedTestbed, Traceable):
         return host.run(*self.java_command(SHELL, *words), limit_s=JAVA_LIMIT_S)
 
     def ask(self, what: str, kind: type[Answer]) -> Answer | None:
-        """Requests `what` from the master's web service and returns the reply as an object of
-        `kind`. Returns None when the master does not reply.
-        """
+        """Requests the path `what` from the master's web service. Returns the reply as an object of
+        `kind`, or None when the master does not reply."""
         url = f"http://{self.master.address}:{MASTER_WEB}/api/v1/master/{what}"
 
         def work() -> Answer:
@@ -253,8 +256,8 @@ class Testbed(MountedTestbed, Traceable):
         return Path(given).absolute() if given else self.folder / "profiles"
 
     def trace_options(self, process: str) -> list[str]:
-        """Returns JVM options that make the process called `process` write its profile. The list is
-        empty if `process` is "" or the testbed's parameter `trace` is off."""
+        """Returns the JVM options with which a process writes its profile under the name `process`.
+        The list is empty if `process` is "" or the testbed's parameter `trace` is off."""
         if not (self.parameters["trace"] and process):
             return []
         service = process.partition("-")[0]
@@ -264,8 +267,11 @@ class Testbed(MountedTestbed, Traceable):
     @classmethod
     def traced(cls, folder: Path | None = None) -> dict[str, LevelValue]:
         """Returns testbed parameters with which every process counts its calls and writes the
-        counts to a profile. The profiles are in `folder`. If `folder` is None, they are in the
-        testbed's own folder and are written every second."""
+        counts to a profile in `folder`.
+
+        If `folder` is None, the profiles are in the testbed's own folder and are written every
+        second.
+        """
         if folder:
             return {"trace": True, "trace_directory": str(folder)}
         return {"trace": True, "trace_interval": "1 s"}
@@ -283,9 +289,10 @@ class Testbed(MountedTestbed, Traceable):
 
     def java_command(self, main: str, *arguments: str, process: str = "", **own: str) -> list[str]:
         """Returns a command that runs the main class `main` of Alluxio. `own` are Alluxio
-        properties of this process only.
+        properties that only this process has.
 
-        On a traced testbed, a process with a `process` name is traced under that name.
+        If the testbed is traced and `process` is not empty, the process is traced under the name
+        `process`.
         """
         heap_mib = int(self.parameters["heap"]) // MIB
         # Alluxio does not accept these four properties in its configuration file.
@@ -366,8 +373,8 @@ class Testbed(MountedTestbed, Traceable):
         name = f"worker-{number}"
         memory = host.folder / f"{name}-memory"
         memory.mkdir()
-        # The memory file system also contains the folders of the blocks, so it is a little larger
-        # than the memory tier.
+        # The memory file system is a little larger than the memory tier, because it also contains
+        # the folders of the blocks.
         size_bytes = int(self.parameters["memory_tier"]) + 16 * MIB
         host.run("mount", "-t", "tmpfs", "-o", f"size={size_bytes}", "dfslab", str(memory))
         own = {
@@ -413,7 +420,7 @@ def jars(notify: Notify = lambda text: None) -> Path:
 
 
 def _quantity(key: str, value: str, unit: str, least: str) -> float:
-    """Returns `value`, the text of the testbed parameter `key`, as a number in SI units. Raises
+    """Converts `value`, the text of the testbed parameter `key`, to a number in SI units. Raises
     InputError when it is not a quantity in `unit`, or is smaller than `least`."""
     try:
         number = float(parse(value, unit))
@@ -429,9 +436,8 @@ def _milliseconds(seconds: float) -> str:
 
 
 def _text(value: float, parameter: Parameter) -> str:
-    """Returns the value of an Alluxio property as text: "true" or "false" for a switch,
-    milliseconds for a time, and a whole number for any other value.
-    """
+    """Returns the text that Alluxio reads for the value of a property: "true" or "false" for a
+    switch, milliseconds for a time, and a whole number for any other value."""
     if parameter.choices == (0.0, 1.0):
         return "true" if value else "false"
     return _milliseconds(value) if parameter.unit == "s" else str(int(value))

@@ -30,11 +30,8 @@ HEAP_MIB = 256
 
 @dataclass(frozen=True)
 class UnderDaemon:
-    """A daemon of the HDFS: its host, its command, and the function that returns whether it serves
-    requests.
-
-    Daemons stop in descending order of `stage`.
-    """
+    """A daemon of the HDFS: its host, its command, and a function that returns whether the daemon
+    serves requests. Daemons with a higher `stage` are stopped first."""
 
     name: str
     host: Host
@@ -44,9 +41,11 @@ class UnderDaemon:
 
 
 class UnderHdfs:
-    """An HDFS with a NameNode on Alluxio's master host, and a DataNode on the host of each worker.
+    """The HDFS below an Alluxio testbed. Its NameNode runs on the host of Alluxio's master, and a
+    DataNode runs on the host of each worker.
 
-    Every block has one replica, because Alluxio also keeps a file in the memory of only one worker.
+    Every block has only one replica, as in Alluxio itself, where only one worker keeps a file in
+    memory.
     """
 
     def __init__(self, folder: Path, master: Host, workers: Sequence[Host]) -> None:
@@ -70,8 +69,8 @@ class UnderHdfs:
             (self._folder / name).mkdir(parents=True)
         given = TestbedParameters(datanodes=len(self._datanodes), replication=1)
         properties = decided_properties(given, self._folder, self._namenode)
-        # Permission checks are off, because only this testbed uses the HDFS. Alluxio's workers
-        # access it as the user that runs the workers.
+        # Without permission checks, Alluxio's workers can access the HDFS as the user that runs
+        # them. The checks are not needed, because only this testbed uses the HDFS.
         properties["dfs.permissions.enabled"] = "false"
         for name in ("core-site.xml", "hdfs-site.xml"):
             (self._configuration / name).write_bytes(hdfs.site(properties))

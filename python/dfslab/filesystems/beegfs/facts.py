@@ -1,8 +1,9 @@
 """Declares the roles, parameters and layout rules of BeeGFS.
 
-dfslab has no testbed of BeeGFS, because there are no Debian packages of it. An existing mount is
-measured like any POSIX mount. A storage server stands for one target. The management service is
-deployed but takes no part in operations: clients contact it only when they mount.
+In this description, each storage server has exactly one target. The management service is deployed
+but takes no part in operations, because clients contact it only when they mount. dfslab has no
+testbed of BeeGFS, because there are no Debian packages of it. An existing mount is measured like
+any POSIX mount.
 """
 
 from __future__ import annotations
@@ -115,9 +116,9 @@ ACCESS_KEYS = ("directory",)
 
 
 def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Returns one pair for each violated rule: the name of a parameter or role, and what is
-    required of it. For example, chunk sizes must be powers of two, the chunks of a file must be on
-    different targets, and buddies must form pairs."""
+    """Returns one pair for each violated rule: the name of a parameter or role, and the requirement
+    that it violates. For example, chunk sizes must be powers of two, the chunks of a file must be
+    on different targets, and buddies must form pairs."""
     wrong = []
     count, targets = parameters["stripe_count"], instances["storage"]
     chunk_bytes = parameters["chunk_size"]

@@ -1,10 +1,11 @@
-"""Describes the operations of BeeGFS: metadata calls, then chunks from and to storage targets.
+"""Describes the operations of BeeGFS: calls to the metadata server, then transfers of chunks to or
+from storage targets.
 
 The client gathers the data of small calls in a buffer of `cache_buffer` bytes. One request
-transfers a full buffer, or the data of one call if the call is larger than the buffer. The request
-is complete when all targets that store a part of its range have answered. Targets answer from their
-page cache. The primary target of a mirrored chunk forwards the chunk to its buddy while receiving
-it.
+transfers a full buffer; a call that is larger than the buffer is a request of its size. The request
+is complete when every target that stores a part of the requested range has answered. Targets answer
+from their page cache. If chunks are mirrored, the primary target of a chunk forwards it to its
+buddy while it still receives it.
 """
 
 from __future__ import annotations
@@ -66,14 +67,15 @@ def _ask(name: str, seconds: Expression, response_bytes: Expression = 256) -> No
 
 
 def _ask_targets(name: str, *work: Node) -> Node:
-    """Returns the step that sends a small request to every storage target of the file concurrently.
-    `work` is a target's work for the request in addition to the processor time `storage_cpu`."""
+    """Returns the step in which a small request is sent to every storage target of the file
+    concurrently. For the request, a target uses the processor for `storage_cpu` and then does
+    `work`."""
     return par(call("storage", name, cpu("storage", P.storage_cpu), *work), copies=P.stripe_count)
 
 
 def _blocks(size_bytes: Expr) -> tuple[Expr, Expr]:
-    """Returns a pair of expressions for a target that moves `size_bytes` block by block: the number
-    of blocks, and the size of a block in bytes."""
+    """Returns two expressions for a target that moves `size_bytes` in blocks: the number of blocks,
+    and the size of a block in bytes."""
     blocks = named("blocks", Max(1, ceiling(size_bytes / P.file_block)))
     return blocks, size_bytes / blocks
 
@@ -100,8 +102,9 @@ def _read_from(size_bytes: Expr) -> Node:
 
 
 def _write_to(size_bytes: Expr) -> Node:
-    """Returns the part of a write request that one target serves: the target stores `size_bytes`,
-    block by block. If chunks are mirrored, it also forwards each block to its buddy."""
+    """Returns the part of a write request that one target serves. The target stores `size_bytes`,
+    block by block. If chunks are mirrored, it also forwards each block to its buddy, the target
+    with the copy."""
     blocks, each = _blocks(size_bytes)
     store = cpu("storage", each * P.storage_byte_cpu, "storeBlock")
     stream = pipeline(
@@ -110,8 +113,8 @@ def _write_to(size_bytes: Expr) -> Node:
     return seq(stream, call("storage", "write", cpu("storage", P.storage_cpu)))
 
 
-# One parallel step contains the disk writes of the chunks and of their copies on buddies, so that
-# each of them uses a different disk.
+# The disk writes of the chunks and of their copies on buddies are in one parallel step, so that the
+# model uses a different disk for each of them.
 round_bytes = named("round_bytes", P.file_size / rounds)
 _seeks = select(P.scattered, requests / rounds, 1 / rounds)
 _access_s = symbol("storage.disk_latency") * select(P.forced, FORCED_SEEKS, _seeks)

@@ -26,7 +26,7 @@ class TrackedEvents(TypedDict):
 
 class TrackedOperation(TypedDict):
     """An operation that Ceph's OpTracker recorded, with the fields that dfslab reads. `description`
-    begins with the type of the operation. The duration is in seconds."""
+    begins with the type of the operation. `duration` is in seconds."""
 
     initiated_at: str
     description: str
@@ -41,8 +41,9 @@ class TrackedOperations(TypedDict):
 
 
 class ClientStatus(Document):
-    """The reply of the process ceph-fuse to the command `status`: the numbers of names (dentries)
-    and inodes that the process caches, and the number of these names that the kernel uses."""
+    """The reply of the process ceph-fuse to the command `status`. It has the number of names
+    (dentries) in the cache of the process, the number of inodes in this cache, and how many of the
+    names the kernel uses."""
 
     names: int = Field(alias="dentry_count")
     used_names: int = Field(alias="dentry_pinned_count")

@@ -1,9 +1,11 @@
-"""Reads the counters of Ceph's OSDs and metadata servers, from `ceph daemon NAME perf dump`.
+"""Reads the counters of Ceph's OSDs and metadata servers, from the output of `ceph daemon NAME perf
+dump`.
 
-A counter that averages times has the fields `avgcount`, `sum` (seconds) and `avgtime`. A counter
-that averages sizes has no `avgtime` and is skipped. The times of counters overlap: KNOWN states
-which counter includes the time of which other counter. A counter of times that is not in KNOWN is
-reported as detail and is not ranked, except the latencies of the types of metadata requests.
+A counter of times has the fields `avgcount`, `sum` (seconds) and `avgtime`. A counter of sizes has
+no `avgtime` and is skipped. The time of one counter may include the time of another; KNOWN states
+for which counters this is so. A counter of times that is not in KNOWN is only reported as detail
+and is not ranked. The exceptions are the counters of the latencies of metadata requests, of which
+each type of request has one.
 """
 
 from __future__ import annotations
@@ -21,9 +23,10 @@ from dfslab.spec.systems.counter_format import (
     NotUnderstood,
 )
 
-# What is known of a counter of times, as a triple: the name of the counter whose times include the
-# times of this counter ("" for none), the cost class of the times (such as "disk"), and the names
-# of the counters that count the bytes of the same calls.
+# What is known of a counter of times, as a triple:
+# - the name of the counter whose times include the times of this counter ("" for none),
+# - the cost class of the times (such as "disk"),
+# - the names of the counters of bytes for the same calls.
 Known = tuple[str, CostClass, tuple[str, ...]]
 KNOWN: dict[str, Known] = {
     "osd.op_before_queue_op_lat": ("", "service", ()),
@@ -44,12 +47,12 @@ KNOWN: dict[str, Known] = {
     "bluestore.state_kv_queued_lat": ("bluestore.commit_lat", "queue", ()),
     "bluestore.state_kv_commiting_lat": ("bluestore.commit_lat", "disk", ()),
     "bluestore.read_lat": ("", "service", ()),
-    # Not a part of `bluestore.read_lat`: this counter includes waits for the metadata of objects,
-    # also when no object is read.
+    # This counter is not a part of `bluestore.read_lat`. It also includes waits for the metadata of
+    # objects when no object is read.
     "bluestore.read_wait_aio_lat": ("", "disk", ()),
     "mds_log.jlat": ("", "disk", ()),
 }
-# Beginning and end of the names of counters of metadata requests. One such counter exists for each
+# How the names of counters of metadata requests begin and end. There is one such counter for each
 # type of request.
 REQUEST = ("mds_server.req_", "_latency")
 SERVICES = {"osd": "osd", "mds": "mds", "mds_server": "mds"}
@@ -58,15 +61,15 @@ MOST_S, MOST_CALLS = 1e9, 1 << 62
 
 
 def recognise(head: bytes) -> bool:
-    """Returns whether a file is a perf dump of Ceph. `head` is the beginning of the file. A perf
-    dump has many counters with the keys "avgcount" and "sum"."""
+    """Returns whether a file is a perf dump of Ceph, given `head`, the beginning of the file. A
+    perf dump has many counters with the keys "avgcount" and "sum"."""
     return head.lstrip().startswith(b"{") and b'"avgcount"' in head and b'"sum"' in head
 
 
 def read(text: str, name: str) -> list[Counters]:
-    """Returns the counters of one daemon since its start, from the text of a perf dump. The text
-    does not name the daemon, so the file's name, `name`, identifies it. Raises NotUnderstood where
-    the text is malformed."""
+    """Returns the counters of one daemon since its start, read from the text of a perf dump. The
+    text does not name the daemon, so `name`, the name of the file, identifies it. Raises
+    NotUnderstood if the text is malformed."""
     try:
         table = json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -19,8 +19,9 @@ _PAIR = re.compile(r"(\w+)=(\S+)")
 
 
 def understood(attributes: Mapping[str, str]) -> StorageLayout:
-    """Returns the layout of a directory (stripe unit, stripe count, object size and pool), which is
-    in the directory's extended attributes. The result is empty if no layout is set."""
+    """Returns the layout of a directory: stripe unit, stripe count, object size and pool. The
+    layout is read from the extended attributes of the directory. It is empty if the directory has
+    none."""
     layout = dict(_PAIR.findall(attributes.get("ceph.dir.layout", "")))
     return StorageLayout(facts={"layout": layout} if layout else {})
 
@@ -40,9 +41,9 @@ class StoreCounts(Document):
 
 
 def discover(found: ExistingFileSystem, command: Command) -> SystemDiscovery:
-    """Returns the number of running OSDs and the number of copies, as `ceph` commands report them,
-    and the striping. The striping and the name of the pool are in the directory's layout. A value
-    that is not reported is left out."""
+    """Returns what can be found out about a mounted CephFS. `ceph` commands report the number of
+    running OSDs and the number of copies. The layout of the directory has the striping and the name
+    of the pool. A value that is not reported is left out."""
     layout = dict(_PAIR.findall(str(found.facts.get("ceph.dir.layout", ""))))
     keys = ("stripe_unit", "stripe_count", "object_size")
     settings = {key: float(layout[key]) for key in keys if layout.get(key, "").isdecimal()}

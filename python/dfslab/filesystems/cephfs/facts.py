@@ -83,10 +83,10 @@ PARAMETERS = Parameters(
         "osd pool create … pg_num",
         minimum=1,
     ),
-    # The values of the calibrated constants are the medians of their priors. They were fitted to
-    # measurements of randomly drawn configurations (`python -m verification.blind --again 7 27`,
-    # where 7 and 27 are the seeds of the draws), after the time that other programs used was
-    # subtracted.
+    # Each calibrated constant has a prior distribution, and the value given here is its median. The
+    # values were fitted to measurements of randomly drawn configurations (`python -m
+    # verification.blind --again 7 27`, where 7 and 27 are the seeds of the draws). Before the fit,
+    # the time that other programs used was subtracted.
     Parameter("client_call_cpu", "Client time of one FUSE request", "s", "calibrated", 2.9e-4),
     Parameter("client_entry_cpu", "Client time of one listed entry", "s", "calibrated", 1.7e-6),
     Parameter(
@@ -131,8 +131,8 @@ ACCESS_KEYS = ("testbed", "directory")
 
 
 def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Returns one pair for each violated rule: the name of a parameter or role, and what is
-    required of it. For example, the copies or fragments of an object must be on different stores,
+    """Returns one pair for each violated rule: the name of a parameter or role, and the requirement
+    that it violates. For example, the copies or fragments of an object must be on different stores,
     and the stripe unit must divide the object size."""
     copies, fragments, stores = (
         parameters["copies"],

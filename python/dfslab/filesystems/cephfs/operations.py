@@ -1,10 +1,10 @@
-"""Describes the operations of CephFS: names come from the metadata server, objects directly from
-the object stores.
+"""Describes the operations of CephFS. Names come from the metadata server, and objects come
+directly from the object stores.
 
-A file's objects are distributed over all stores by hashing. The description divides the bytes of a
-file equally among the stores. With few placement groups, the real distribution is uneven; the
-factor `uneven` slows the disks down accordingly. The primary store of an object forwards its copies
-or fragments to other stores, and answers when all are on disk.
+Hashing distributes the objects of a file over all stores. The description assumes that each store
+has an equal part of the file's bytes. With few placement groups, the real distribution is uneven,
+so the factor `uneven` increases the time of the disks. The primary store of an object forwards
+copies or fragments of it to other stores, and answers when all of them are on disk.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from dfslab.spec.steps.read_ahead import windows_of
 from dfslab.spec.systems.parameters import symbol
 
 stores = symbol("osd.instances")
-# Placement groups are distributed over stores like balls into bins: the fullest of n bins exceeds
-# the mean by about sqrt(2 ln n) standard deviations. The factor 1.2 approximates the mean excess,
-# in standard deviations, for two to eight stores.
+# Placement groups are distributed over stores like balls over bins. The fullest of n bins exceeds
+# the mean by about sqrt(2 ln n) standard deviations. For two to eight stores, 1.2 approximates the
+# mean excess in standard deviations.
 each_store = P.placement_groups * P.copies / stores
 deviation = sqrt(Max(0, 1 - P.copies / stores) / each_store)
 uneven = 1 + select(stores > 1, 1.2 * deviation, 0)
@@ -58,8 +58,9 @@ _holds_data = (_mount_names * P.file_size <= KEPT_BYTES) & knows_names & ~P.dire
 
 
 def _ask(name: str, seconds: Expression, response_bytes: Expression = 512) -> Node:
-    """Returns the step in which the client calls the metadata server. The call needs `seconds` of
-    the server's processor. The server writes its journal after the answer."""
+    """Returns the step in which the client calls the metadata server. The call takes `seconds` of
+    the server's processor time. The server writes its journal after the answer, so the step does
+    not include this write."""
     return seq(
         cpu("client", P.client_call_cpu),
         call("mds", name, cpu("mds", seconds), request_bytes=512, response_bytes=response_bytes),
@@ -76,7 +77,8 @@ def _spread(part: Callable[[Expr, Expr], Node]) -> Node:
     one stripe unit is on one store. A larger file is in equal parts on all stores.
 
     `part(size, slowdown)` returns the step at one store: `size` is the number of bytes at this
-    store, and `slowdown` is the factor by which uneven use slows the disk of the store down.
+    store, and `slowdown` is the factor by which the disk of the store is slower because stores are
+    used unevenly.
     """
     everywhere = par(part(P.file_size / stores, uneven), copies=stores)
     return either(P.file_size > P.stripe_unit, everywhere, part(P.file_size, expression(1)))
@@ -156,8 +158,8 @@ def _part_written(size_bytes: Expr, slower: Expr) -> Node:
     )
 
 
-# A client has only one call in flight if reads are random or direct, or if writes are direct or
-# synchronous.
+# A client has only one call in flight in two cases: reads that are random or direct, and writes
+# that are direct or synchronous.
 calls = named("calls", Max(1, ceiling(P.file_size / Min(P.transfer_size, P.object_size))))
 call_bytes = named("call_bytes", P.file_size / calls)
 _acknowledged = at("osd", reply("client", size_bytes=128, name="acknowledged"))
@@ -177,8 +179,8 @@ _requested = either(P.scattered | P.direct, _read_calls, _spread(_part_read))
 _held = cpu("client", P.file_size * (_request_s + P.client_byte_cpu), "copy")
 _read = seq(either(_holds_data, _held, _requested), name="read")
 _written = seq(either(P.direct | P.forced, _write_calls, _spread(_part_written)), name="write")
-# The first object of a deleted file also has the file's backtrace. The metadata server removes this
-# object after the client has received its answer (purge queue).
+# The first object of a deleted file also stores the file's backtrace (its path). The metadata
+# server removes this object after it has answered the client (purge queue).
 _purged = later(
     call(
         "osd",

@@ -71,8 +71,8 @@ class Testbed(MountedTestbed, Counting, CachingClients):
         self.run_in(host, f"mount-{host.name}", words, lambda: host.mounted(point), CLIENT_STAGE)
 
     def settle(self) -> None:
-        """Sets the layout of new files below the mount to the one in the testbed's parameters. If
-        they have no layout, CephFS' default stays."""
+        """Sets the layout of new files below the mount to the layout in the testbed's parameters.
+        If the parameters have no layout, the default of CephFS stays."""
         keys = ("stripe_unit", "stripe_count", "object_size")
         given = {key: int(self.parameters[key]) for key in keys if key in self.parameters}
         layout = " ".join(f"{key}={value}" for key, value in given.items())
@@ -87,8 +87,9 @@ class Testbed(MountedTestbed, Counting, CachingClients):
             )
 
     def lacking(self) -> str:
-        """Returns the number of placement groups in each state, as text. Returns "" if all groups
-        are active and clean. If Ceph reports no states yet, the text says that they are unknown."""
+        """Returns the number of placement groups in each state, as text. The text is "" if all
+        groups are active and clean. If Ceph reports no states yet, the text says that they are
+        unknown."""
         groups = self._queried(ceph_json.PlacementStatus, "status").groups
         states = {one.name: one.count for one in groups.states}
         if states and states.get("active+clean", 0) == groups.count:
@@ -113,8 +114,8 @@ class Testbed(MountedTestbed, Counting, CachingClients):
                 self._daemon_command(host, f"osd.{number}", "cache", "drop")
 
     def empty_client_caches(self) -> None:
-        """Makes every client process (ceph-fuse) drop the names and the file data that it caches,
-        up to 200 MiB by default. Raises TestbedError if a client process does not answer."""
+        """Makes every client process (ceph-fuse) drop its cache of names and file data (by default
+        at most 200 MiB of data). Raises TestbedError if a client process does not answer."""
         for host in self.clients:
             # A client process drops neither unsent data nor names that the kernel uses. `sync`
             # therefore first sends the data to the object stores. Looking for the files makes the
@@ -154,8 +155,9 @@ class Testbed(MountedTestbed, Counting, CachingClients):
 
     @property
     def _answering(self) -> dict[str, Host]:
-        """Returns the daemons that answer commands at their sockets. The keys are Ceph's names of
-        the daemons, such as "osd.0"; the values are the hosts on which they run."""
+        """Returns all OSDs and the metadata server, which execute commands that are sent to their
+        sockets. The keys are Ceph's names of these daemons, such as "osd.0"; the values are the
+        hosts on which they run."""
         stores = {f"osd.{number}": host for number, host in enumerate(self.hosts.of("osd"))}
         return {**stores, "mds.a": self._master}
 
@@ -289,8 +291,8 @@ class Testbed(MountedTestbed, Counting, CachingClients):
         return self._master.run("ceph", "-c", str(self._file), "--connect-timeout", "20", *words)
 
     def _queried(self, kind: type[Answer], *words: str) -> Answer:
-        """Returns Ceph's reply to a command as an object of `kind`. If there is no reply yet, the
-        fields of the object have their defaults."""
+        """Returns Ceph's reply to a command as an object of `kind`. If the command fails or its
+        reply cannot be converted, the fields of the object have their defaults."""
         try:
             return kind.model_validate_json(self._ceph(*words, "--format", "json"))
         except (TestbedError, ValueError):
