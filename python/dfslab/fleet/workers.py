@@ -18,8 +18,8 @@ from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.files import scratch
 from dfslab.testbeds.daemon import tied_to_owner
 
-# A process that has not started after this many seconds is considered failed. Python and Dask take
-# one second, but minutes on a busy machine.
+# If a process has not started after START_LIMIT_S seconds, the start counts as failed. Python and
+# Dask start in one second, but a busy machine can take minutes.
 START_LIMIT_S = 180.0
 STOP_LIMIT_S = 5.0
 POLL_S = 0.05
@@ -32,11 +32,13 @@ class ClusterFailed(Exception):
 
 @contextmanager
 def opened(kind: ClusterKind, nodes: int, hosts: Sequence[Any] = ()) -> Iterator[str]:
-    """Returns a context with a cluster of the given kind. It yields the scheduler's address.
+    """Returns a context with a cluster of the given kind. The context yields the address of the
+    scheduler.
 
-    A cluster of kind "dask" runs on the `hosts` of a testbed if there are any, else with `nodes`
-    workers on this machine. A cluster of another kind is started by its library (fleet/dask.py) and
-    cannot run on the hosts of a testbed. Raises ClusterFailed if the cluster cannot be started.
+    A cluster of kind "dask" runs on the `hosts` of a testbed. If `hosts` is empty, it runs with
+    `nodes` workers on this machine. A library starts each cluster of another kind (see
+    fleet/dask.py); such a cluster cannot run on the hosts of a testbed. Raises ClusterFailed if the
+    cluster cannot be started.
     """
     if kind.name == "dask" and not hosts:
         with started([ClientHost(f"node-{number}") for number in range(1, nodes + 1)]) as address:
@@ -61,12 +63,12 @@ def opened(kind: ClusterKind, nodes: int, hosts: Sequence[Any] = ()) -> Iterator
 
 @contextmanager
 def started(client_hosts: Sequence[ClientHost], host: str = LOCAL) -> Iterator[str]:
-    """Returns a context with a Dask scheduler on the first host, and a worker on every host. It
-    yields the scheduler's address.
+    """Returns a context with a Dask cluster: a scheduler on the first host, and a worker on every
+    host. The context yields the address of the scheduler.
 
-    `host` is the address by which the other hosts reach the first host. The hosts must share a file
-    system. If the cluster cannot be started, raises ClusterFailed with the last output of the
-    process that failed.
+    `host` is the address at which the other hosts reach the first host. The hosts must share a file
+    system. Raises ClusterFailed if the cluster cannot be started. The error has the last output of
+    the process that failed.
     """
     with ExitStack() as stack:
         folder = stack.enter_context(scratch.folder("dask"))
@@ -113,10 +115,11 @@ def started(client_hosts: Sequence[ClientHost], host: str = LOCAL) -> Iterator[s
 
 @contextmanager
 def _process(place: ClientHost, log: Path, module: str, *words: str) -> Iterator[subprocess.Popen]:
-    """Returns a context with a Dask process on a host. At the end of the context, SIGTERM ends the
-    process, or SIGKILL if it still runs after STOP_LIMIT_S seconds.
+    """Returns a context in which a Dask process runs on a host.
 
-    The agents that the Dask process has started end before the context does.
+    At the end of the context, the process receives SIGTERM. If it still runs STOP_LIMIT_S seconds
+    later, SIGKILL ends it. The context ends only after the agents that the Dask process has
+    started.
     """
     words = (*place.prefix, sys.executable, "-P", "-m", f"distributed.cli.{module}", *words)
     # With these words, the kernel kills the Dask process when this process ends, even if this

@@ -1,2 +1,3 @@
-"""Reads files that other tools wrote. Recorded operations, such as those of strace and Darshan, are
-converted to operations to replay. Reports of benchmarks are converted to results."""
+"""Reads files that other tools wrote. Recordings of operations, such as those of strace and
+Darshan, become operations to replay. Reports of benchmarks become results.
+"""

@@ -1,8 +1,8 @@
 """Converts a report of another tool to results of dfslab.
 
-Facts that the report does not contain stay unknown: in the provenance, unknown texts are empty and
-unknown numbers are 0. The scenario has the workload `command` and an unnamed host. Of the workload,
-only the number of clients is known.
+Where the report does not contain a fact, the provenance of the result has an empty text or the
+number 0. The scenario of the result has the workload `command` and a host without a name. The only
+known parameter of the workload is the number of clients.
 """
 
 from __future__ import annotations
@@ -114,8 +114,9 @@ def metrics_of(one: ToolMeasurement) -> dict[str, Metric]:
 
 
 def table_rows(found: Sequence[Result]) -> list[str]:
-    """Returns one line of text for each result: the part of the benchmark, the operation, and the
-    reported metrics in SI units."""
+    """Returns one line of text for each result. The line has the part of the benchmark, the
+    operation, and the reported metrics in SI units.
+    """
     rows = []
     for one in found:
         part, operation = (one.labels[f"{WORKLOAD}.{key}"] for key in ("part", "operation"))

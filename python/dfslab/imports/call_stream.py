@@ -129,9 +129,9 @@ class _Replaying:
     def _follow(
         self, done: FileCall, operation: OperationName, holds: tuple[int, int, int]
     ) -> None:
-        """Updates the set of open files, and the map from names to files, after `operation`.
-        `holds` identifies the open file in the set: the client, the file's owner and the file's
-        number."""
+        """Updates the set of open files and the map from names to files after `operation`. `holds`
+        identifies an open file in the set by (client, owner of the file, number of the file).
+        """
         if operation == "open":
             self._held.add(holds)
         elif operation == "close":
@@ -207,9 +207,12 @@ def _parts(done: FileCall) -> Iterator[FileCall]:
 
 
 def times_of(found: Replay, factor: float) -> list[list[float]]:
-    """Returns, for each client, the scheduled start times of its operations, in seconds after the
-    start of the run. A start is the recorded time divided by `factor`, but at least the start of
-    the client's previous operation."""
+    """Returns, for each client, the times at which the replay starts the client's operations, in
+    seconds after the start of the run.
+
+    The start of an operation is its recorded time divided by `factor`. If this is earlier than the
+    start of the client's previous operation, the previous start is used.
+    """
     times: list[list[float]] = [[] for _ in range(1 + max(one.client for one in found.given))]
     for one, start_s in zip(found.given, found.starts_s, strict=True):
         own = times[one.client]

@@ -1,9 +1,12 @@
-"""The interface of importers, which read file operations that other programs recorded.
+"""The interface of importers. An importer reads a file of operations that another program recorded.
 
-An importer is one module that declares `TITLE` and `IMPORTER`. It is found in `imports/formats`, in
-`imports/formats` below a folder of DFSLAB_PATH, or through an entry point of the group
-`dfslab.importers`. The parameter `form` of the workload `replay` names the importer that reads the
-trace.
+Each importer is one module that declares `TITLE` and `IMPORTER`. dfslab finds these modules in
+three places:
+- the folder `imports/formats`
+- the folder `imports/formats` below each folder of DFSLAB_PATH
+- the entry points of the group `dfslab.importers`
+
+The parameter `form` of the workload `replay` names the importer that reads the trace.
 """
 
 from __future__ import annotations
@@ -26,10 +29,12 @@ FORM = "workload.form"
 class FileCall:
     """An operation of a process on a file.
 
-    `start_s`: start time in seconds, counted from any origin that the recording program chose.
-    `new_path`: the path after a rename; "" for other operations. `call` and `duration_s`: name and
-    duration of the recorded call. If a call becomes several operations, only the last of them has
-    the name and the duration. `duration_s` is None where it was not recorded.
+    `start_s`: start time in seconds, counted from an origin that the recording program chose.
+    `new_path`: the path after a rename; "" for other operations. `call`, `duration_s`: name of the
+    recorded call and its duration in seconds. `duration_s` is None if it was not recorded.
+
+    One recorded call may become several operations. Then only the last operation has the name and
+    the duration of the call.
     """
 
     start_s: float
@@ -70,11 +75,11 @@ def _forget(call: str, reason: str) -> None:
 
 @dataclass(frozen=True)
 class Recording:
-    """What a user states about a recording, because the recording does not contain it.
+    """Facts about a recording that the user states, because the recording does not contain them.
 
-    `under`: only operations on files below this directory are imported. `started_in`: working
-    directory of the first process, to which its relative paths refer. `leave_out(call, reason)` is
-    called for each recorded call that becomes no operation.
+    `under`: a directory; only operations on files below it are imported. `started_in`: working
+    directory of the first process. Relative paths of this process refer to it. `leave_out(call,
+    reason)` is called for each recorded call that does not become an operation.
     """
 
     under: str = "/"
@@ -106,8 +111,8 @@ class CallImporter(Importer):
 
 @dataclass(frozen=True)
 class StreamImporter(Importer):
-    """An importer that reads the operation stream of a workload. Each operation in it already
-    belongs to a client.
+    """An importer that reads a recorded workload, in which each operation already belongs to a
+    client.
 
     `read` raises ValueError with a one-line reason if it cannot parse the file.
     """

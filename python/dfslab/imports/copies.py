@@ -1,7 +1,7 @@
-"""Repeats a recorded sequence of operations for more clients than the recording has.
+"""Copies a recorded sequence of operations, so that more clients replay it than were recorded.
 
 Each copy of the sequence has separate clients, and all copies start at the same time. Nguyen and
-Apon 2012 replay the traces of one, four and eight clients in this way (Figures 16 to 21).
+Apon 2012 replay traces of one, four and eight clients in this way (Figures 16 to 21).
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from typing import Literal
 from dfslab.spec.model import InputError
 from dfslab.spec.streams.vocabulary import Given, GivenArrival, OperationName, Stream
 
-# How the copies of a trace use files. "none": the trace is not copied. "private": each copy has
-# separate files. "shared": all copies use the same files, except that each copy has separate files
-# for those that an operation of OF_OWNERS changes.
+# How the copies of a trace use files:
+# - "none": the trace is not copied.
+# - "private": each copy has separate files.
+# - "shared": all copies use the same file, unless an operation of OF_OWNERS changes it. Of a file
+#   that such an operation changes, each copy has a separate file.
 CopyFiles = Literal["none", "private", "shared"]
-# Operations that make, remove, rename or resize a file, or set an attribute of it. Only the client
-# that owns the file may execute them (`leaves_names` in core/workload/operation.rs).
+# Operations that change a file's name, size or attributes. Only the client that owns the file may
+# execute them (`leaves_names` in core/workload/operation.rs).
 OF_OWNERS: frozenset[OperationName] = frozenset(
     ("create", "write", "append", "rename", "delete", "mkdir", "rmdir", "truncate", "set_xattr")
 )
@@ -71,10 +73,12 @@ def _changed(given: Sequence[Given]) -> frozenset[tuple[int, int]]:
 
 
 def _of_copy(one: Given, offset: int, changed: frozenset[tuple[int, int]] | None) -> Given:
-    """Returns the operation `one` for a copy whose client numbers are larger by `offset`.
+    """Returns the operation `one` for the copy of the trace whose first client has the number
+    `offset`.
 
-    The copy has a separate file if `changed` is None or contains the file. Otherwise, the copy uses
-    the file of the first copy."""
+    The number of the client is increased by `offset`. If `changed` is None or contains the file of
+    the operation, the copy has a separate file. Otherwise, it uses the file of the first copy.
+    """
     owner = _owner(one)
     is_private = changed is None or (owner, one.file) in changed
     return one.model_copy(

@@ -1,7 +1,7 @@
-"""Calls in Darshan's extended traces (DXT), and the mark of a binary log.
+"""Selects calls of Darshan's extended traces (DXT), and recognises binary logs.
 
-DXT records an MPI-IO call and the POSIX calls that the MPI-IO call made. For files with both kinds
-of calls, only the POSIX calls are kept, because these reached the file system.
+DXT records each MPI-IO call, and also the POSIX calls that this MPI-IO call made. If a file has
+calls of both kinds, only the POSIX calls are kept, because they reached the file system.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from dfslab.imports.contract import FileCall
 # Pattern of the first bytes of a log. A log begins with the version of its format, such as "3.41".
 MAGIC = re.compile(rb"\d+\.\d+\0")
 POSIX, MPIIO = "POSIX", "MPIIO"
-# A recorded call, as a pair: the name of the Darshan module that recorded it (POSIX or MPIIO), and
-# the call.
+# A recorded call as the pair (Darshan module that recorded the call, call). The module is POSIX or
+# MPIIO.
 ModuleCall = tuple[str, FileCall]
 
 
@@ -27,8 +27,8 @@ def is_binary_log(head: bytes) -> bool:
 def calls_of_lowest(recorded: Iterable[ModuleCall]) -> list[FileCall]:
     """Returns the calls that reached the file system, sorted by start time.
 
-    If a file has POSIX calls, its MPI-IO calls are left out, because each MPI-IO call is recorded
-    again as the POSIX calls that it made.
+    MPI-IO calls on a file are left out if the file also has POSIX calls. These POSIX calls are the
+    accesses that the MPI-IO calls made.
     """
     calls = [one for one in recorded if one[1].size_bytes > 0]
     observed = {done.path for module, done in calls if module == POSIX}

@@ -1,10 +1,12 @@
-"""Converts a report of another tool to results of a described system, so that models can be fitted
-to these results.
+"""Converts a report of another tool to results for a scenario, so that models can be fitted to
+them.
 
-A scenario describes the deployment and the file system that the tool measured. Reads and writes
-become the workload `transfers`, whose operation is one transfer. Creating, deleting, renaming and
-looking up files become the workload `metadata`. Other measurements are left out; `left_out` names
-each of them.
+The scenario describes the deployment and the file system that the tool measured. Each measurement
+in the report gets one of two workloads:
+- Reads and writes become the workload `transfers`. One transfer is one operation.
+- Creating, deleting, renaming and looking up files become the workload `metadata`.
+
+Other measurements are left out; `left_out` names each of them.
 """
 
 from __future__ import annotations
@@ -22,12 +24,12 @@ from dfslab.spec.design import LevelValue
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Point, Scenario
 
-# The keys are operations of other tools. The values are (operation, step): the operation of the
-# workload `transfers`, and the step in which it is timed.
+# The keys are names of operations in reports of tools. The values are pairs: the operation of the
+# workload `transfers`, and the name of the step whose time is measured.
 TRANSFERS = {"read": ("pread", "read"), "write": ("pwrite", "write")}
 METADATA = frozenset(("create", "stat", "list", "open", "rename", "delete"))
-# Metadata operations that consist of one system call, so that the time of the operation is the time
-# of a step. Creating a file takes several calls, of which tools report only the total time.
+# Metadata operations that consist of one system call. Their reported time is therefore the time of
+# one step. Creating a file takes several calls, of which tools report only the total time.
 ONE_CALL = frozenset(("stat", "list", "rename", "delete"))
 MOST_TRANSFER_BYTES = 1 << 30
 CLOSED = "mean time of an operation: clients / rate, because the tool reported no latency"
@@ -47,9 +49,9 @@ class DescribedReport:
 def described(
     report: ToolReport, path: Path, on: Scenario, findings: Sequence[str] = ()
 ) -> DescribedReport:
-    """Returns the results of those measurements that a workload of dfslab can describe, in the
-    order of the report. If two parts of the report have the same configuration, only the first part
-    has results.
+    """Returns results for those measurements that a workload of dfslab can describe, in the order
+    of the report. A part of the report is a job, a test or a phase. If two parts have the same
+    configuration, only the first part becomes results.
 
     `on`: scenario with the deployment and the file system; its workload is not used. Raises
     InputError if no measurement can be described.
@@ -102,8 +104,8 @@ def _base(imported: Scenario, on: Scenario) -> Scenario:
 
 
 def _labels(one: ToolMeasurement) -> dict[str, LevelValue] | str:
-    """Returns the scenario's values for the measurement `one`, with parameters such as
-    "workload.clients" as keys. If the measurement cannot be described, returns the reason as text.
+    """Returns the parameters of the scenario that describe the measurement `one`, with keys such as
+    "workload.clients". If no workload describes the measurement, returns the reason as text.
     """
     if not one.clients:
         return "the tool reported no number of clients"
@@ -134,12 +136,12 @@ def _depth(one: ToolMeasurement) -> int:
 
 
 def _result(one: ToolMeasurement, plain: Result, point: Point, repetition: int) -> Result:
-    """Returns the imported result `plain` at the configuration `point`, with dfslab's name of the
-    operation.
+    """Returns the imported result `plain` as a result of the configuration `point`. Its operation
+    gets dfslab's name.
 
-    The mean time of the operation becomes the time of a step. If the tool reported no mean time, it
-    is computed by Little's law: number of clients / rate. An operation of several calls, such as
-    the creation of a file, gets no step time.
+    The reported mean time of the operation becomes the time of its step. If the tool reported no
+    mean time, the time is number of clients / rate (Little's law). An operation of several calls,
+    such as the creation of a file, gets no step time.
     """
     operation, step = TRANSFERS.get(one.operation, (one.operation, one.operation))
     assert one.rate_per_s

@@ -1,5 +1,6 @@
-"""Derives facts about a workload, such as its caches and queue depth, from fio's JSON and options.
-The plausibility rules use these facts as evidence."""
+"""Derives facts about a workload from fio's JSON and options, such as the use of caches and the
+queue depth. The plausibility rules check results against these facts.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +26,12 @@ def evidence(
     clients: int,
     document: Json,
 ) -> Evidence:
-    """Returns the evidence about one direction (reads, writes or both) of a group of jobs.
-    `direction`: fio's key, such as "read". `rows`: for each job a pair, the JSON table of the job
-    and the part of this table about the direction. `given`: the options of the jobs. `clients`:
-    number of processes. `document`: the whole JSON document."""
+    """Returns the evidence about a group of fio jobs, for one direction (reads, writes or both).
+
+    `direction`: fio's key, such as "read". `rows`: for each job a pair: the job's JSON table, and
+    the part of this table about the direction. `given`: the options of the jobs. `clients`: number
+    of processes. `document`: the whole JSON document.
+    """
     return Evidence(
         work=_work(direction, rows, given, clients),
         caches=_caches(direction, rows, given, document),
@@ -47,8 +50,8 @@ def size_bytes(text: str) -> float | None:
 def _work(
     direction: str, rows: Sequence[tuple[Json, Json]], given: Mapping[str, str], clients: int
 ) -> Work:
-    # Several jobs whose results fio did not add up may have run for different times, so no common
-    # run time is reported for them.
+    # If there are several rows, fio did not add up the results of the jobs. The jobs may then have
+    # run for different times, so no common run time is reported.
     only = rows[0][1] if len(rows) == 1 else {}
     runtime_ms, count = optional(only, "runtime"), optional(only, "total_ios")
     errors = sum(optional(job, "total_err") or 0.0 for job, _ in rows)
@@ -77,8 +80,11 @@ def _block_bytes(given: Mapping[str, str]) -> float | None:
 
 
 def _moved_bytes(row: Json) -> float | None:
-    """Returns the number of bytes that a job transferred; None if it is not reported. In fio 3, the
-    key `io_bytes` counts bytes, in fio 2 KiB. Only fio 3 reports `bw_bytes` as well."""
+    """Returns the number of bytes that a job transferred; None if it is not reported.
+
+    The key `io_bytes` counts bytes in fio 3, and KiB in fio 2. Only fio 3 writes the key
+    `bw_bytes`, which therefore shows the version.
+    """
     moved = optional(row, "io_bytes")
     if moved is None or "bw_bytes" in row:
         return moved
@@ -99,9 +105,10 @@ def _forced(given: Mapping[str, str]) -> bool:
 
 
 def _scheduled(direction: str, given: Mapping[str, str], clients: int) -> float | None:
-    """Returns the scheduled rate of all jobs together, in operations per second; None if the jobs
-    have no scheduled rate. The option `rate_iops` of a job has either one number, or three numbers:
-    for reads, for writes and for trims."""
+    """Returns the sum of the jobs' scheduled rates in operations per second; None if no rate is
+    scheduled. fio's option `rate_iops` has one number for all directions, or three numbers: for
+    reads, writes and trims.
+    """
     words = given.get("rate_iops", "").split(",")
     place = {"read": 0, "write": 1, "trim": 2}.get(direction, 0)
     chosen = words[place] if place < len(words) and words[place] else words[0]
@@ -112,10 +119,13 @@ def _scheduled(direction: str, given: Mapping[str, str], clients: int) -> float 
 def _caches(
     direction: str, rows: Sequence[tuple[Json, Json]], given: Mapping[str, str], document: Json
 ) -> Caches:
-    """Returns the evidence on how much data was read from disks; empty evidence if this is unknown.
-    The amount is known only for the direct reads of a single job from local disks, because direct
-    reads use no page cache. The bytes from disks are the number of disk requests times the block
-    size, but at most the bytes that the job read."""
+    """Returns the evidence on how many bytes were read from disks; empty evidence if this is
+    unknown.
+
+    The number is known only if a single job made direct reads from local disks, because direct
+    reads do not use the page cache. It is the number of disk requests times the block size, but at
+    most the bytes that the job read.
+    """
     disks = tables(document.get("disk_util"))
     block = _block_bytes(given) if given else None
     if direction != "read" or given.get("direct") != "1" or not disks or len(rows) > 1 or not block:

@@ -9,16 +9,19 @@ from dataclasses import dataclass
 
 from dfslab.documents.evidence import Cache, Coverage, Evidence, Hardware, Work
 
-# IOR_VALUES: IOR's one-letter options that take a value, either in the same word or as the next
-# word. IOR_SHIFTS: IOR's options by which a task reads data that another task wrote.
+# IOR_VALUES: the one-letter options of IOR that take a value. The value is the remainder of the
+# word or the next word. IOR_SHIFTS: options that make a task read data that another task wrote.
 IOR_VALUES = "aAbdDfGhiJlmMNoOpqsStTuUX"
 IOR_SHIFTS = ("C", "Z", "Q")
 
 
 def options(command: str, with_value: str) -> dict[str, str]:
-    """Parses a command line. Returns a dictionary from the letter of each option to its value,
-    which is "" for an option without a value. Several letters may share a word; after an option
-    that takes a value (one of `with_value`), the rest of the word is the value."""
+    """Parses a command line. Returns the value of each option by its letter, or by its name if it
+    begins with "--". The value is "" for an option without a value.
+
+    `with_value` has the letters of the options that take a value. Several letters may share a word.
+    The value of an option is the remainder of its word or, if the word ends, the next word.
+    """
     found: dict[str, str] = {}
     pending = ""
     try:
@@ -38,8 +41,9 @@ def options(command: str, with_value: str) -> dict[str, str]:
 
 
 def _letters(word: str, with_value: str, found: dict[str, str]) -> str:
-    """Adds the options in one word to `found`. Returns the option whose value is the next word; ""
-    if there is none."""
+    """Adds the options in `word` to `found`. If the last option in the word takes the next word as
+    its value, returns the letter of this option; otherwise returns "".
+    """
     for place, letter in enumerate(word):
         if letter in with_value:
             value = word[place + 1 :].lstrip("=")
@@ -51,9 +55,10 @@ def _letters(word: str, with_value: str, found: dict[str, str]) -> str:
 
 @dataclass(frozen=True)
 class IorTest:
-    """The description of a test at the beginning of IOR's output: the command line, the numbers of
-    tasks and nodes, and the bytes of all data (`size_bytes`). Fields that IOR did not report are
-    None or ""."""
+    """The description of a test at the beginning of IOR's output. It has the command line, the
+    number of tasks, the number of nodes, and the size of all data in bytes (`size_bytes`). A field
+    that IOR did not report is None or "".
+    """
 
     command: str
     tasks: int | None

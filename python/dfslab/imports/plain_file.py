@@ -13,8 +13,8 @@ from typing import BinaryIO, TextIO, cast
 from dfslab.spec.input_error import InputError
 
 MAGIC = b"\x1f\x8b"
-# Largest number of characters of a line. The parsers of traces need about 140 bytes of memory for
-# each character of a line.
+# Largest allowed number of characters in a line of a trace. The parsers need about 140 bytes of
+# memory for each character of a line.
 MOST_LINE = 1 << 20
 
 
@@ -43,9 +43,12 @@ def unpacked(path: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def lines(path: Path) -> Iterator[Iterator[str]]:
-    """Opens a file for reading its lines as text. Bytes that are not UTF-8 become surrogates.
-    Raises OSError if the file cannot be read, ValueError if it is a damaged gzip archive or has a
-    line of more than MOST_LINE characters."""
+    """Opens a file and returns a context that yields its lines as text. Bytes that are not UTF-8
+    become surrogates.
+
+    Raises OSError if the file cannot be read. Raises ValueError if the file is a damaged gzip
+    archive, or if a line has more than MOST_LINE characters.
+    """
     with (
         unpacked(path) as file,
         io.TextIOWrapper(file, encoding="utf-8", errors="surrogateescape") as text,
@@ -63,8 +66,9 @@ def _lines(text: TextIO) -> Iterator[str]:
 
 
 def beginning(path: Path, size_bytes: int) -> bytes:
-    """Returns the first `size_bytes` bytes of a file, decompressed; fewer if the file is shorter.
-    Returns b"" if the file is an archive that is damaged within these bytes."""
+    """Returns the first `size_bytes` bytes of a file, or all bytes if the file is shorter. An
+    archive is decompressed first. Returns b"" if the archive is damaged within these bytes.
+    """
     with opened(path) as file:
         try:
             return file.read(size_bytes)
@@ -73,8 +77,10 @@ def beginning(path: Path, size_bytes: int) -> bytes:
 
 
 def content(path: Path, most_bytes: int, key: str) -> bytes:
-    """Returns all bytes of the file `path`, decompressed. If there are more than `most_bytes`
-    bytes, or if the archive is damaged, raises InputError, which names the input by `key`."""
+    """Returns all bytes of the file `path`. An archive is decompressed. Raises InputError if the
+    content has more than `most_bytes` bytes, or if the archive is damaged. `key` is the name of the
+    input in the error.
+    """
     try:
         with unpacked(path) as file:
             found = file.read(most_bytes + 1)

@@ -18,8 +18,8 @@ PROCESS = r"(?:\[pid\s+(\d+)\]\s+|(\d+)\s+)?"
 RELATIVE_BESIDES = r"(?:\(\+\s*[\d.]+\)\s+)?"
 UNIX = re.compile(rf"^{PROCESS}(\d+\.\d+)\s+{RELATIVE_BESIDES}(.*)$")
 DAYTIME = re.compile(rf"^{PROCESS}(\d\d):(\d\d):(\d\d)\.(\d+)\s+{RELATIVE_BESIDES}(.*)$")
-# The rejected forms of stamps, each with the reason. The reason tells the user how to record the
-# trace again, so each form has a separate one.
+# The rejected forms of time stamps, each with the reason. The reason tells the user how to record
+# the trace again, so it differs between the forms.
 REFUSED = (
     (
         re.compile(rf"^{PROCESS}\d\d:\d\d:\d\d\s"),
@@ -46,8 +46,10 @@ REORDERED_S = 60
 
 @dataclass(frozen=True)
 class StampedLine:
-    """A line without its time stamp. `process`: 0 where strace printed no process number. `time_s`:
-    seconds since 1970 (`-ttt`), or since the midnight before the first line (`-tt`)."""
+    """A line of strace without its time stamp. `process`: the process number; 0 if strace printed
+    none. `time_s`: seconds since 1970 (`-ttt`), or since the midnight before the first line
+    (`-tt`).
+    """
 
     process: int
     time_s: float
@@ -62,8 +64,10 @@ class Stamps:
         self._latest_s: float | None = None
 
     def split(self, line: str, number: int) -> StampedLine | None:
-        """Returns the stamp and the remainder of a line; None for an empty line. Raises ValueError
-        with the number of a line that has no readable time stamp."""
+        """Splits a line into its process number, its time and the remainder. Returns None for an
+        empty line. Raises ValueError if the line has no readable time stamp. `number` is the number
+        of the line in the error.
+        """
         if not line.strip():
             return None
         for form, reason in REFUSED:

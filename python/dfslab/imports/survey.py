@@ -19,8 +19,8 @@ from dfslab.spec.input_error import InputError
 FILE, ROOT = "FILE", "--root"
 OUTSIDE = "outside the application's directory"
 WRONG_STATE = "file was already open, made or closed"
-# Directories of the system, whose files programs read when they start (File System Hierarchy
-# Standard 3.0, with the directories of Nix and snap packages).
+# Directories from which programs read files of the system when they start. The list has those of
+# the File System Hierarchy Standard 3.0, and those of Nix and snap packages.
 SYSTEM = tuple(
     f"/{name}/"
     for name in (
@@ -33,29 +33,32 @@ SYSTEM = tuple(
 LIBRARY = re.compile(
     r"/lib(?:32|64|x32)?/|/s?bin/|/site-packages/|/pyvenv\.cfg$|\.(?:so|jar)(?:\.|$)"
 )
-# The application's directory is the deepest directory with at least this fraction of the counted
-# calls (see `root_of`). The fraction is below 1, because the application may make a few calls on a
+# The application's directory is the deepest directory that contains at least this fraction of the
+# counted calls (see `root_of`). The fraction is below 1, because an application may also access a
 # log or a temporary file elsewhere.
 ROOT_SHARE = 0.8
-# Operations by which programs look for files. A program may look in many directories for a file
-# that only one of them contains.
+# Operations by which programs search for files. A program may search many directories for a file
+# that is in only one of them.
 SEARCHES = frozenset(("stat", "exists", "get_xattr"))
 # Operations that make, remove or truncate files. Other processes may rely on their effects.
 NAMING = frozenset(("create", "rename", "delete", "mkdir", "rmdir", "truncate"))
-# Number of lines at the start of strace's output in which the working directory of the first
-# process is searched.
+# The working directory of the first process is searched in this number of lines at the start of
+# strace's output.
 FIRST_LINES = 5000
-# Pattern of a working directory in strace's output. `strace -y` prints it after AT_FDCWD, and
-# shells call getcwd, which returns it.
+# Pattern of text in strace's output that contains a working directory. Either `strace -y` printed
+# it after AT_FDCWD, or the call getcwd of a shell returned it.
 WORKING = re.compile(r'AT_FDCWD<(/[^>]*)>|getcwd\("(/[^"]*)"')
 MOST_CLIENTS = 64
 
 
 @dataclass(frozen=True)
 class TraceRequest:
-    """What the user states about a trace. If a text is empty or a number is 0, the value is guessed
-    from the trace. `form`: name of the importer. `root`: the application's directory. `started_in`:
-    working directory of the first process. `clients`: number of clients of the replay."""
+    """What the user states about a trace. The survey guesses values that the user does not state
+    (empty texts and the number 0).
+
+    `form`: name of the importer. `root`: the application's directory. `started_in`: working
+    directory of the first process. `clients`: number of clients of the replay.
+    """
 
     form: str = ""
     root: str = ""
@@ -65,11 +68,11 @@ class TraceRequest:
 
 @dataclass(frozen=True)
 class TraceSurvey:
-    """What was found in a trace, and the plan of its replay.
+    """The content of a trace, and the plan of its replay.
 
     `form`: name of the importer. `taken`: the number of calls that become operations, by the name
-    of the call. `left_out`: the number of calls that become no operation, by the name of the call
-    and the reason. `is_root_guessed`: whether the application's directory `root` is only a guess.
+    of the call. `left_out`: the number of other calls, by (name of the call, reason for leaving it
+    out). `is_root_guessed`: whether the application's directory `root` is only a guess.
     `started_in`: working directory of the first process. `clients`: number of clients of the
     replay.
     """
@@ -97,8 +100,8 @@ class TraceSurvey:
 def survey(path: Path, requested: TraceRequest) -> TraceSurvey:
     """Reads a trace and plans its replay.
 
-    Raises InputError if the trace cannot be read or has no file operation. The key of the error is
-    FILE or an option.
+    Raises InputError if the trace cannot be read or has no file operation. The error names the
+    input that is wrong: FILE, or an option of the command.
     """
     if path.is_dir():
         raise InputError(FILE, str(path), "is a folder; needs the file that holds the trace")
@@ -141,8 +144,9 @@ def _of_stream(
     path: Path, form: str, importer: StreamImporter, requested: TraceRequest
 ) -> TraceSurvey:
     """Returns the survey of a stream that dfslab's load generator recorded. Such a file states the
-    client of each operation. Raises InputError if the user states a directory, which such a file
-    does not have, or another number of clients."""
+    client of each operation, and it has no directories. Raises InputError if the user requests a
+    directory, or a number of clients that differs from the file's.
+    """
     for option, value in ((ROOT, requested.root), ("--started-in", requested.started_in)):
         if value:
             raise InputError(option, value, f"is for traces with paths; {form} has none")
@@ -241,8 +245,9 @@ def _is_of_system(path: str) -> bool:
 
 
 def _folder(call: FileCall) -> str:
-    """Returns the directory on which a call acts: the path itself if the call lists a directory,
-    otherwise the directory that contains the file."""
+    """Returns the directory on which a call acts. If the call lists a directory, it is this
+    directory; otherwise, it is the directory that contains the file.
+    """
     return call.path if call.operation == "list" else posixpath.dirname(call.path)
 
 
@@ -267,8 +272,9 @@ def clients_of(calls: Sequence[FileCall]) -> int:
 
 
 def _in_progress(calls: Sequence[FileCall]) -> Iterator[int]:
-    """Yields, for each call in the order of start times, the number of processes with a call in
-    progress at the start of this call, including its own process."""
+    """Yields one number for each call, in the order of start times: the number of processes that
+    have a call in progress when this call starts. The process of this call is included.
+    """
     ends: list[tuple[float, int]] = []
     active = Counter[int]()
     for one in sorted(calls, key=lambda call: call.start_s):

@@ -1,9 +1,11 @@
-"""The interface of the readers of other tools' results. A reader returns what a tool reported, in
-SI units.
+"""The interface of result readers. A result reader converts the output of another tool to
+measurements in SI units.
 
-A reader is one module that declares `TITLE` and `READER`. It is found in `imports/results`, in
-`imports/results` below a folder of DFSLAB_PATH, or through an entry point of the group
-`dfslab.result_readers`.
+Each reader is one module that declares `TITLE` and `READER`. dfslab finds these modules in three
+places:
+- the folder `imports/results`
+- the folder `imports/results` below each folder of DFSLAB_PATH
+- the entry points of the group `dfslab.result_readers`
 """
 
 from __future__ import annotations
@@ -24,8 +26,8 @@ from dfslab.spec.model import InputError
 
 KEY = "FILE"
 HEAD_BYTES = 1 << 16
-# Maximum size of a result file. Results are summaries, so a larger file contains single operations
-# and is a trace.
+# Maximum size of a result file. Results are summaries, so a larger file probably has single
+# operations and is a trace.
 MOST_BYTES = 256 << 20
 MEBI, KIBI, GIBI = float(1 << 20), float(1 << 10), float(1 << 30)
 Json: TypeAlias = "Mapping[str, object]"
@@ -33,13 +35,14 @@ Json: TypeAlias = "Mapping[str, object]"
 
 @dataclass(frozen=True)
 class ToolMeasurement:
-    """What a tool reported for one operation. None and missing keys mean that the tool did not
+    """What a tool reported for one operation. None or a missing key means that the tool did not
     report the value.
 
-    part: the job, test or phase. latency_s: latency in seconds for each statistic of
-    `metrics.STATISTICS`. clients: processes or threads that worked concurrently. complete: whether
-    neither an error nor an abort was reported. evidence: other facts about the workload, for the
-    plausibility rules; the measured numbers are added to it later.
+    part: the job, test or phase of the tool. latency_s: latencies in seconds, by the names of the
+    statistics in `metrics.STATISTICS`. clients: number of concurrent processes or threads.
+    complete: True if the tool reported neither an error nor an abort. evidence: other facts about
+    the workload, which the plausibility rules use. The measured numbers are added to the evidence
+    later.
     """
 
     part: str
@@ -62,10 +65,10 @@ class ToolMeasurement:
 
 @dataclass(frozen=True)
 class ToolReport:
-    """The measurements in one file, and their origin. An empty text means that the tool did not
-    report the fact.
+    """The measurements in one file, and facts about the tool that wrote it. An empty text means
+    that the tool did not report the fact.
 
-    evidence: facts about all measurements together, such as missing phases.
+    evidence: facts that concern all measurements, such as missing phases.
     """
 
     tool: str
@@ -98,11 +101,11 @@ def reader(name: str) -> ResultReader:
 
 
 def read(path: Path, form: str = "") -> ToolReport:
-    """Returns the report in a file. The reader is the one named `form` or, if `form` is "", the one
-    that recognises the file.
+    """Returns the report in a file. `form` is the name of the reader. If it is "", the reader that
+    recognises the file is used.
 
-    Raises InputError if no reader or more than one recognises the file, if the file is malformed,
-    or if it has no measurement.
+    Raises InputError if the file is malformed or has no measurement. If `form` is "", also raises
+    it if no reader or more than one reader recognises the file.
     """
     try:
         head = plain_file.beginning(path, HEAD_BYTES)
@@ -146,8 +149,9 @@ def _choice(names: list[str]) -> str:
 
 
 def table(value: object, what: str) -> Json:
-    """Returns `value` as a JSON object. Raises ValueError if it is not an object. `what` is the
-    name of the value in the error message."""
+    """Returns `value` as a JSON object. Raises ValueError if `value` is not an object. `what` is
+    the name of the value in the error message.
+    """
     if not is_table(value):
         raise ValueError(f"{what} is no object")
     return value
@@ -159,8 +163,9 @@ def is_table(value: object) -> TypeGuard[Json]:
 
 
 def tables(value: object) -> list[Json]:
-    """Returns the objects in a JSON list and in the lists nested in it. Returns no objects if
-    `value` is not a list."""
+    """Returns the JSON objects in the list `value` and in lists within this list. Returns an empty
+    list if `value` is not a list.
+    """
     if not isinstance(value, list):
         return []
     return [one for item in value for one in ([item] if is_table(item) else tables(item))]
@@ -175,8 +180,9 @@ def loaded(text: str) -> Json:
 
 
 def number(value: object, what: str) -> float:
-    """Converts a JSON number or a text to a number that is 0 or more. Raises ValueError if this is
-    not possible. `what` is the name of the value in the error message."""
+    """Converts a JSON number or a text to a number. Raises ValueError if `value` is not a number of
+    at least 0. `what` is the name of the value in the error message.
+    """
     try:
         found = float(value) if isinstance(value, int | float | str) else math.nan
     except (ValueError, OverflowError):
@@ -187,6 +193,7 @@ def number(value: object, what: str) -> float:
 
 
 def optional(values: Json, key: str) -> float | None:
-    """Returns the number that the object `values` has for a key; None if the key is missing or its
-    value is empty."""
+    """Returns the number at `key` in the JSON object `values`. Returns None if the key is missing
+    or its value is empty.
+    """
     return number(values[key], key) if values.get(key) not in (None, "") else None

@@ -1,9 +1,9 @@
-"""Gives instruments access to the file system of a scenario: through an address, through a
-directory, or through a testbed.
+"""Gives instruments access to the file system of a scenario. The access is by a network address, a
+directory, or a testbed that dfslab starts.
 
-An `InstrumentSession` lasts for one command. It starts a testbed once for all runs that the testbed
-can serve. At its end, also after an error or an interruption, the session removes what it opened:
-testbeds and temporary directories.
+An `InstrumentSession` lasts for one command. A testbed is started only once for all runs that can
+use it. At the end of the session, also after an error or an interruption, the session removes the
+testbeds and temporary directories that it created.
 """
 
 from __future__ import annotations
@@ -44,8 +44,9 @@ FSYNC: dict[bool | str, Fsync] = {False: "never", True: "close", "write": "write
 class _SessionTestbed:
     """A running testbed of a session.
 
-    `key` identifies the configurations that the testbed serves. It is empty if the caller started
-    the testbed, which then serves every configuration. `is_warm`: the daemons have been warmed up.
+    `key` identifies the configurations that can use the testbed. It is empty if the caller started
+    the testbed, which is then used for every configuration. `is_warm`: whether the daemons have
+    been warmed up.
     """
 
     key: str
@@ -57,30 +58,31 @@ class _SessionTestbed:
 class InstrumentSession:
     """Resources that stay open for the duration of one command, such as the running testbed.
 
-    `notify` receives a sentence when something takes long, such as the start of a testbed.
-    `versions` has the versions of the programs of the testbeds, by name.
+    `notify` is called with a sentence before steps that take long, such as the start of a testbed.
+    `versions` has the versions of the programs in the testbeds, by the program's name.
     """
 
     notify: Notify = lambda text: None
     versions: dict[str, str] = field(default_factory=dict)
     _stack: ExitStack = field(default_factory=ExitStack)
-    # Kinds of links and disks whose rates were already measured. They are not measured again:
-    # hundreds of testbeds may have only a few kinds.
+    # Kinds of links and disks whose rates were already measured. A kind is measured only once,
+    # because a sweep may have hundreds of testbeds with few kinds.
     _hardware: set[str] = field(default_factory=set)
     _testbed: _SessionTestbed | None = None
     # Whether cold runs also empty the caches in the client processes of the testbed.
     empties_clients: bool = False
     _failed: dict[str, str] = field(default_factory=dict)
-    # The directories whose file system has not answered, each with the reason. Later runs in such a
-    # directory fail at once.
+    # Directories whose file system did not respond, each with the reason. A later run in such a
+    # directory fails at once.
     _unanswered: dict[Path, str] = field(default_factory=dict)
     _temporary: Path | None = None
     _clusters: dict[str, tuple[str, int]] = field(default_factory=dict)
 
     @property
     def is_warm(self) -> bool:
-        """Whether a measurement can start without a warm-up: the daemons of the running testbed
-        have been warmed up, or no testbed runs."""
+        """Whether a measurement can start without a warm-up. True if no testbed runs, or if the
+        daemons of the running testbed have been warmed up.
+        """
         return self._testbed is None or self._testbed.is_warm
 
     def mark_warm(self) -> None:
@@ -89,21 +91,22 @@ class InstrumentSession:
             self._testbed.is_warm = True
 
     def reach(self, scenario: Scenario, counts_calls: bool = False) -> Endpoint:
-        """Returns the endpoint at which clients reach a scenario's file system: a live address, an
-        existing directory, or a temporary directory if the scenario names neither.
+        """Returns the endpoint at which clients access a scenario's file system. It is the address
+        or the existing directory that the scenario names, else the endpoint of its testbed, else a
+        temporary directory.
 
-        Starts a testbed if the scenario needs one. `counts_calls`: whether the processes of that
-        testbed count their calls. A testbed whose processes count is not used for measurements
-        without counting. Raises InputError if the directory is missing or not writable, or if
-        nothing answers at the address.
+        Starts the testbed if the scenario needs one. `counts_calls`: whether the processes of the
+        testbed count their calls. A testbed that counts calls is not used for measurements without
+        counting. Raises InputError if the directory is missing or not writable, or if nothing
+        responds at the address.
         """
         access = scenario.file_system.access
         system = discover.file_system(scenario.file_system.name)
         if access.testbed:
             return self._reach_testbed(scenario, counts_calls)
         if self._testbed is not None and self._testbed.key:
-            # A testbed of another file system of the sweep is running. It is closed, because its
-            # client hosts belong to that file system.
+            # A testbed from an earlier configuration of the sweep may still run. It is stopped,
+            # because its client hosts serve another file system.
             self.close()
         if "uri" in system.access_keys:
             _answers(access.uri, system.address(access.uri))
@@ -128,16 +131,19 @@ class InstrumentSession:
             raise
 
     def gave_up(self, scenario: Scenario, reason: str) -> None:
-        """Records `reason`, which states how the scenario's directory failed to answer, so that
-        later runs there fail at once. Nothing is recorded for a testbed, which is restarted
-        instead."""
+        """Records that the file system at the scenario's directory did not respond. Later runs in
+        this directory then fail at once with `reason`.
+
+        Nothing is recorded if the scenario has a testbed, because a testbed is restarted instead.
+        """
         directory = scenario.file_system.access.directory
         if directory and not scenario.file_system.access.testbed:
             self._unanswered[Path(directory)] = reason
 
     def server_processes(self) -> list[int]:
-        """Returns the ids of the server processes of the running testbed: the first process of each
-        host, and the daemons that run outside of hosts. The list is empty if no testbed runs.
+        """Returns the ids of the server processes of the running testbed. These are the first
+        process of each host, and the daemons that run outside of hosts. The list is empty if no
+        testbed runs.
         """
         if self.testbed is None:
             return []
@@ -146,12 +152,11 @@ class InstrumentSession:
         return [*(one.init.pid for one in hosts), *(one.pid for one in started if one is not None)]
 
     def target(self, scenario: Scenario, counts_calls: bool = False) -> FileTarget:
-        """Returns the target of the load generator: what it needs to call the scenario's file
-        system, such as an address or a directory. Starts a testbed if the scenario needs one, as
-        `reach` does.
+        """Returns what the load generator needs to call the scenario's file system, such as an
+        address or a directory. Starts a testbed if the scenario needs one.
 
         Raises InputError if the load generator cannot call the file system as the scenario
-        requests.
+        requires.
         """
         system = discover.file_system(scenario.file_system.name)
         requested, workload = scenario.file_system.access, scenario.workload
@@ -187,8 +192,8 @@ class InstrumentSession:
         if scenario.run.fleet != "agents":
             return self._dask_nodes(scenario, hosts)
         chosen = hosts[: requested.nodes or None]
-        # The files on a testbed's hosts are removed with the testbed. An interrupted load generator
-        # on such a host therefore gets less time to remove its own files.
+        # An interrupted load generator on a testbed's host gets less time to remove its files than
+        # elsewhere, because these files are removed with the testbed.
         nodes = [ClientHost(host.name, tuple(host.command(())), passing=True) for host in chosen]
         if not nodes and max(requested.nodes, requested.processes) <= 1:
             return (HERE,)
@@ -203,12 +208,11 @@ class InstrumentSession:
         ]
 
     def _dask_nodes(self, scenario: Scenario, hosts: Sequence[Any]) -> Nodes:
-        """Returns the workers of the Dask cluster that the scenario requests: of an existing
-        cluster, whose scheduler the scenario names, or of one that this session starts.
+        """Returns the workers of the Dask cluster that the scenario requests. The scenario names
+        the scheduler of an existing cluster, or this session starts a cluster.
 
-        A cluster that this session starts runs until the session ends. Raises InputError if it
-        cannot be started, or if the scenario names a scheduler although it has a testbed with
-        hosts.
+        A started cluster runs until the session ends. Raises InputError if it cannot be started.
+        Also raises it if the scenario names a scheduler although it has a testbed with hosts.
         """
         run, wanted = scenario.run, scenario.workload.nodes
         processes = max(1, scenario.workload.processes)
@@ -249,7 +253,8 @@ class InstrumentSession:
 
     @property
     def traceable(self) -> Traceable:
-        """The running testbed, typed as one whose processes count their calls.
+        """The running testbed, as an object with the type of testbeds whose processes count their
+        calls.
 
         Raises RunFailed if no testbed runs, or if its processes cannot count.
         """
@@ -380,11 +385,11 @@ def writable(directory: Path) -> None:
 
 
 def _called(target: FileTarget, workload: WorkloadChoice) -> FileTarget:
-    """Returns the target with the workload's options `mmap` and `sync_io`, which tell how files are
-    accessed.
+    """Returns the target with the workload's options `mmap` and `sync_io`, which select how files
+    are accessed.
 
-    Only a mounted file system supports these options. Raises InputError if they are requested for
-    another target.
+    Only mounted file systems support these options. Raises InputError if another target has one of
+    them.
     """
     requested = {"mmap": workload.mmap, "sync_io": workload.sync_io}
     if isinstance(target, PosixTarget):

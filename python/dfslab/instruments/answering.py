@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from dfslab.method import RunFailed
 
-# A file system that has not answered a call after this many seconds is considered unresponsive. The
-# limit is meant for calls that create or look up one file.
+# If a file system has not responded to a call after this number of seconds, it counts as
+# unresponsive. The limit is meant for calls that create or look up one file.
 ANSWER_LIMIT_S = 15.0
 T = TypeVar("T")
 
@@ -18,8 +18,8 @@ T = TypeVar("T")
 def answered(place: str, work: Callable[[], T], limit_s: float = ANSWER_LIMIT_S) -> T:
     """Runs `work`, which calls the file system at `place`, and returns its result.
 
-    Raises RunFailed if `work` has not ended after `limit_s` seconds. The thread that runs `work` is
-    then left running, because a thread that is blocked in a call to a file system cannot be ended.
+    Raises RunFailed if `work` takes longer than `limit_s` seconds. Its thread then continues,
+    because a thread that is blocked in a call to a file system cannot be ended.
     """
     outcome: Future[T] = Future()
 

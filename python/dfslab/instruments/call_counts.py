@@ -24,12 +24,12 @@ from dfslab.spec.streams.plan import LoadPlan
 from dfslab.spec.streams.vocabulary import Phase, Stream
 
 SHORT, LONG = 100, 300
-# strace prints one line for each call of any thread or process, in the order in which the calls
-# start.
+# strace prints one line for each call of any thread or process. The lines are in the order in which
+# the calls start.
 STRACE = ("strace", "-f", "-qq", "-s", "0", "-e", "signal=none")
 BEGUN = re.compile(rb"^(\d+) +(\w+)\(", re.MULTILINE)
-# Calls of one name, such as "read", are not attributed to operations if the number of these calls
-# is below max(LEAST_SHARE * operations, min(LEAST_CALLS, operations)).
+# The calls of one name, such as "read", are attributed to operations only if their number is at
+# least max(LEAST_SHARE * operations, min(LEAST_CALLS, operations)).
 LEAST_SHARE, LEAST_CALLS = 0.01, 3
 # Calls that pause or wait for other threads. They are not counted, because their number depends on
 # timing.

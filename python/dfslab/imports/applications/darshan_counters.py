@@ -1,5 +1,6 @@
-"""Sums the POSIX records of a Darshan log, and returns the sums as the counters of the application.
-Such a log has one record for each file and process."""
+"""Sums the POSIX records of a Darshan log. The sums are the counters of the application that
+Darshan observed. A Darshan log has one record for each file and process.
+"""
 
 from __future__ import annotations
 
@@ -12,30 +13,35 @@ from dfslab.imports.applications.io_counters import DirectionCounters, IoCounter
 
 # The rank of a record that Darshan summed over all processes, because all of them opened the file.
 SHARED = -1
-# Shared files whose bytes cannot be divided among the processes are ignored if their total size is
-# at most this share of the bytes that the application moved.
+# A shared file is unattributed if its bytes cannot be divided among the processes. Unattributed
+# files are ignored if their total size is at most this share of all bytes that the application
+# moved.
 SMALL_FILE = 0.05
-# Processes count as equally loaded if the standard deviation of their bytes is at most this
-# multiple of the mean.
+# The processes that share a file count as equally loaded if the standard deviation of their bytes
+# is at most EVEN times the mean of their bytes.
 EVEN = 0.1
-# If one process moved more than this share of the bytes of a file, the bytes of the other processes
-# are neglected.
+# If one process moved more than this share of a file's bytes, the bytes that the other processes
+# moved in this file are neglected.
 NEARLY_ALL = 0.9
 
 
 @dataclass(frozen=True)
 class FileRecord:
-    """The counters of one module for one file and one process. `rank`: the process; SHARED if the
-    counters are summed over all processes. `values`: the counters by name, without the name of the
-    module, such as OPENS and F_READ_TIME (in seconds)."""
+    """The counters that one Darshan module recorded for one file and one process.
+
+    `rank`: number of the process, or SHARED if the counters are summed over all processes.
+    `values`: the counters by name, without the module's prefix: OPENS for POSIX_OPENS. Times such
+    as F_READ_TIME are in seconds.
+    """
 
     rank: int
     file: str
     values: Mapping[str, float]
 
     def value(self, name: str) -> float:
-        """Returns the value of the counter `name`. It is 0 if the log does not have the counter, or
-        if the value is Darshan's -1 (not recorded)."""
+        """Returns the value of the counter `name`. Returns 0 if the log does not have the counter,
+        or if its value is -1, by which Darshan marks a counter as not recorded.
+        """
         return max(0.0, self.values.get(name, 0.0))
 
     @property

@@ -1,5 +1,5 @@
-"""The program that decodes a binary Darshan log by Darshan's package and prints its records as one
-JSON document.
+"""The program that decodes a binary Darshan log with Darshan's Python package. It prints the
+records of the log as one JSON document.
 
 It runs as a separate process, because Darshan's library ends its process when a log is damaged.
 """
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 
 def content_of(report: DarshanReport) -> LogContent:
-    """Returns the records of the modules POSIX and MPI-IO, the layouts of files on Lustre, and the
-    bytes that went through stdio."""
+    """Converts Darshan's report of a log. Returns the records of the modules POSIX and MPI-IO, the
+    layouts of files on Lustre, and the number of bytes that the module STDIO recorded.
+    """
     job = report.metadata["job"]
     content = LogContent(
         program=str(report.metadata["exe"]),

@@ -47,17 +47,18 @@ class IoCounters:
     """The POSIX calls of one run of an application, summed over its files and processes.
 
     program: command or name of the application. processes: number of its processes (ranks). files:
-    files that were opened; shared_files: those that several processes opened. slowest_rank_s: time
-    in seconds that the process with the most I/O time spent in reads, writes and metadata calls.
-    is_slowest_known: False if the log has only sums over the processes; slowest_rank_s then has the
-    mean over the processes. run_time_s: duration of the run; 0 if unknown. opens, stats, seeks,
-    syncs: number of these calls. switches: how often a read of a file follows a write or vice
-    versa. unaligned: reads and writes that do not begin at a multiple of alignment_bytes.
-    metadata_s: sum over processes of the time in opens, closes, stats and seeks. stripe_count,
-    stripe_bytes: layout of the files on storage targets; 0 if unknown. active_ranks: processes that
-    moved data; None if unknown. heaviest_rank_bytes: most bytes that one process moved; None if
-    unknown. collective_calls: collective data calls of MPI-IO; None if the log has no MPI-IO.
-    other_bytes: bytes moved through interfaces that these counters do not contain.
+    number of opened files. shared_files: number of files that several processes opened.
+    slowest_rank_s: I/O time in seconds (reads, writes and metadata calls) of the process with the
+    most I/O time. is_slowest_known: False if the log has only sums over the processes;
+    slowest_rank_s is then the mean over the processes. run_time_s: duration of the run; 0 if
+    unknown. opens, stats, seeks, syncs: number of these calls. switches: how often a file was read
+    directly after it was written, or written directly after it was read. unaligned: number of reads
+    and writes that do not begin at a multiple of alignment_bytes. metadata_s: seconds in opens,
+    closes, stats and seeks, summed over the processes. stripe_count, stripe_bytes: layout of the
+    files on storage targets; 0 if unknown. active_ranks: number of processes that moved data; None
+    if unknown. heaviest_rank_bytes: most bytes that one process moved; None if unknown.
+    collective_calls: number of collective data calls of MPI-IO; None if the log has no MPI-IO.
+    other_bytes: bytes moved through other interfaces, such as stdio.
     """
 
     program: str

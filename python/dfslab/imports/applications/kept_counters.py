@@ -19,8 +19,9 @@ def save(folder: Path, counters: IoCounters) -> None:
 
 
 def load(folder: Path) -> IoCounters | None:
-    """Returns the counters in the folder of a run; None if the run has none. Raises InputError if
-    the file is damaged."""
+    """Returns the counters that the folder of a run has. Returns None if the folder has no
+    counters. Raises InputError if the file with the counters is damaged.
+    """
     path = folder / NAME
     if not path.is_file():
         return None

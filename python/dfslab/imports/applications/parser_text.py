@@ -1,5 +1,6 @@
-"""Reads the I/O counters in the text that `darshan-parser FILE` prints: the records of every file,
-or with `--total` only their sums."""
+"""Reads the I/O counters in the text that `darshan-parser FILE` prints. The text has the records of
+every file. With the option `--total`, it has only their sums.
+"""
 
 from __future__ import annotations
 
@@ -69,8 +70,9 @@ def _add_records(text: str, content: LogContent) -> None:
 
 
 def _add_stripes(record: FileRecord, content: LogContent) -> None:
-    """Adds the layout of a file. Newer versions of Darshan record one layout for each component of
-    a file; the layout of the first component is added."""
+    """Adds the layout of a file to `content`. Newer versions of Darshan record several layouts for
+    a file: one for each component. Only the layout of the first component is added.
+    """
     for prefix in ("", "COMP0_", "COMP1_", "COMP_"):
         if f"{prefix}STRIPE_SIZE" in record.values:
             count = round(record.value(f"{prefix}STRIPE_COUNT") or record.value("STRIPE_WIDTH"))
@@ -79,9 +81,12 @@ def _add_stripes(record: FileRecord, content: LogContent) -> None:
 
 
 def _record_lines(text: str) -> Iterator[tuple[str, int, str, str, float]]:
-    """Yields (module, rank, file name, counter, value) for each line that gives the value of one
-    counter of one file. The counter's name lacks its module: BYTES_READ for POSIX_BYTES_READ. The
-    file's name is as Darshan printed it."""
+    """Parses the lines that give the value of one counter of one file. Yields (module, rank, file
+    name, counter, value) for each of them.
+
+    The counter's name lacks its module: BYTES_READ for POSIX_BYTES_READ. The file's name is as
+    Darshan printed it.
+    """
     known = {"POSIX": "POSIX", "MPI-IO": "MPIIO", "MPIIO": "MPIIO", "STDIO": "STDIO"}
     known["LUSTRE"] = "LUSTRE"
     for line in text.splitlines():
@@ -97,9 +102,10 @@ def _record_lines(text: str) -> Iterator[tuple[str, int, str, str, float]]:
 
 
 def _of_totals(text: str, content: LogContent) -> IoCounters:
-    """Returns the counters of a text with sums only. Facts that sums do not contain, such as the
-    times of single processes, stay unknown. Raises ValueError if the text has no sums of POSIX
-    calls."""
+    """Returns the counters of a text that has only sums over files and processes. Fields that
+    cannot be computed from sums, such as the times of single processes, are marked as unknown.
+    Raises ValueError if the text has no sums of POSIX calls.
+    """
     totals: dict[str, dict[str, float]] = {module: {} for module in MODULES}
     for module, name, value in TOTAL.findall(text):
         if module in totals:

@@ -41,17 +41,18 @@ def recognises(head: bytes) -> bool:
 
 
 def read(path: Path, recording: Recording) -> list[FileCall]:
-    """Returns the requests in a file. `recording` is not used, because it selects directories, and
-    requests to block devices have no directory."""
+    """Returns the requests in a file. `recording` is not used: it selects operations by directory,
+    and a request to a block device has no directory.
+    """
     with plain_file.lines(path) as lines:
         return calls(lines)
 
 
 def calls(lines: Iterable[str]) -> list[FileCall]:
-    """Returns the reads and writes that the output of `blkparse` shows as queued.
+    """Returns the reads and writes that `blkparse` reports as queued.
 
-    Each block device becomes one file. Offset 0 of the file is the lowest sector of the device that
-    occurs in the trace.
+    Each block device becomes one file. The lowest sector of the device that occurs in the trace
+    becomes offset 0 of the file.
     """
     found: list[_Request] = []
     completed_s: dict[tuple[str, int, int], list[float]] = {}

@@ -15,8 +15,8 @@ TITLE = "A stream recorded by `dfslab measure --record`"
 # The binary layout of a `Record`: an operation as core/workload/operation.rs writes it, followed by
 # its start time.
 RECORDED = struct.Struct("<IIQQQQQIIQ")
-# A workload has fewer clients than this. A file that begins with a larger client number is
-# therefore not a recorded stream.
+# Every recorded stream has fewer clients than this. A file that begins with a larger client number
+# is therefore not a recorded stream.
 MOST_CLIENTS = 1 << 16
 
 
@@ -61,8 +61,8 @@ def stream(content: bytes) -> Replay:
     found, counts = Replay(), dict[int, int]()
     for one in map(Record._make, RECORDED.iter_unpack(content)):
         found.transfer_bytes = max(found.transfer_bytes, one.transfer_bytes)
-        # A file of an older format, whose records have no times, may by chance have a valid size.
-        # Its operation numbers are then wrong.
+        # Files of an older format have records without times. The size of such a file may by chance
+        # be valid, but the operation numbers are then wrong.
         if one.position != counts.get(one.client, 0):
             raise ValueError(
                 f"is no recorded stream: client {one.client} has no operation {one.position} now"

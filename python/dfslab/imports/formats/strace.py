@@ -1,8 +1,10 @@
-"""Imports file operations of processes from the output of `strace -f -T -ttt` or `-tt`.
+"""Imports file operations of processes from the output of `strace -f -T -ttt` or `strace -f -T
+-tt`.
 
-System calls become operations of the stream vocabulary: open and close, single reads and writes
-with offsets, and operations on names. Descriptors, working directories and inheritance by child
-processes are tracked. Failed calls and calls outside the requested directory are omitted.
+Each system call becomes operations that the load generator can execute: open, close, read or write
+at an offset, or an operation on a name. The importer tracks file descriptors, working directories,
+and what child processes inherit. Failed calls and calls outside the requested directory are
+omitted.
 """
 
 from __future__ import annotations
@@ -139,8 +141,7 @@ class _Trace:
         self._leave_out = recording.leave_out
         self._processes: dict[int, _Process] = {}
         self._unfinished: dict[int, tuple[float, str]] = {}
-        # The size of the file at each path, as far as it is known. Writes that append begin at this
-        # offset.
+        # The known sizes of files in bytes, by path. A write that appends begins at this offset.
         self._ends: dict[str, int] = {}
 
     def read(self, lines: Iterator[str]) -> Iterator[FileCall]:
@@ -165,9 +166,9 @@ class _Trace:
     def _checked(
         self, number: int, time_s: float, process: int, call: re.Match[str]
     ) -> Iterator[FileCall]:
-        """Yields the operations of one system call of the process `process`, which began at
-        `time_s`. Raises ValueError with the number of the line if the arguments do not fit the
-        call."""
+        """Yields the operations of one system call, which `process` started at the time `time_s`.
+        Raises ValueError, which names the line `number`, if the arguments do not fit the call.
+        """
         try:
             yield from self._call(time_s, process, call)
         except (IndexError, ValueError) as error:
@@ -224,8 +225,9 @@ class _Trace:
             if path:
                 yield operation, path, 0, 0, ""
         elif name in ("copy_file_range", "sendfile"):
-            # The positions of the source's and the destination's descriptor among the arguments.
-            # copy_file_range has the source first, sendfile the destination.
+            # For each of the two calls, the positions among the arguments of (descriptor of the
+            # source, descriptor of the destination). copy_file_range has the source first, sendfile
+            # has the destination first.
             ends = (0, 2) if name == "copy_file_range" else (1, 0)
             for at, call in zip(ends, ("read", "write"), strict=True):
                 copied = _held(state, arguments[at:])
@@ -315,9 +317,10 @@ def _joined(state: _Process, arguments: list[str], at: int, has_directory: bool)
     """Returns the absolute path that a system call acts on. `at`: position of the path among the
     arguments.
 
-    A relative path is taken from the working directory or, if `has_directory`, from the directory
-    whose descriptor is the argument before the path. For an empty path argument, the result is the
-    path of the file descriptor in the first argument, "" if that is unknown.
+    A relative path starts at the working directory. If `has_directory`, the argument before the
+    path is AT_FDCWD (the working directory) or the descriptor of another directory, at which the
+    path starts. An empty path stands for the file of the descriptor in the first argument; if that
+    file is unknown, returns "".
     """
     path = arguments[at]
     if not path:
@@ -361,10 +364,8 @@ def split(text: str) -> Iterator[str]:
 
 
 def _end(text: str, at: int) -> int:
-    """Returns the offset just after the closing bracket of the bracket that opens at the offset
-    `at`.
-
-    Brackets inside strings are skipped.
+    """Returns the offset just after the bracket that closes the bracket at the offset `at`.
+    Brackets inside strings are ignored.
     """
     depth = 0
     while at < len(text):

@@ -1,9 +1,9 @@
-"""Reads the text that `darshan-parser --perf` and `darshan-parser --total` print, alone or
-together.
+"""Reads the text that `darshan-parser --perf` and `darshan-parser --total` print. A file may have
+the text of one of them or of both.
 
-A mean time is the sum of all processes' times divided by the number of their calls. Darshan reports
-one rate for each of its modules (such as POSIX): all bytes divided by the time of the slowest
-process.
+The mean time of a call is the sum of the calls' times in all processes, divided by the number of
+calls. Darshan reports one rate for each of its modules (such as POSIX): all bytes divided by the
+time of the slowest process.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ MARK = re.compile(rb"^(?:# agg_perf_by_slowest:|total_(?:POSIX|STDIO|MPIIO)_)", 
 MODULE = re.compile(r"^# (POSIX|STDIO|MPI-?IO|H5D|PNETCDF\w*) module data", re.M)
 SLOWEST = re.compile(r"^# agg_perf_by_slowest: (\S+)")
 TOTAL = re.compile(r"^total_(POSIX|STDIO)_(\w+): (\S+)", re.M)
-# For each operation: its name, the counters of its calls, and the counter of the time that these
-# calls took in seconds.
+# For each operation: (its name, the counters of its calls, the counter of the seconds in its
+# calls).
 TIMED = (("read", ("READS",), "F_READ_TIME"), ("write", ("WRITES",), "F_WRITE_TIME"))
 
 
@@ -31,8 +31,9 @@ def recognises(head: bytes) -> bool:
 
 
 def read(text: str) -> ToolReport:
-    """Returns a report with the rate of every Darshan module, and the mean times of its reads and
-    writes. Raises ValueError if a number is malformed."""
+    """Returns a report with the rate that each Darshan module reports, and with the mean times of
+    the module's reads and writes. Raises ValueError if a number is malformed.
+    """
     version, facts = VERSION.search(text), dict(FACT.findall(text))
     processes = facts.get("nprocs", "")
     clients = int(processes) if processes.isdigit() else None
@@ -74,8 +75,9 @@ def _times(text: str, clients: int | None) -> Iterator[ToolMeasurement]:
 
 
 def _counters(text: str) -> Iterator[re.Match[str]]:
-    """Yields the lines with the counters that this module uses. Other counters are skipped, because
-    they may be negative, which would be an error."""
+    """Yields the lines of those counters that this module uses. Other counters may be negative.
+    They are skipped, because a negative number would count as malformed.
+    """
     used = {name for _, counters, time in TIMED for name in (*counters, time)}
     return (one for one in TOTAL.finditer(text) if one[2] in used)
 

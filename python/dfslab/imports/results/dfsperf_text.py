@@ -51,8 +51,9 @@ def read(text: str) -> ToolReport:
 
 
 def _totals(text: str) -> Iterator[tuple[str, float]]:
-    """Yields each statistic of the table as a pair: its name, and its total over all slaves. Raises
-    ValueError if the table does not have one total for each statistic."""
+    """Yields (name of a statistic, total over all slaves) for each statistic of the table. Raises
+    ValueError if the table does not have one total for each statistic.
+    """
     lines = text.partition(STATISTICS)[2].strip("\n").splitlines()
     names = lines[0].split("\t")[1:] if lines else []
     totals = next((line.split("\t")[1:] for line in lines if line.startswith("Total\t")), [])

@@ -1,8 +1,8 @@
 """Reads the table that elbencho 1 to 3 writes with `--csvfile`. It has one row for each phase.
 
-elbencho reports each phase twice: up to the finish of its first thread, and up to the finish of its
-last thread. The reader takes the measurements up to the finish of the last thread. Columns are
-found by name, ignoring upper and lower case, because releases write the names differently.
+elbencho reports two values of each rate: one until the first thread of the phase ends, and one
+until the last thread ends. The reader takes the second value. It finds columns by name and ignores
+upper and lower case, because the releases of elbencho write the names differently.
 """
 
 from __future__ import annotations

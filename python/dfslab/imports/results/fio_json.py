@@ -1,10 +1,12 @@
-"""Reads the JSON output of fio 2 and 3 (`--output-format=json` or json+), including that of the
-client/server mode.
+"""Reads the JSON output of fio 2 and 3 (`--output-format=json` or json+). The output may be that of
+fio's client/server mode.
 
-Pitfalls: in fio 2, latencies are in microseconds, and `io_bytes` and `bw` are based on KiB; in fio
-3, latencies are in nanoseconds. Jobs with the same name and group (numjobs without group_reporting)
-ran concurrently, so their rates are added. Percentiles are those of completion latencies unless the
-job sets `lat_percentiles`.
+Pitfalls:
+- In fio 2, latencies are in microseconds, and `io_bytes` and `bw` are based on KiB. In fio 3,
+  latencies are in nanoseconds.
+- Jobs with the same name and group ran concurrently, so their rates are added. fio lists such jobs
+  singly if `numjobs` is set without `group_reporting`.
+- Percentiles are of completion latencies, unless the job sets `lat_percentiles`.
 """
 
 from __future__ import annotations
@@ -44,8 +46,9 @@ def recognises(head: bytes) -> bool:
 
 
 def read(text: str) -> ToolReport:
-    """Returns a report with one measurement for every job name, group and direction ("read",
-    "write", "trim" or "mixed"). Raises ValueError if the text is malformed."""
+    """Returns a report with one measurement for each combination of job name, group and direction
+    ("read", "write", "trim" or "mixed"). Raises ValueError if the text is malformed.
+    """
     document = loaded(text)
     jobs = tables(document.get("jobs")) or tables(document.get("client_stats"))
     together = [job for job in jobs if job.get("jobname") == ALL]
@@ -128,10 +131,10 @@ def _bytes_per_s(row: Json) -> float:
 
 
 def _latency(rows: Sequence[Json]) -> tuple[dict[str, float], tuple[str, ...]]:
-    """Returns a pair: the latency statistics in seconds by name, and a tuple of notes on these
-    statistics. The statistics are the mean over all jobs and, if there is a single job, the
-    quantiles that fio reports. The dictionary and the tuple are empty if the rows have no
-    latencies."""
+    """Returns (latencies, notes). `latencies` has the latency statistics in seconds by name: the
+    mean over all jobs and, if there is a single job, the quantiles that fio reports. `notes` has
+    remarks on these statistics. Both are empty if the rows have no latencies.
+    """
     units = {"lat_ns": 1e-9, "lat": 1e-6}
     key = next((one for one in units if all(one in row for row in rows)), "")
     if not key:

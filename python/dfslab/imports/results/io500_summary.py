@@ -1,8 +1,8 @@
-"""Reads the text of an IO500 run: the file `result_summary.txt`, or the output of io500 or of its
-earlier script.
+"""Reads the text of an IO500 run. The text is the file `result_summary.txt`, or the output of the
+program `io500` or of the script that preceded this program.
 
-Pitfall: the earlier script prints "GB/s" but computes the number as IOR's MiB/s divided by 1024, so
-both programs report GiB/s.
+Pitfall: the script prints "GB/s", but the number is IOR's MiB/s divided by 1024. The program and
+the script therefore both report GiB/s.
 """
 
 from __future__ import annotations

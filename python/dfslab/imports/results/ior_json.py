@@ -1,5 +1,6 @@
-"""Reads the JSON of IOR 3 and 4 (`-O summaryFormat=JSON`). The report has one measurement for every
-repetition of every access (reads or writes)."""
+"""Reads the JSON of IOR 3 and 4 (`-O summaryFormat=JSON`). An IOR run repeats its accesses (reads
+or writes). The report has one measurement for each access and repetition.
+"""
 
 from __future__ import annotations
 

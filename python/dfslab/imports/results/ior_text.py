@@ -1,5 +1,7 @@
-"""Reads the text that IOR 2 to 4 print. The report has one measurement for every repetition of
-every access (reads or writes). Columns are found by the names in the header of the table."""
+"""Reads the text that IOR 2 to 4 print. An IOR run repeats its accesses (reads or writes). The
+report has one measurement for each access and repetition. Columns are found by the names in the
+header of the table.
+"""
 
 from __future__ import annotations
 

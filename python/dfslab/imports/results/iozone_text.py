@@ -1,8 +1,9 @@
-"""Reads the text that iozone 3 prints: its table, in which each row has a file size and a record
-size, or the summary of its throughput mode (-t).
+"""Reads the text that iozone 3 prints. It is a table with one row for each file size and record
+size, or in throughput mode (-t) a summary.
 
-Pitfalls: a kByte of iozone is 1024 bytes. Columns of tests that did not run are blank, so the
-numbers of a row are assigned to the tests that the command line requests (-i).
+Pitfalls: iozone's kByte has 1024 bytes. The columns of tests that did not run are blank. The
+numbers of a row are therefore assigned, in their order, to the tests that the command line requests
+(-i).
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ CHILDREN = re.compile(
     r"^\s*Children see throughput for\s+(\d+) ([a-z -]+?)\s*=\s*([\d.]+) ([kK]?)(?:[Bb]ytes|B)/sec",
     re.M,
 )
-# The columns that each test fills, in the order of the table. The keys are the test numbers of the
-# option -i.
+# The columns of the table that each test fills, in the order of the table. The keys are the numbers
+# that select the tests in iozone's option -i.
 TESTS: dict[int, tuple[str, ...]] = {
     0: ("write", "rewrite"),
     1: ("read", "reread"),
@@ -44,7 +45,9 @@ def recognises(head: bytes) -> bool:
 
 def read(text: str) -> ToolReport:
     """Returns a report with the rate of every test. Raises ValueError if the unit is not bytes per
-    time, or if a row does not have one number for each column of the requested tests."""
+    time. Also raises it if a row does not have exactly one number for each column of the requested
+    tests.
+    """
     version, command = VERSION.search(text), COMMAND.search(text)
     line = command[1] if command else ""
     found = tuple(_throughput(text)) or tuple(_table(text, line))

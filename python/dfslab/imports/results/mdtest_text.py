@@ -1,7 +1,5 @@
-"""Reads the text of mdtest 1.9 to 4.0. The report has the mean rate of every phase, from the table
-of rates.
-
-mdtest 4 also prints a table of times, which is skipped.
+"""Reads the text of mdtest 1.9 to 4.0. The report has the mean rate of each phase, taken from
+mdtest's table of rates. The table of times, which mdtest 4 also prints, is skipped.
 """
 
 from __future__ import annotations

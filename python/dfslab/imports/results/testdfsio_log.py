@@ -1,8 +1,11 @@
 """Reads the log of Hadoop's TestDFSIO. Other lines of a job's output may surround the log.
 
-Pitfalls: "Throughput" is the mean rate of one task (bytes of all tasks divided by the sum of the
-tasks' times), not the rate of the cluster. "MB" is 2^20 bytes. "Average IO rate" is a mean of
-ratios and is not used. The time of the job includes the start of its tasks.
+Pitfalls:
+- "Throughput" is not the rate of the cluster. It is the mean rate of one task: the bytes of all
+  tasks divided by the sum of the tasks' times.
+- "MB" is 2^20 bytes.
+- "Average IO rate" is a mean of ratios and is not used.
+- The time of the job includes the start of its tasks.
 """
 
 from __future__ import annotations
@@ -43,8 +46,9 @@ def read(text: str) -> ToolReport:
 
 
 def _tests(text: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yields each test in a log as a pair: the name of the test, and a dictionary of its reported
-    values, whose keys are in lower case."""
+    """Yields (name, values) for each test in a log. `values` is a dictionary of the values that the
+    test reported, with keys in lower case.
+    """
     name, facts = "", dict[str, str]()
     for line in text.splitlines():
         if heading := HEADING.search(line):

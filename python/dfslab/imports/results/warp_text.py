@@ -1,5 +1,5 @@
-"""Reads the text that MinIO's warp, versions 0 and 1, prints. The report has the rates of every
-type of operation, and of all types together.
+"""Reads the text that MinIO's warp, versions 0 and 1, prints. The report has the rate of each type
+of operation and the total rate of all types.
 
 In warp's text, KiB, MiB and GiB are powers of 1024. MB and GB, which warp prints on request, are
 powers of 1000.
@@ -29,8 +29,9 @@ ERRORS = re.compile(r"^\s*(?:\* )?Errors: (\d+)", re.M)
 
 
 def recognises(head: bytes) -> bool:
-    """Returns whether the beginning of a file names a type of operation and has a rate in objects
-    per second, as warp prints them."""
+    """Returns whether a file comes from warp. The beginning of such a file has the name of a type
+    of operation, and a rate in objects per second.
+    """
     return MARK.search(head) is not None
 
 

@@ -1,8 +1,8 @@
 """Measures this machine's hardware (memory, processor, disk, network) with confidence intervals.
 
-Each quantity is measured several times; its mean is reported with Student's t interval. The profile
-is a deployment in TOML that a scenario can include unchanged, with the intervals as comments. A
-quantity for which a deployment has no key is written as a comment, too.
+Each quantity is measured several times. The profile has the mean of each quantity, with Student's t
+interval as a comment. The profile is a deployment in TOML that a scenario can include unchanged. A
+quantity without a key in deployments is also written as a comment.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ from dfslab.spec.units import text
 from dfslab.testbeds.hosts import hardware
 
 REPEATS = 5
-# If the measuring process uses more than this share of a core, the process, not the disk, may limit
-# the rate of concurrent reads.
+# During concurrent reads, the measuring process may occupy a core for more than this share of the
+# time. The process, and not the disk, may then limit the rate.
 OWN_SHARE_MOST = 0.5
 Answer = TypeVar("Answer")
-# Maps each key of a node's table `local_files` to the name of the measured quantity that gives the
-# key's value.
+# The keys are those of a node's table `local_files`. The values are the names of the measured
+# quantities from which these keys are set.
 OF_LOCAL_FILES = {
     "open_time": "file_open",
     "close_time": "file_close",
@@ -78,10 +78,11 @@ OF_LOCAL_FILES = {
 
 @dataclass(frozen=True)
 class MachineDocument:
-    """A machine's profile as JSON. `quantities` has each measured quantity by its name.
+    """A machine's profile as JSON. `quantities` has the measured quantities by name.
 
-    `dirty` has the amounts of dirty pages at which the kernel begins to write out, and at which it
-    throttles writers. `window_bytes` is the largest send buffer of a TCP stream.
+    `dirty` has two limits of dirty pages: at the first, the kernel begins to write out; at the
+    second, it throttles writers. `window_bytes` is the largest send buffer of a TCP stream in
+    bytes.
     """
 
     kernel: str
@@ -134,8 +135,9 @@ def measure(
 
 
 def disk_probes(path: Path, chance: random.Random) -> list[HardwareProbe]:
-    """Returns the probes of the disk that has the file `path`. The first probe creates the file,
-    and the other probes read it. `chance` draws the offsets of random reads."""
+    """Returns the probes of the disk on which the file `path` is. The first probe creates the file,
+    and the other probes read it. `chance` draws the offsets of random reads.
+    """
 
     def written() -> Mapping[str, float]:
         found = disk_probe.throttle(path)
@@ -160,9 +162,10 @@ def disk_probes(path: Path, chance: random.Random) -> list[HardwareProbe]:
 
 
 def local_probes(path: Path, chance: random.Random) -> list[HardwareProbe]:
-    """Returns the probes of the local file system that has the file `path`. They measure the file
-    system's calls, and requests to the disk below it, from one stream and from many concurrent
-    streams. `chance` draws the offsets of requests."""
+    """Returns the probes of the local file system on which the file `path` is. They measure the
+    file system's calls. They also measure disk requests, from one stream and from many concurrent
+    streams. `chance` draws the offsets of the requests.
+    """
     return [
         HardwareProbe(file_calls.UNITS, lambda: file_calls.everything(path.parent)),
         HardwareProbe(sustained_disk.UNITS, lambda: sustained_disk.everything(path, chance)),
@@ -170,9 +173,10 @@ def local_probes(path: Path, chance: random.Random) -> list[HardwareProbe]:
 
 
 def local_files(values: Mapping[str, float]) -> LocalFiles:
-    """Returns the measured quantities of a local file system as the table `local_files` of a node.
-    `values` has the quantities in SI units by name. Keys of quantities that are missing or not
-    determined keep their default, "not measured"."""
+    """Returns the table `local_files` of a node, set from the measured quantities of its local file
+    system. `values` has the quantities in SI units by name. If a quantity is missing or not
+    determined, its key keeps the default "not measured".
+    """
     units = {**file_calls.UNITS, **sustained_disk.UNITS}
     known = {
         key: values[name]
@@ -194,16 +198,18 @@ def local_lines(by_name: Mapping[str, Quantity]) -> list[str]:
 
 
 def _rate(by_name: Mapping[str, Quantity], mode: str) -> Quantity:
-    """Returns the disk's rate in bytes per second for the mode "read" or "write". It is the rate
-    with several requests in flight if that rate was measured, else the rate with one request in
-    flight."""
+    """Returns the disk's rate in bytes per second; `mode` is "read" or "write". If the rate with
+    several requests in flight was measured, it is returned. Otherwise, the rate with one request in
+    flight is returned.
+    """
     several = by_name.get(f"direct_{mode}_capacity")
     return by_name[f"disk_{mode}_rate"] if several is None else _typical(several)
 
 
 def _typical(one: Quantity) -> Quantity:
-    """Returns a quantity with the median of its measurements as `mean`. The median is used because
-    other work on the machine can make a single measurement of a disk many times as long."""
+    """Returns a quantity whose `mean` is the median of its measurements. The median is used because
+    other work on the machine can make a single measurement of a disk many times as long.
+    """
     return replace(one, mean=statistics.median(one.values))
 
 
@@ -266,8 +272,9 @@ def dirty_lines(memory_bytes: int) -> list[str]:
 
 
 def window_line() -> str:
-    """Returns the line of TOML with the largest window of a TCP stream in bytes. The kernel's
-    setting tcp_wmem limits the window."""
+    """Returns the line of TOML that sets the largest window of a TCP stream in bytes. The window is
+    limited by the kernel's setting tcp_wmem.
+    """
     return f'window = "{network_probe.window_bytes()} B"  # the kernel\'s tcp_wmem'
 
 

@@ -1,8 +1,8 @@
-"""Measures the hosts of a cluster that the user provides: a running Dask cluster, or hosts that the
-scenario reaches over SSH or a batch system.
+"""Measures the hosts of a cluster that the user provides. The cluster is a running Dask cluster, or
+the scenario starts one on hosts that it reaches over SSH or a batch system.
 
 All hosts measure their own hardware at the same time. Then each host measures the network to the
-next host in the list, one pair of hosts after the other.
+next host in the list, one host after the other.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ from dfslab.testbeds.hosts import hardware
 def of_scenario(
     scenario: Scenario, directory: Path, repeats: int, report: Report = lambda *_: None
 ) -> MeasuredHosts:
-    """Measures the hosts of the Dask cluster that a scenario names or starts (`run.fleet`), with
-    the disk at `directory` on each host."""
+    """Measures the hosts of the Dask cluster that a scenario names or starts (`run.fleet`).
+    `directory` is a folder on the disk to measure, by its path on each host.
+    """
     with access.session() as session:
         nodes = session.client_hosts(scenario)
         assert isinstance(nodes, Nodes), "a fleet that is not of agents has Dask workers"
@@ -53,12 +54,13 @@ def measure(
     repeats: int = calibrate.REPEATS,
     report: Report = lambda *_: None,
 ) -> MeasuredHosts:
-    """Measures the hosts of a Dask cluster once `expected` workers have joined. Returns for each
-    host, by its address, the quantities that `calibrate.measure` measures. If there are several
-    hosts, the network to the next host is measured, too.
+    """Measures the hosts of a Dask cluster once `expected` workers have joined. Returns the
+    measured quantities of each host by the host's address. If there are several hosts, the network
+    from each host to the next host is also measured.
 
     `directory` is a folder on the disk to measure, by its path on every host. Raises InputError if
-    the folder is missing on a host, and RunFailed if a host does not answer."""
+    the folder is missing on a host, and RunFailed if a host does not answer.
+    """
     check_repeats(repeats)
     with hosts_of(scheduler, expected) as calls:
         total = 2 * len(calls.hosts)
@@ -91,8 +93,9 @@ def _silent(*_: object) -> None:
 
 
 def _network_probes(calls: HostCalls, host: WorkerHost, peer: WorkerHost) -> list[HardwareProbe]:
-    """Returns the probes of the path from `peer` to `host`: the rate of one stream and the round
-    trip. The peer listens, and the host connects."""
+    """Returns the probes of the network path from `peer` to `host`. They measure the rate of one
+    stream and the round trip. The peer listens, and the host connects.
+    """
 
     def rate() -> float:
         port = calls.call(peer, send_to_next, peer.address)
@@ -106,15 +109,16 @@ def _network_probes(calls: HostCalls, host: WorkerHost, peer: WorkerHost) -> lis
 
 
 def send_to_next(address: str) -> int:
-    """Listens at an address of this machine, in a thread of this process, and returns the port
-    without waiting for a connection. The thread sends zeros to the first process that connects,
-    until that process closes the connection."""
+    """Starts a thread that listens at an address of this machine, and returns the port at once. The
+    thread sends zeros to the first process that connects, until that process closes the connection.
+    """
     return _serve(address, hardware.send_zeros)
 
 
 def echo_next(address: str) -> int:
-    """Listens at an address of this machine and returns the port without waiting for a connection.
-    A thread sends back everything that the first process that connects sends."""
+    """Starts a thread that listens at an address of this machine, and returns the port at once. The
+    thread sends everything that it receives from the first connection back to the sender.
+    """
     return _serve(address, hardware.echo)
 
 

@@ -47,11 +47,11 @@ MeasuredHosts = dict[str, list[Quantity]]
 def measure(
     scenario: Scenario, repeats: int, report: Report = lambda *_: None, seed: int = 0
 ) -> MeasuredHosts:
-    """Measures the hardware of a testbed. Returns for each group of nodes, by name, the measured
-    quantities of the group's first host.
+    """Starts the scenario's testbed and measures the hardware of its hosts. Only the first host of
+    each group of nodes is measured. Returns the measured quantities by the name of the group.
 
-    The scenario's testbed is started for the measurement. Raises InputError if the scenario has no
-    testbed of several hosts, and RunFailed if a host does not answer.
+    Raises InputError if the scenario has no testbed of several hosts, and RunFailed if a host does
+    not answer.
     """
     check_repeats(repeats)
     if not scenario.file_system.access.testbed:
@@ -125,18 +125,22 @@ def _network_probes(host: Host, peer: Host) -> list[HardwareProbe]:
 
 
 def _copied_bytes(group: NodeGroup) -> int:
-    """Returns the size in bytes of the buffer for the memory copy.
+    """Returns the size in bytes of each of the two buffers with which the rate of copying memory is
+    measured.
 
-    It is at most COPY_BYTES, and small enough for two such buffers and the daemons to fit into the
-    host's memory limit.
+    It is at most COPY_BYTES. It is smaller if two such buffers and the daemons would not fit into
+    the host's memory limit.
     """
     return min(COPY_BYTES, int(group.memory) // 6)
 
 
 def _processor_probe(host: Host, kept: str, copied_bytes: int) -> HardwareProbe:
     """Returns the probe of a host's processor. The probe runs as a process in the host, within the
-    host's limits. `kept` is the path, in the host, of the file in which page-cache hits are
-    measured. `copied_bytes` is the size of the buffers for the memory copy."""
+    host's limits.
+
+    `kept` is a path in the host. The probe writes files next to it and reads them from the page
+    cache. `copied_bytes` is the size of each buffer with which the copying of memory is measured.
+    """
     words = (sys.executable, "-P", "-m", PROBE_MODULE, kept, str(copied_bytes))
     units = json.loads(host.run(sys.executable, "-P", "-m", PROBE_MODULE, "--units", kept))
     return HardwareProbe(units, lambda: json.loads(host.run(*words)))
@@ -146,8 +150,8 @@ def _processor_probe(host: Host, kept: str, copied_bytes: int) -> HardwareProbe:
 class HostsDocument:
     """The profile of the hosts of a testbed or a cluster as JSON.
 
-    `kernel` is the kernel's release; "" for a cluster, whose hosts may have different kernels.
-    `groups` has for each group of nodes its measured quantities by name.
+    `kernel` is the release of the kernel. It is "" for a cluster, whose hosts may have different
+    kernels. `groups` has the measured quantities of each group of nodes, by the name of the group.
     """
 
     kernel: str
@@ -163,8 +167,9 @@ def document(found: Mapping[str, Sequence[Quantity]]) -> HostsDocument:
 
 
 def toml(found: MeasuredHosts, deployment: Deployment) -> str:
-    """Returns a deployment in TOML with the measured disk and adapter of every group of nodes, and
-    the network between them. Comments give the intervals."""
+    """Returns a deployment in TOML. It has the measured disk and network adapter of each group of
+    nodes, and the network between the groups. Comments give the confidence intervals.
+    """
     by_group = {name: {one.name: one for one in found[name]} for name in found}
     count = len(next(iter(found.values()))[0].values)
     lines = [f"# Measured on hosts of a testbed, kernel {platform.release()}; {count} times each."]
@@ -176,8 +181,9 @@ def toml(found: MeasuredHosts, deployment: Deployment) -> str:
         _lowest(by_name[f"{where}_round_trip"] for by_name in by_group.values())
         for where in ("network", "loopback")
     )
-    # Latency of the network in one direction: round trip / 2 - 2 * own_s. Each direction passes the
-    # adapters of two nodes, whose latency `own_s` the TOML declares separately.
+    # The latency of the network in one direction is round trip / 2 - 2 * own_s. `own_s` is the
+    # lowest latency of an adapter. The TOML declares the latency of adapters separately, and a
+    # message passes two adapters.
     own_s = min(group.adapter.latency for group in deployment.node)
     share = max(0.0, 0.5 - 2 * own_s / latency.mean)
     lines += [
@@ -191,14 +197,15 @@ def toml(found: MeasuredHosts, deployment: Deployment) -> str:
 
 
 def _group(group: NodeGroup, by_name: Mapping[str, Quantity], fastest: float) -> list[str]:
-    """Returns the TOML lines of one group of nodes. The declared disk rates are those of a single
-    disk of a node.
+    """Returns the TOML lines of one group of nodes. The disk rates in these lines are the rates of
+    a single disk of a node.
 
-    `fastest` is the declared rate of the fastest link among the other hosts, in bytes per second.
+    `fastest` is the rate, in bytes per second, of the fastest link among the other hosts, as the
+    scenario declares it.
     """
     each = 1 / group.disk.count
-    # A stream runs at the rate of the slower of the two links that it uses. If the group's link is
-    # faster than the link of every other host, a stream cannot show the rate of the group's link.
+    # A stream uses the link of this group and the link of a peer, and the slower link limits its
+    # rate. If the link of this group is the faster one, a stream cannot measure its rate.
     several = f"network_rate_{network_probe.STREAMS}_streams"
     is_faster_than_peer = group.adapter.bandwidth > fastest
     rate = line("bandwidth", by_name["network_rate"])
@@ -221,6 +228,7 @@ def _group(group: NodeGroup, by_name: Mapping[str, Quantity], fastest: float) ->
 
 
 def _lowest(quantities: Iterable[Quantity]) -> Quantity:
-    """Returns the round trip with the lowest mean. This round trip contains the least delay of
-    adapters, because adapters with a larger delay lengthen the other round trips."""
+    """Returns the round trip with the lowest mean. The latency of the adapters lengthens each round
+    trip. The shortest round trip contains the least of this latency.
+    """
     return min(quantities, key=lambda one: one.mean)

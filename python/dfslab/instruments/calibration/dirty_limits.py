@@ -20,10 +20,12 @@ class DirtyLimits:
 
 
 def dirty_limits(settings: Path = SETTINGS, memory: Path = MEMORY) -> DirtyLimits:
-    """Returns the limits of this machine. A limit that the kernel's settings give in bytes is used
-    as it is; otherwise the limit is a percentage of the memory that is available now
-    (MemAvailable). If the background limit is not below the limit at which writers wait, it is set
-    to half of that limit, as the kernel does (mm/page-writeback.c)."""
+    """Returns the limits of this machine.
+
+    The kernel's settings give each limit either in bytes or as a percentage of the memory that is
+    available now (MemAvailable). If `background_bytes` is not below `limit_bytes`, it is set to
+    half of `limit_bytes`, as the kernel does (mm/page-writeback.c).
+    """
     words = (line.split() for line in memory.read_text("ascii").splitlines())
     available = next(int(line[1]) << 10 for line in words if line[0] == "MemAvailable:")
 

@@ -22,8 +22,8 @@ from dfslab.testbeds.hosts.threads import threads
 
 READ_BYTES = 4096
 READS = 200
-# Numbers of concurrent reads with which the time of a read is measured, in addition to one read at
-# a time.
+# The time of a read is measured with one read in flight, and with each of these numbers of reads in
+# flight.
 DEPTHS = (4, 16)
 # Seconds without requests, after which the token bucket of a rate-limited disk is full again.
 PAUSE_S = 1.0
@@ -31,10 +31,11 @@ PAUSE_S = 1.0
 
 @dataclass(frozen=True)
 class Throttle:
-    """A disk's write rate, and the bytes that the disk accepts beyond this rate after a pause.
+    """A disk's write rate, and the number of bytes that the disk accepts beyond this rate after a
+    pause.
 
-    Both a disk behind a token bucket and a disk with a write cache accept such a burst of
-    `burst_bytes`. `rate` is in bytes per second.
+    `rate` is in bytes per second. `burst_bytes` is not 0 if the rate of the disk is limited by a
+    token bucket, or if the disk has a write cache.
     """
 
     rate: float
@@ -47,8 +48,10 @@ class Throttle:
 
 
 def throttle(path: Path, clock: Clock = REAL) -> Throttle:
-    """Measures the write rate of the disk that has the file `path`, and the burst beyond this rate.
-    Pauses PAUSE_S seconds first. The file is created if it is missing."""
+    """Measures the write rate and the burst of the disk on which the file `path` is. The burst is
+    the number of bytes that the disk accepts beyond its rate after a pause. The measurement begins
+    with a pause of PAUSE_S seconds. The file is created if it is missing.
+    """
     clock.sleep(PAUSE_S)
     line = hardware.write_line(path)
     return Throttle(line.rate, max(0.0, line.ahead_bytes))
@@ -118,8 +121,9 @@ def _offsets(path: Path, count: int, chance: random.Random) -> Iterator[int]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Callable[[int, mmap.mmap], int]]:
-    """Opens a file for direct reads. Yields a function that reads one block at an offset into a
-    buffer and returns the number of bytes."""
+    """Opens a file for direct reads. Yields a function with the arguments (offset, buffer). It
+    reads one block at the offset into the buffer and returns the number of read bytes.
+    """
     file = os.open(path, os.O_RDONLY | os.O_DIRECT)
     try:
         yield lambda at, buffer: os.preadv(file, [buffer], at)

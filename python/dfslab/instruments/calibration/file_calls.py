@@ -1,8 +1,8 @@
-"""Measures the calls on one local file system: the processor time of single calls in seconds, and
-how many creations, deletions and fsyncs of files per second several concurrent threads achieve in
-total. Also measures the rate at which new memory is touched.
+"""Measures the calls on one local file system. The results are the processor seconds of single
+calls, and the creations, deletions and fsyncs of files per second that several concurrent threads
+achieve in total. The rate at which a process uses new memory is also measured.
 
-All files are in new directories of the measured directory, and are removed again.
+All files are in new directories of the measured directory. They are removed again.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from dfslab.fleet import leftovers
 from dfslab.instruments.calibration.size_line import line_through
 from dfslab.spec.clock import REAL, Clock
 
-# The number of new directories, and the number of files in each. The cost of creating a file
-# depends on the part of the disk in which the file system puts a directory, so several directories
-# are measured.
+# The number of new directories, and the number of files in each directory. The file system chooses
+# a part of the disk for each directory, and the cost of creating a file depends on this part.
+# Therefore several directories are measured.
 DIRECTORIES, FILES = 4, 250
 STREAMS = 8
 SMALL_BYTES, LARGE_BYTES, DATA_BYTES = 4 << 10, 64 << 10, 128 << 20
@@ -80,8 +80,10 @@ def names(folder: Path, clock: Clock = REAL) -> dict[str, float]:
 
 
 def _calls_s(paths: Sequence[str], clock: Clock) -> dict[str, float]:
-    """Creates and deletes empty files. Returns for each call, such as "open", the processor seconds
-    that the call takes for all `paths` in total, without the cost of the measuring loop."""
+    """Creates and deletes empty files. Returns the processor seconds of each call, by its name,
+    such as "open". The seconds are the sum over all `paths`, without the cost of the measuring
+    loop.
+    """
 
     def timed(call: Callable[[Item], object], items: Sequence[Item]) -> float:
         began = clock.processor_s()
@@ -108,8 +110,9 @@ def _calls_s(paths: Sequence[str], clock: Clock) -> dict[str, float]:
 
 
 def touched(clock: Clock = REAL) -> float:
-    """Returns the bytes per second of processor time at which a process uses new memory for the
-    first time. For each page, the kernel has to find free memory and clear it."""
+    """Measures how fast a process uses memory for the first time. Returns bytes per second of
+    processor time. On the first use of each page, the kernel must find free memory and clear it.
+    """
     with mmap.mmap(-1, TOUCHED_BYTES) as memory:
         began = clock.processor_s()
         for at in range(0, TOUCHED_BYTES, mmap.PAGESIZE):
@@ -153,16 +156,19 @@ class TransferCost:
 
 
 def _line(small_s: float, large_s: float) -> TransferCost:
-    """Returns the cost of transfers from two measurements of DATA_BYTES: the processor seconds with
-    small calls (`small_s`) and with large calls (`large_s`)."""
+    """Returns the cost per call and per byte of transfers. It is computed from two measurements
+    that transfer DATA_BYTES each. `small_s` and `large_s` are the processor seconds with small and
+    with large calls.
+    """
     few, many = DATA_BYTES // LARGE_BYTES, DATA_BYTES // SMALL_BYTES
     call_s = max(1e-9, (small_s - large_s) / (many - few))
     return TransferCost(call_s, DATA_BYTES / max(large_s / 2, large_s - few * call_s))
 
 
 def _transferred_s(path: Path, flags: int, call_bytes: int, clock: Clock) -> float:
-    """Returns the processor seconds to write or read DATA_BYTES of a file in calls of `call_bytes`,
-    without the cost of the measuring loop."""
+    """Writes or reads DATA_BYTES of a file in calls of `call_bytes`. Returns the processor seconds
+    of these calls, without the cost of the measuring loop.
+    """
     with mmap.mmap(-1, call_bytes) as buffer:
         buffer[:] = os.urandom(call_bytes)
         move = os.pwrite if flags & os.O_WRONLY else lambda f, b, at: os.preadv(f, [b], at)
@@ -199,11 +205,11 @@ def concurrent_changes(folder: Path, clock: Clock = REAL) -> dict[str, float]:
 
 
 def _side_by_side_s(call: Callable[[str], object], lists: list[list[str]], clock: Clock) -> float:
-    """Starts one thread for each list, which calls `call` with each member of the list. Returns the
-    seconds until all threads have ended.
+    """Starts one thread for each list. The thread calls `call` with each member of the list.
+    Returns the seconds until all threads have ended.
 
-    After an interrupt, each thread completes its present call and makes no further call, because
-    the folder is then removed and must stay empty.
+    After an interrupt, a thread completes its present call and then ends. A further call could
+    create a file in the folder, which is then removed.
     """
     stopping = threading.Event()
 
@@ -243,8 +249,9 @@ def commits(folder: Path, clock: Clock = REAL) -> dict[str, float]:
 
 
 def _commit_s(folder: Path, streams: int, size_bytes: int, clock: Clock) -> float:
-    """Returns the seconds per fsync of a new file of `size_bytes` while `streams` threads work
-    concurrently: the elapsed time divided by the number of files of all threads."""
+    """Measures the fsync of new files of `size_bytes` while `streams` threads work concurrently.
+    Returns the elapsed seconds divided by the number of files of all threads.
+    """
     words = os.urandom(size_bytes)
 
     def written(path: str) -> None:

@@ -1,6 +1,7 @@
-"""Measures the path between two hosts under load: the rate of several concurrent streams, and the
-round trip while a stream fills the path. Reads the largest window of a TCP stream from the
-kernel."""
+"""Measures the network path between two hosts under load. The quantities are the rate of several
+concurrent streams, and the round trip while a stream fills the path. The module also reads the
+largest window of a TCP stream from the kernel.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +24,16 @@ def several_streams(source: Networked, sink: Networked, count: int = STREAMS) ->
 
 
 def loaded_round_trip(source: Networked, sink: Networked) -> float:
-    """Returns the median round trip of one byte in seconds while a TCP stream from `source` to
-    `sink` fills the path. The stream lasts until the round trips have ended."""
+    """Returns the median round-trip time in seconds of a message of one byte. During the
+    measurement, a TCP stream from `source` to `sink` fills the path.
+    """
     with hardware.filled(source, sink):
         return hardware.round_trip(source, sink)
 
 
 def window_bytes(limits: Path = SEND_BUFFERS) -> int:
-    """Returns the kernel's largest send buffer of a TCP stream in bytes, which bounds the bytes in
-    flight. The file `limits` has the smallest, usual and largest size."""
+    """Returns the size in bytes of the kernel's largest send buffer of a TCP stream. This size
+    limits the bytes in flight. The file `limits` has three sizes: the smallest, the default and the
+    largest.
+    """
     return int(limits.read_text("ascii").split()[2])

@@ -1,10 +1,10 @@
-"""Measures in one process what the processor delivers: memory, system calls, messages of sockets,
-page-cache hits, and requests to a FUSE file system.
+"""Measures the work of the processor in one process: copying memory, system calls, messages of
+sockets, page-cache hits, and requests to a FUSE file system.
 
-The module is also a program, so that it can run within a host's limits: `probe FILE BYTES` prints
-all results as JSON, and `probe --units FILE` prints their units. Test files are created next to
-FILE and removed again. On a mounted file system their pages are read through that file system's
-client, as an application reads them.
+The module is also a program, so that it can run within a host's limits. `probe FILE BYTES` prints
+all results as JSON, and `probe --units FILE` prints their units. The program creates test files
+next to FILE and removes them. If FILE is on a mounted file system, the client of that file system
+reads the pages of the test files, as for an application.
 """
 
 from __future__ import annotations
@@ -59,18 +59,17 @@ def system_call(clock: Clock = REAL) -> float:
 def kept_reads(
     path: Path, size_bytes: int = KEPT_BYTES, clock: Clock = REAL
 ) -> tuple[float, float]:
-    """Measures page-cache hits in newly written files. Returns the rate in bytes per second, and
-    the seconds per call.
+    """Measures page-cache hits in newly written files. Returns (rate in bytes per second, seconds
+    per call).
 
-    Files are named `path` with a number appended. The rate is that of an application that opens
-    each file, reads it once and closes it. The cost of the read calls is excluded: the time of an
-    equal number of one-byte reads is subtracted. Each file is read only once, as applications do; a
-    second read would be faster.
+    The names of the files are `path` with a number appended. Each file is opened, read once and
+    closed, as applications do; a second read would be faster. The rate excludes the cost of the
+    read calls: the time of an equal number of one-byte reads is subtracted.
     """
     made: list[Path] = []
     try:
-        # Create the files one by one. If creating a file fails, the files created before it can
-        # then be removed.
+        # Each file is added to `made` as soon as it has been created. If creating a file fails, the
+        # earlier files can then be removed.
         made.extend(
             _written(path.with_name(f"{path.name}{at}"), min(size_bytes, FILE_BYTES))
             for at in range(max(1, size_bytes // FILE_BYTES))
@@ -80,9 +79,9 @@ def kept_reads(
         sizes = [_read_through(one) for one in made]
         took_s = clock.monotonic_s() - began
         calls = sum(-(-size // READ_BYTES) for size in sizes)
-        # Copying the bytes takes more time than the calls themselves. If `calls * call_s` exceeds
-        # half of the time, the measurement of `call_s` was disturbed. So at least half of the time
-        # is attributed to copying.
+        # Copying the bytes takes more time than the calls themselves. If the calls seem to take
+        # more than half of `took_s`, the measurement of `call_s` was disturbed. Then half of
+        # `took_s` is used as the time of copying.
         return sum(sizes) / max(took_s / 2, took_s - calls * call_s), call_s
     finally:
         for one in made:
@@ -90,8 +89,8 @@ def kept_reads(
 
 
 def _written(path: Path, size_bytes: int) -> Path:
-    """Writes a new file and returns its path. The file has `size_bytes`, rounded down to whole MiB,
-    but at least one MiB.
+    """Writes a new file and returns its path. The size of the file is `size_bytes`, rounded down to
+    whole MiB, but at least one MiB.
     """
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
@@ -125,9 +124,9 @@ def _read_through(path: Path) -> int:
 
 
 def units_of(path: Path) -> dict[str, str]:
-    """Returns the SI unit of each quantity that `everything` measures for `path`. The keys are the
-    names of the quantities. The quantity `fuse_request` is included only if `path` is on a FUSE
-    file system."""
+    """Returns the SI unit of each quantity that `everything` measures for `path`, by the name of
+    the quantity. The quantity `fuse_request` is present only if `path` is on a FUSE file system.
+    """
     units = {
         "memory_copy_rate": "B/s",
         "memory_read_rate": "B/s",
@@ -142,9 +141,11 @@ def units_of(path: Path) -> dict[str, str]:
 
 
 def _is_fuse(directory: Path) -> bool:
-    """Returns whether a directory is on a FUSE file system. The mount point with the longest path
-    above the directory decides. Of several mounts at this point, the last one counts, because it
-    hides the earlier ones."""
+    """Returns whether a directory is on a FUSE file system.
+
+    The directory belongs to the mount point above it that has the longest path. If several file
+    systems are mounted at this point, the last one counts, because it hides the earlier ones.
+    """
     lines = (line.split() for line in Path("/proc/self/mounts").read_text("utf-8").splitlines())
     # The table of mounts writes a blank in a path as the four characters \040.
     kinds = {point.replace("\\040", " "): kind for _, point, kind, *_ in lines}

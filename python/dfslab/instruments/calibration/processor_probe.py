@@ -1,6 +1,8 @@
-"""Measures one core and one file system. The quantities are the processor time of a TCP message and
-of each additional byte of a message (seconds), the rates of reading and writing memory (bytes per
-second), and the time of a request to a FUSE file system (seconds)."""
+"""Measures one core and one file system. The quantities are:
+- processor seconds of a TCP message, and of each additional byte of a message
+- rates of reading and writing memory, in bytes per second
+- seconds of a request to a FUSE file system
+"""
 
 from __future__ import annotations
 
@@ -22,18 +24,20 @@ MEMORY_BYTES = 256 << 20
 
 @dataclass(frozen=True)
 class SocketCost:
-    """The processor seconds to send and receive one message over TCP on one machine, and the
-    additional processor seconds of each byte of a message. Both include the cost of both ends and
-    of the kernel's network code."""
+    """The processor seconds to send and receive one TCP message within one machine, and the
+    additional processor seconds of each byte of a message. The seconds of the sender, of the
+    receiver and of the kernel's network code are added up.
+    """
 
     message_s: float
     byte_s: float
 
 
 def socket_cost(messages: int = MESSAGES, clock: Clock = REAL) -> SocketCost:
-    """Measures `messages` messages of one byte, and the same number of large messages. The cost of
-    a byte is the difference of the costs of a large and a small message, divided by the difference
-    of their sizes."""
+    """Measures `messages` small messages of one byte, and the same number of large messages. The
+    cost of a byte is (cost of a large message - cost of a small message) / (difference of their
+    sizes).
+    """
     with socket.create_server(("127.0.0.1", 0)) as server:
         out = socket.create_connection(server.getsockname())
         into, _ = server.accept()

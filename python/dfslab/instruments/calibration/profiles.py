@@ -29,10 +29,11 @@ def of_machine(directory: Path, repeats: int, report: Report) -> Profile:
 
 
 def of_scenario(scenario: Scenario, directory: Path, repeats: int, report: Report) -> Profile:
-    """Measures the hosts of a scenario: of its testbed, else of its Dask cluster (`run.fleet`),
-    with the disk at `directory` on each of the cluster's hosts.
+    """Measures the hosts of a scenario. These are the hosts of its testbed or, if it has none, the
+    hosts of its Dask cluster (`run.fleet`). `directory` is a folder on the disk to measure on each
+    host of the cluster.
 
-    Raises InputError if the scenario has neither.
+    Raises InputError if the scenario has neither a testbed nor a cluster.
     """
     access = scenario.file_system.access
     if scenario.run.fleet != "agents" and not access.testbed:
@@ -44,8 +45,9 @@ def of_scenario(scenario: Scenario, directory: Path, repeats: int, report: Repor
 
 
 def of_scheduler(scheduler: str, directory: Path, repeats: int, report: Report) -> Profile:
-    """Measures the hosts of the workers that have joined the Dask scheduler at an address. Raises
-    RunFailed if no worker has joined."""
+    """Measures the hosts of a Dask cluster. `scheduler` is the address of its scheduler. The hosts
+    are those of the workers that have joined. Raises RunFailed if no worker has joined.
+    """
     if "://" not in scheduler:
         raise InputError("--scheduler", scheduler, "must be an address such as tcp://10.0.0.1:8786")
     hosts = calibrate_fleet.measure(scheduler, 1, directory, repeats, report)

@@ -15,11 +15,11 @@ from dfslab.spec.model import InputError
 from dfslab.spec.units import text
 
 REPEATS_MOST = 1_000
-# If a rate was not determined, dfslab advises to multiply the number of repetitions by this factor.
-# Four times as many repetitions halve the confidence interval.
+# If a rate was not determined, dfslab recommends multiplying the number of repetitions by this
+# factor. Four times as many repetitions halve the confidence interval.
 MORE_REPEATS = 4
-# A function that receives the progress: the number of measurements done, the number of all
-# measurements, and the name of the present measurement.
+# A function that receives the progress as (number of completed measurements, number of all
+# measurements, name of the present measurement).
 Report = Callable[[int, int, str], None]
 
 
@@ -36,10 +36,13 @@ class Quantity:
 
     @property
     def is_determined(self) -> bool:
-        """Whether the measurements determine the quantity. A rate that is computed from a line
-        (RECIPROCALS in `size_line`) is not determined if its interval reaches zero, or if noise hid
-        the slope of the line in one of the measurements. All other quantities always count as
-        determined, even if their values differ widely."""
+        """Whether the measurements determine the quantity.
+
+        Only a rate that is computed from a line (RECIPROCALS in `size_line`) can be undetermined.
+        This is the case if its interval reaches zero, or if noise hid the slope of the line in one
+        of the measurements, so that the rate is at its bound. All other quantities count as
+        determined, even if their values differ widely.
+        """
         if self.name not in RECIPROCALS:
             return True
         return self.low > 0 and not any(is_at_bound(value, self.unit) for value in self.values)
@@ -58,8 +61,8 @@ class Quantity:
 class QuantityDocument:
     """A measured quantity as JSON, in SI units.
 
-    `confidence` is the probability with which the interval from `low` to `high` contains the true
-    mean. `mean`, `low` and `high` are None if the measurements, which are in `values`, do not
+    `values` has the single measurements. The interval from `low` to `high` contains the true mean
+    with the probability `confidence`. `mean`, `low` and `high` are None if the measurements do not
     determine the quantity.
     """
 
@@ -73,8 +76,9 @@ class QuantityDocument:
 
 @dataclass(frozen=True)
 class HardwareProbe:
-    """A probe that measures one or more quantities in one call. `units` has the SI unit of each
-    quantity by the quantity's name. `measure` returns the value of each quantity by that name."""
+    """A probe that measures one or more quantities in one call. `units` has the SI units, and
+    `measure` returns the values. In both, the keys are the names of the quantities.
+    """
 
     units: Mapping[str, str]
     measure: Callable[[], Mapping[str, float]]
@@ -86,9 +90,10 @@ def single(name: str, unit: str, measure: Callable[[], float]) -> HardwareProbe:
 
 
 def quantity(name: str, unit: str, values: Sequence[float]) -> Quantity:
-    """Returns a quantity with the mean of independent measurements and Student's t interval of the
-    mean. The quantity is never negative, so the interval begins at 0 or above. With a single
-    measurement, the interval has no upper bound."""
+    """Returns a quantity with the mean of independent measurements, and with Student's t interval
+    of the mean. An interval that would begin below 0 begins at 0, because quantities are not
+    negative. With a single measurement, the interval has no upper bound.
+    """
     mean = statistics.fmean(values)
     half_width = math.inf
     if len(values) > 1:
@@ -113,9 +118,10 @@ def repeated(
 ) -> list[Quantity]:
     """Runs every probe `repeats` times. Returns the mean and the interval of each quantity.
 
-    `report` receives the progress: `total` measurements are made in all, `done` of them before this
-    call. If `total` is 0, this call makes all of them. `where` names the host or directory in
-    errors. Raises RunFailed, which names the quantity, if a probe fails.
+    `report` receives the progress. `done` is the number of measurements before this call, and
+    `total` is the number of all measurements. If `total` is 0, this call makes all measurements.
+    `where` names the host or directory in errors. Raises RunFailed, which names the quantity, if a
+    probe fails.
     """
     found = []
     for at, probe in enumerate(probes):
@@ -136,9 +142,12 @@ def repeated(
 
 
 def line(key: str, one: Quantity, share: float = 1.0) -> str:
-    """Returns one line of TOML that sets `key` to `share` times the quantity, with a comment that
-    gives the confidence interval. If the quantity is not determined, the line is a comment that
-    says so, and the profile lacks the key."""
+    """Returns one line of TOML that sets `key` to `share` times the quantity. A comment at its end
+    gives the confidence interval.
+
+    If the quantity is not determined, the whole line is a comment that states this. The profile
+    then lacks the key.
+    """
     if not one.is_determined:
         return f"# {key} is not determined: {_undetermined(one)}"
     words = [text(value * share, one.unit) for value in (one.mean, one.low, one.high)]

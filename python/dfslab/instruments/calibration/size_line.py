@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-# Smallest time of a byte, and smallest time of a request without its bytes, in seconds. With these
-# bounds, the rates, which are the reciprocals, stay finite. No disk delivers 1 TB/s or 10 million
-# requests/s.
+# Smallest time of a byte, and smallest time of a request without its bytes, in seconds. Rates are
+# the reciprocals of these times, so the bounds keep rates finite. The bounds are far from real
+# disks: no disk delivers 1 TB/s or 10 million requests/s.
 LEAST_BYTE_S, LEAST_FIXED_S = 1e-12, 1e-7
 # The largest rate of a line by its unit. A rate that reaches the bound was not determined.
 _BOUNDS = {"B/s": 1 / LEAST_BYTE_S, "1/s": 1 / LEAST_FIXED_S}
@@ -30,8 +30,8 @@ RECIPROCALS = frozenset(
         "file_commits_rate",
     }
 )
-# A rate counts as equal to a bound if it differs by at most this share of the bound, because rates
-# are computed with rounding.
+# A rate counts as equal to a bound if it differs from the bound by at most this share. Rates do not
+# equal the bound exactly, because they are computed with rounding.
 _ROUNDING = 1e-9
 
 
@@ -59,6 +59,8 @@ def line_through(small_bytes: int, small_s: float, large_bytes: int, large_s: fl
 
 
 def is_at_bound(value: float, unit: str) -> bool:
-    """Returns whether a value is the largest rate that a line can have, so that the rate was not
-    determined. Returns false for values whose unit is neither "B/s" nor "1/s"."""
+    """Returns whether `value` is the largest rate that a line can have. Such a rate was not
+    determined by the measurement. Returns false if the unit is neither "B/s" nor "1/s", because
+    `value` is then no rate.
+    """
     return unit in _BOUNDS and value >= _BOUNDS[unit] * (1 - _ROUNDING)

@@ -21,8 +21,8 @@ from dfslab.testbeds.hosts.threads import threads
 SMALL_BYTES, LARGE_BYTES = 4 << 10, 256 << 10
 IN_FLIGHT_BYTES = 64 << 10
 IN_FLIGHT, LARGE_IN_FLIGHT = 16, 4
-# Requests of the first SKIPPED_S seconds are not counted, because after a pause a disk with a rate
-# limit serves some requests without delay. Requests are then measured for MEASURED_S seconds.
+# Requests are measured for MEASURED_S seconds, after SKIPPED_S seconds in which they are not
+# counted. A disk with a rate limit may serve the first requests after a pause without delay.
 SKIPPED_S, MEASURED_S = 0.15, 0.35
 FILE_BYTES = 256 << 20
 UNITS = {
@@ -38,8 +38,9 @@ UNITS = {
 
 
 def everything(path: Path, chance: random.Random, clock: Clock = REAL) -> Mapping[str, float]:
-    """Measures all quantities of UNITS once on the file `path`, which is written first if it is
-    smaller than FILE_BYTES. `chance` draws the offsets of requests."""
+    """Measures all quantities of UNITS once on the file `path`. If the file is smaller than
+    FILE_BYTES, it is written first. `chance` draws the offsets of requests.
+    """
     _filled(path)
     read = _line(path, os.O_RDONLY, 1, LARGE_BYTES, chance, clock)
     written = _line(path, os.O_WRONLY, 1, LARGE_BYTES, chance, clock)
@@ -75,12 +76,13 @@ def _capacity(path: Path, flags: int, chance: random.Random, clock: Clock) -> fl
 def request_s(
     path: Path, flags: int, depth: int, size_bytes: int, chance: random.Random, clock: Clock = REAL
 ) -> float:
-    """Returns the seconds per request of `size_bytes` at random offsets with `depth` in flight.
-    Only requests that end after the first SKIPPED_S seconds count (see `seconds_between`).
+    """Measures requests of `size_bytes` at random offsets while `depth` of them are in flight.
+    Returns the seconds per request. Requests that end in the first SKIPPED_S seconds do not count
+    (see `seconds_between`).
 
     A rate limiter of Linux admits all requests of one time slice in one batch and holds the next
-    requests until the next slice. The measured time therefore begins when one request ends and ends
-    when another request ends.
+    requests until the next slice. Therefore the measured time begins at the end of one request and
+    ends at the end of a later request.
     """
     blocks = path.stat().st_size // size_bytes
     seeds = [chance.random() for _ in range(depth)]
@@ -113,10 +115,10 @@ def seconds_between(ended_s: Sequence[float], depth: int = 1) -> float:
     """Returns the mean seconds for which a request occupies the disk. `ended_s` has the sorted
     times at which requests ended while `depth` of them were in flight.
 
-    With n requests, the mean is (ended_s[n - 1] - ended_s[depth - 1]) / (n - depth). A disk may end
-    `depth` requests at the same moment, so the time begins when the first `depth` requests have
-    ended, and only later requests are counted. If n is at most `depth`, the n requests are assumed
-    to have taken MEASURED_S in total.
+    With n requests, the mean is (ended_s[n - 1] - ended_s[depth - 1]) / (n - depth). The measured
+    time begins when the first `depth` requests have ended, because a disk may end them at the same
+    moment. Only the n - depth later requests count. If n is at most `depth`, the n requests are
+    assumed to have taken MEASURED_S in total.
     """
     if len(ended_s) <= depth:
         return MEASURED_S / max(1, len(ended_s))
