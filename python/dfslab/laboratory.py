@@ -55,9 +55,11 @@ def quiet(done: float, total: float, text: str, /, *remaining_s: float) -> None:
 class RunPlan:
     """The plan of a run: its configurations, and the methods that are applied to each.
 
-    `measured`: names of the instruments that access the real system; empty if recorded runs replace
-    the measurements. `recording`: new file for the operations of the first measured run.
-    `left_out`: notes on configurations of the sweep that their file system does not support.
+    - `measured`: names of the instruments that measure the real system; empty if recorded runs
+      replace the measurements.
+    - `recording`: new file for the operations of the first measured run.
+    - `left_out`: notes on configurations that are not run, because their file system does not
+      support them.
     """
 
     scenario: Scenario
@@ -95,10 +97,12 @@ class Laboratory:
         clock: Callable[[], float] = processor_s,
         notify: Notify = silent,
     ) -> None:
-        """`watch` receives the live values of workload runs each second.
+        """Constructs a laboratory.
 
-        `clock` returns the processor time in seconds. `progress` receives the progress of all work.
-        `notify` receives a sentence when an unfinished run is resumed.
+        - `progress` receives the progress of all work.
+        - `watch` receives the live values of workload runs each second.
+        - `clock` returns the processor time in seconds.
+        - `notify` receives a sentence when an unfinished run is resumed.
         """
         self.progress, self._watch, self._clock = progress, watch, clock
         self._notify = notify
@@ -110,10 +114,11 @@ class Laboratory:
     ) -> FinishedRun:
         """Executes a whole run in a folder below `out` and returns the finished run.
 
-        First checks that folders can be made in `out`. The run's folder is created only after the
-        file system has answered. If `out` has an unfinished run of the same scenario, that run is
-        resumed, unless `fresh` is true. The page is written if a study has findings that are worth
-        a page, or if `always_page` is true.
+        - First, checks that folders can be made in `out`. The run's folder is created only after
+          the file system has answered.
+        - An unfinished run of the same scenario in `out` is resumed, unless `fresh` is true.
+        - The page is written if `always_page` is true, or if a study has findings that are worth a
+          page.
         """
         check_folder("--out", out, plan.scenario.name)
         stages = Stages(self._clock)
@@ -151,11 +156,12 @@ class Laboratory:
     def run_against(
         self, plans: tuple[RunPlan, RunPlan], out: Path, fresh: bool = False
     ) -> tuple[FinishedRun, FinishedRun]:
-        """Executes two runs whose measurements alternate, and returns both finished runs.
+        """Executes two runs and returns both finished runs. Their measurements alternate, so that a
+        slow drift of the machine affects both runs equally.
 
-        A slow drift of the machine thus affects both runs equally. Raises InputError if the runs
-        cannot be compared (`paired_runs.check_comparable`). The folder of the second run is below
-        `out/against` if both scenarios are equal, else below `out`.
+        The first run's folder is below `out`. The second run's folder is below `out/against` if
+        both scenarios are equal, else below `out`. Raises InputError if the runs cannot be compared
+        (`paired_runs.check_comparable`).
         """
         first, second = plans
         check_comparable(first.scenario, second.scenario)
@@ -166,8 +172,8 @@ class Laboratory:
         with self.session() as session, ExitStack() as locks:
             for plan in plans:
                 _check_programs(plan)
-            # A session has one testbed at a time. The file system of the first run is reached last,
-            # so that its testbed is running when the first run's measurements begin.
+            # A session has one testbed at a time. The testbed of the second run is started first,
+            # so that the testbed of the first run is running when the measurements begin.
             for plan in (second, first):
                 self._reach(plan, session, stages)
             folders = (out, out / "against" if is_same else out)
@@ -199,8 +205,9 @@ class Laboratory:
     ) -> RunPlan:
         """Plans a run of a scenario. Raises InputError if the scenario cannot be run.
 
-        `recording`: new file for the operations of the first measured run. `recorded`: run folder
-        or table of runs, whose results replace measurements.
+        - `recording`: new file for the operations of the first measured run.
+        - `recorded`: a run folder or a table of runs, whose results are used instead of
+          measurements.
         """
         _check_recording(recording)
         self.progress(0, 1, "planning")
@@ -242,11 +249,11 @@ class Laboratory:
 
     @contextmanager
     def _logged(self, plan: RunPlan, folder: Path) -> Iterator[MeasurementOptions]:
-        """A context with the options of a run's measurements, which write traces to the run's
-        folder.
+        """Returns a context that yields the options of a run's measurements. These write traces to
+        the run's folder.
 
-        In this context, a file in the folder records the progress of the run and the rates of the
-        load generator; `dfslab serve` shows this file.
+        During the context, a file in the run's folder records the progress of the run and the rates
+        of the load generator. `dfslab serve` shows this file.
         """
         log = LiveLog()
         watch = log.watched(self._watch)
@@ -264,9 +271,8 @@ class Laboratory:
         self.progress(done, total, text, *remaining_s)
 
     def _reach(self, plan: RunPlan, session: access.InstrumentSession, stages: Stages) -> None:
-        """Checks that the file system of the first configuration can be reached.
-
-        If the first configuration uses a testbed, the testbed is started.
+        """Checks that the file system of the first configuration can be accessed. If this
+        configuration uses a testbed, starts the testbed.
         """
         with stages.of("loading"):
             session.reach(plan.points[0].scenario, counts_calls=_is_traced_command(plan))
@@ -279,10 +285,8 @@ class Laboratory:
         options: MeasurementOptions,
         stages: Stages,
     ) -> list[Result]:
-        """Runs every method at every configuration. The results are returned and stored in the
-        run's folder.
-
-        Raises RunFailed if no run succeeds.
+        """Applies every method to every configuration. Returns the results, and stores them in the
+        run's folder. Raises RunFailed if no run succeeds.
         """
         chosen = _sweep_plan(plan, opened, session, options)
         results = sweep(chosen, self._report, stages, plan.job_s)
@@ -290,8 +294,8 @@ class Laboratory:
             allowed = "all runs are stored already; --fresh runs them again"
             raise InputError("--record", str(plan.recording), allowed)
         if any(discover.is_instrument(name) for name in plan.scenario.run.methods):
-            # Closing the session ends daemons and clients. The processor time of child processes is
-            # known only after their end; it is counted in the stage "loading".
+            # Daemons and clients are child processes. Their processor time is known only after they
+            # have ended, so closing the session is a part of a stage: "loading".
             with stages.of("loading"):
                 session.close()
         return results
@@ -311,10 +315,8 @@ class Laboratory:
         return answers
 
     def _ask(self, study: Study[StudyResult], run: FinishedRun, stages: Stages) -> None:
-        """Runs one study and adds its result to the run.
-
-        If the study raises RunFailed, the reason is stored instead of a result, so that the study
-        is not run again.
+        """Runs one study and adds its result to the run. If the study raises RunFailed, the reason
+        is stored instead, so that the study is not run again.
         """
         try:
             found = stages.timed(study.stage, lambda: study.run(run, self.progress))
@@ -329,11 +331,12 @@ class Laboratory:
     def write(
         self, run: FinishedRun, opened: Store, inputs: str, always_page: bool, stages: Stages
     ) -> None:
-        """Writes the table of results, the findings, the page and the summary, then marks the
-        folder of the run complete. `inputs`: hash of what the findings were computed from.
+        """Writes the table of results, the findings, the page and the summary. Then marks the
+        folder of the run complete.
 
-        The run has all its notes before the findings are written, and its processor time before the
-        summary is written.
+        `inputs` is the hash of the data from which the findings were computed. The order of the
+        steps matters: the table adds notes, which are part of the findings, and writing the page
+        adds processor time, which is part of the summary.
         """
         table = opened.write_table()
         run.findings.notes += table.notes
@@ -347,10 +350,10 @@ class Laboratory:
         opened.finish(run_document.of(run), table)
 
     def learn(self, scenario: Scenario, data: Path, page: Output | None = None) -> FinishedRun:
-        """Analyses existing runs of a scenario that declares an experimental design. `data`: a run
-        folder, or a table of runs.
+        """Analyses existing runs of a scenario that declares an experimental design.
 
-        If `page` is given, the page is also written to that file.
+        `data` is a run folder or a table of runs. If `page` is given, the page is also written to
+        `page`.
         """
         if not scenario.design.factor:
             raise InputError("design.factor", None, "is empty: name factors in [[design.factor]]")
@@ -367,19 +370,19 @@ class Laboratory:
         return run
 
     def reopen(self, folder: Path, notify: Notify, *kinds: type[StudyResult]) -> FinishedRun:
-        """Reads a run back from its folder, with the findings of the studies whose result types are
-        `kinds`.
+        """Reads a finished run from its folder, with the findings of the studies that `kinds`
+        selects by their result types.
 
-        Stored findings are used if they were computed from the present results. Otherwise the
-        studies run again, and `notify` receives a line that says so. Raises InputError if `folder`
-        is no run folder, and RunFailed if one of the studies fails.
+        Stored findings are used if they were computed from the present results. Missing or outdated
+        findings are computed again, and `notify` receives a line that reports this. Raises
+        InputError if `folder` is no run folder, and RunFailed if one of the selected studies fails.
         """
         store.check_folder(folder)
         if earlier := result_file.number_without_checksum(folder):
             stated = f"results without a checksum: {earlier}; an earlier version wrote them"
             notify(f"{folder}: {stated}")
-        # The hash of the results is computed before the results are read. If a result is added in
-        # between, the stored findings do not match the hash and count as outdated.
+        # The hash of the results is computed before the results are read. If a result is stored in
+        # between, the hash is that of the older results, so the findings will count as outdated.
         inputs = stored.inputs_hash(folder)
         known, reason = findings.load(folder, inputs)
         run = FinishedRun(read(folder / "scenario.toml"), findings=known, folder=folder)
@@ -422,8 +425,7 @@ def _lacking(run: FinishedRun, kinds: Sequence[type[StudyResult]]) -> list[type[
 
 def _allowed(run: FinishedRun, kinds: Sequence[type[StudyResult]]) -> FinishedRun:
     """Returns the run unchanged if the studies with the result types `kinds` have succeeded.
-
-    If one of these studies has failed, raises RunFailed with the reason.
+    Otherwise raises RunFailed with the reason why a study failed.
     """
     for reason in contract.refusals(run, kinds):
         raise RunFailed(f"{run.folder}: {reason}")
@@ -436,8 +438,8 @@ def _check_recording(path: Path | None) -> None:
 
 
 def _missing(plan: RunPlan, before: Store | None) -> int:
-    """Returns the number of measurements that a run still has to make. `before`: the unfinished run
-    that is resumed; None if there is none."""
+    """Returns the number of measurements that a run still has to make. `before` has the stored
+    results of the unfinished run that is resumed. It is None if no run is resumed."""
     if before is None:
         return plan.jobs
     return missing_measurements(plan.scenario, plan.methods, before)
@@ -454,9 +456,8 @@ def measured_before(data: Path, scenario: Scenario) -> list[Result]:
 
 
 def write_page(run: FinishedRun, output: Output | None = None) -> Path:
-    """Writes the page of a run to `output`; if `output` is None, to the run's folder.
-
-    Returns the path of the page.
+    """Writes the page of a run and returns its path. The page is written to `output`, or to the
+    run's folder if `output` is None.
     """
     from dfslab.report import page as pages
 

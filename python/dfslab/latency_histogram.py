@@ -1,10 +1,12 @@
-"""Histograms of latencies that are small enough to be reported several times a second.
+"""Histograms of latencies that are small enough to be reported several times a second. The load
+generator makes these histograms (core/load/src/record/live.rs).
 
-The load generator makes the histograms. Each range of latencies from 2^n ns to 2^(n + 1) ns is
-divided into 16 buckets. The value in the middle of a bucket is within 3.2 % of every latency in the
-bucket (core/load/src/record/live.rs). Histograms of several hosts or seconds are merged exactly, by
-adding the counts of equal buckets. Quantiles over several hosts are computed from the merged
-histogram, because an average of the hosts' quantiles is not a quantile.
+Each range of latencies from 2^n ns to 2^(n + 1) ns is divided into 16 buckets. All latencies of a
+bucket are reported as the value in its middle, with an error of at most 3.2 %.
+
+Histograms of several hosts or seconds are merged without error, by adding the counts of equal
+buckets. Quantiles over several hosts must be computed from the merged histogram, because the
+average of the hosts' quantiles is not a quantile.
 """
 
 from __future__ import annotations
@@ -15,8 +17,8 @@ from collections.abc import Iterable
 
 # The middle of a bucket, multiplied by this factor, is at least the largest value of the bucket.
 TO_UPPER_END = 1.032
-# A histogram: pairs (value in the middle of a bucket in ns, number of latencies), in ascending
-# order. Empty buckets are left out.
+# A histogram as pairs (value in the middle of a bucket in ns, number of latencies in the bucket).
+# The pairs are in ascending order. Empty buckets are left out.
 Latencies = tuple[tuple[int, int], ...]
 
 
@@ -50,10 +52,11 @@ def longest_ns(histogram: Latencies, reported_ns: int) -> int:
 
 
 def quantile_s(histogram: Latencies, share: float, longest_s: float | None = None) -> float | None:
-    """Returns a quantile of latencies in seconds, by nearest rank; None for an empty histogram.
+    """Returns a quantile of latencies in seconds, by the nearest-rank method. Returns None for an
+    empty histogram.
 
-    `share`: between 0 and 1, such as 0.99. `longest_s`: the exact longest latency in seconds if it
-    is known. No quantile exceeds it.
+    `share` is the quantile's probability, such as 0.99. `longest_s` is the exact longest latency in
+    seconds, or None if it is not known. The result is at most `longest_s`.
     """
     rank = math.ceil(share * sum(count for _, count in histogram))
     for middle_ns, count in histogram:

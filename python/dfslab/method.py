@@ -1,6 +1,9 @@
-"""The interfaces of methods. A model (`Model`) predicts the performance of a configuration; an
-instrument measures it. `Method` is the common interface. Instruments have their interface in
-`instruments/contract.py`."""
+"""The interfaces of methods. A method is a model or an instrument, and `Method` is their common
+interface.
+
+A model (`Model`) predicts the performance of a configuration. An instrument measures it; the
+interface of instruments is in `instruments/contract.py`.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,8 @@ from dfslab.spec.input_error import RunFailed as RunFailed
 from dfslab.spec.scenario import Point
 
 CONFIDENCE = 0.90
-# Name of the instrument whose results are measured rates and latencies. Models are fitted to its
-# results and compared with them.
+# The name of the instrument that measures rates and latencies. Models are fitted to its results,
+# and their predictions are compared with its results.
 MEASURE = "measure"
 # The baselines: methods that predict without a model of the system. A model has to predict better
 # than these.
@@ -33,18 +36,17 @@ class Model(Protocol):
     name: str
 
     def fit(self, results: Sequence[Result]) -> Model:
-        """Fits the model to complete measured results, and ignores all others. Returns the fitted
-        model, which is `self`. Raises RunFailed if there are too few complete results to fit the
-        model."""
+        """Fits the model to measured results and returns `self`. Results of incomplete runs are
+        ignored. Raises RunFailed if there are too few complete results."""
         ...
 
     def run(self, point: Point) -> Result:
         """Predicts one configuration. Every predicted metric has a 90 % interval.
 
-        Equal fitted constants and equal configurations give equal predictions. Without a fit, a
-        model that needs measured results raises NothingLearnt; any other model predicts, and a note
-        states that nothing was measured. Raises InputError or RunFailed, with one line of text, if
-        the model does not model the configuration.
+        The prediction depends only on the fitted constants and the configuration. If nothing was
+        fitted, a model that needs measured results raises NothingLearnt. Any other model predicts
+        without measurements and adds a note. If the model does not apply to the configuration,
+        raises InputError or RunFailed with one line of text.
         """
         ...
 

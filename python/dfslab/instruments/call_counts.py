@@ -53,9 +53,10 @@ def count(plan: LoadPlan, place: ClientHost, observe: Observe) -> CallCounts:
     """Counts the calls per operation of each phase: system calls, and server calls if the servers
     count their calls.
 
-    `observe` returns the calls that the servers have counted since `observe` was last called. If a
-    phase has only one operation, its calls per operation cannot be computed, and its `operations`
-    in the result is 0. Raises InputError if strace is not installed, and LoadFailed if a run fails.
+    `observe` returns the calls that the servers have counted since `observe` was last called. The
+    calls per operation of a phase with only one operation cannot be computed. The result has
+    `operations` 0 for such a phase. Raises InputError if strace is not installed, and LoadFailed if
+    a run fails.
     """
     if shutil.which(STRACE[0]) is None:
         raise InputError("run.count_calls", True, "strace must be installed to count system calls")
@@ -69,12 +70,13 @@ def count(plan: LoadPlan, place: ClientHost, observe: Observe) -> CallCounts:
 
 
 def _shortened(stream: Stream, most: int) -> Stream:
-    """Returns the operation stream, changed to one client that never pauses and shortened to at
-    most `most` operations in each phase. `most` is LONG for the long run and SHORT for the short
-    run.
+    """Returns a copy of an operation stream for a shorter run. The copy has one client that never
+    pauses.
 
-    A phase that has fewer than LONG operations keeps all of them in the long run, and about a third
-    of them in the short run. A stream without phases gets exactly `most` operations.
+    Each phase of the copy has at most `most` operations, which is LONG for the long run and SHORT
+    for the short run. A phase that has fewer than LONG operations keeps all of them in the long
+    run. In the short run, it keeps about a third of them. A stream without phases gets exactly
+    `most` operations.
     """
     changes: dict[str, object] = {"clients": 1, "arrival": "closed", "think_time_s": 0.0}
 
@@ -104,14 +106,14 @@ class _Marks:
         operations."""
         ended = self._log.stat().st_size
         self._servers.append(server_calls(self._observe()))
-        # The load generator makes calls while it waits for the counters to be read. These calls
-        # belong to no phase. The size of strace's log is therefore recorded before and after the
-        # counters are read, to skip this part of the log.
+        # The load generator waits while the counters are read, and makes calls meanwhile. These
+        # calls belong to no phase. The log of strace has grown by these calls, so its size is
+        # recorded before and after the counters are read. This part of the log is not evaluated.
         self._places.append((ended, self._log.stat().st_size))
 
     def phases(self) -> list[tuple[Counts, Counts]]:
-        """Returns (system calls, server calls) for each phase: the increase of the counts between
-        the start and the end of the phase."""
+        """Returns (system calls, server calls) of each phase. Each count is the count at the end of
+        the phase minus the count at the start of the phase."""
         text = self._log.read_bytes()
         main = text.partition(b" ")[0]
         spans = zip(self._places[::2], self._places[1::2], self._servers[1::2], strict=True)
@@ -150,18 +152,17 @@ def _counted(plan: LoadPlan, place: ClientHost, observe: Observe, stream: Stream
 
 
 def system_calls(text: bytes, main: bytes) -> Counts:
-    """Returns the number of calls by name in the text of a part of strace's log. Calls that wait
-    (WAITS) are excluded.
+    """Counts the calls in `text`, a part of strace's log. Returns the number of calls by name.
 
-    Calls of the agent's main thread, whose id is `main`, are excluded, too, because this thread
-    only reports progress.
+    Two kinds of calls are not counted: calls that only wait (WAITS), and calls of the agent's main
+    thread, because this thread only reports progress. `main` is the id of this thread.
     """
     names = Counter(name.decode() for thread, name in BEGUN.findall(text) if thread != main)
     return {name: float(calls) for name, calls in names.items() if name not in WAITS}
 
 
 def server_calls(observed: Mapping[str, ServerCounts]) -> Counts:
-    """Returns for each name of a call its count, summed over all servers.
+    """Returns the number of server calls by name. Each number is the sum over all servers.
 
     `observed` has the counts of each server, as a testbed reports them.
     """
@@ -187,9 +188,12 @@ def _between(short: Marked, long: Marked) -> CountedCalls:
 
 
 def _slope(short: Counts, long: Counts, operations: int) -> Counts:
-    """Returns for each name of a call its additional calls in the long run, divided by the number
-    of additional operations (`operations`). Names with too few additional calls are left out (see
-    LEAST_SHARE), and the result is empty if `operations` is 0.
+    """Returns the calls per operation by the name of the call: (calls of the long run - calls of
+    the short run) / `operations`.
+
+    `operations` is the number of operations of the long run minus that of the short run. The result
+    is empty if `operations` is 0. A call is left out if the difference of its counts is too small
+    (see LEAST_SHARE).
     """
     more = {name: long[name] - short.get(name, 0.0) for name in sorted(long)}
     least = max(LEAST_SHARE * operations, min(LEAST_CALLS, operations))

@@ -1,5 +1,5 @@
-"""The interface of instruments, which measure the real file system. An instrument is given the
-session through which it accesses the file system, and the options of the measurement."""
+"""The interface of instruments, which measure the real file system. Each instrument receives a
+session, through which it accesses the file system, and the options of the measurement."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ from dfslab.spec.scenario import Point
 
 @dataclass(frozen=True)
 class MeasurementOptions:
-    """The files that one measurement writes in addition to its result, and the callbacks that it
-    calls while it runs.
+    """What one measurement writes and calls in addition to returning its result.
 
-    `record`: new file for the operations of the workload run. `trace_directory`: folder for traces.
-    `progress` receives the finished share (0 to 1) and the phase of the workload run. `watch`
-    receives its live values. A file or folder that is None is not written, and a callback that is
-    None is not called.
+    - `record`: new file for the operations of the workload run; None: no file is written.
+    - `trace_directory`: folder for traces; None: no traces are written.
+    - `progress`: callback that receives the finished share (0 to 1) and the phase of the workload
+      run.
+    - `watch`: callback that receives the live values of the workload run.
+
+    A callback that is None is not called.
     """
 
     record: Path | None = None
@@ -56,12 +58,11 @@ class Instrument(Protocol):
         repetition: int = 0,
         options: MeasurementOptions = NO_OPTIONS,
     ) -> Result:
-        """Measures one configuration once, on the file system that `session` reaches.
+        """Measures one configuration once, on the file system of `session`.
 
-        `repetition`: number of the repetition. Every rate is finite and positive. Testbeds and
-        temporary folders stay in the session, which removes them when it is closed. Raises, with
-        one line of text, InputError if the configuration cannot be measured, and RunFailed if the
-        run fails.
+        Every rate of the result is finite and positive. Testbeds and temporary folders remain until
+        the session is closed. Raises InputError if the configuration cannot be measured, and
+        RunFailed if the run fails. The text of the error is one line.
         """
         ...
 

@@ -1,6 +1,7 @@
 """Runs a workload that is an external program.
 
-The run is timed (method "measure"), or the calls of all its JVMs are counted (method "trace").
+The method "measure" measures the duration of the run. The method "trace" counts the calls of all
+JVMs of the run.
 """
 
 from __future__ import annotations
@@ -85,11 +86,12 @@ def traced(
     options: MeasurementOptions,
     clock: Clock = REAL,
 ) -> Result:
-    """Runs the program once on a testbed. During the run, the testbed's processes and the program's
-    JVMs count their calls.
+    """Runs the program once on a testbed, and records call profiles.
 
-    `program.profiles` of the result names a folder in `options.trace_directory`. This folder has
-    one profile for each process, with the calls that the process made while the program ran.
+    During the run, the testbed's processes and the program's JVMs count their calls. Each of these
+    processes gets one profile in a folder below `options.trace_directory`. The profile has the
+    calls that the process made while the program ran. `program.profiles` of the result names the
+    folder.
     """
     folder = options.trace_directory
     if folder is None:
@@ -101,8 +103,8 @@ def traced(
 
     def begin() -> None:
         nonlocal began_unix_ns
-        # Discard the exemplar traces of the warm-up. Only the slowest calls are kept as exemplars,
-        # so the slow calls of the warm-up would displace those of the program.
+        # Discard the exemplar traces of the warm-up. A process records exemplar traces only of its
+        # slowest calls, so the slow calls of the warm-up would displace calls of the program.
         before.update(callprofile.await_written(session.traceable.profiles, discard=True))
         began_unix_ns = clock.unix_ns()
 
@@ -126,7 +128,7 @@ def _run(
     """Runs the program.
 
     Returns the seconds of the timed part, and the words of the program's command line. `begin` is
-    called just before the timed part. `counts_calls`: whether the processes of the testbed count
+    called just before the timed part. `counts_calls` is true if the processes of the testbed count
     their calls. Raises RunFailed if the program fails or exceeds its time limit.
     """
     scenario = point.scenario
@@ -160,11 +162,11 @@ def _run(
 
 
 def to_end(words: Sequence[str], environment: Mapping[str, str]) -> int:
-    """Runs a user's command in this terminal, with its output on stderr. Returns the command's exit
-    status.
+    """Runs a user's command in this terminal and returns its exit status. The command's standard
+    output is redirected to stderr.
 
-    If this process is interrupted (Ctrl-C), the command is interrupted, too, and killed if it does
-    not end within INTERRUPTED_S seconds. KeyboardInterrupt is then raised. Raises OSError if the
+    Ctrl-C interrupts both this process and the command. If the command does not end within
+    INTERRUPTED_S seconds, it is killed. KeyboardInterrupt is then raised. Raises OSError if the
     command is not executable.
     """
     child: subprocess.Popen[bytes] | None = None
@@ -193,12 +195,13 @@ def _interrupt(child: subprocess.Popen[bytes]) -> None:
 
 
 def client_environment(testbed: BaseTestbed | None) -> dict[str, str]:
-    """Returns the environment of a client process: this process's environment and, if there is a
-    testbed, the variables that the testbed adds.
+    """Returns the environment of a client process.
 
-    A testbed adds a variable that marks the process as belonging to the testbed, so that the
-    process is ended with the testbed. If the testbed's processes count their calls, it also adds
-    the settings for tracing.
+    It has this process's variables. With a testbed, it also has:
+
+    - a variable that marks the process as part of the testbed, so that it is ended with the
+      testbed,
+    - the settings for tracing, if the testbed's processes count their calls.
     """
     if testbed is None:
         return dict(os.environ)
@@ -233,10 +236,12 @@ class _Program:
     def to_end(self, begin: Callable[[], None], says_ready: bool) -> float:
         """Runs the program to its end. Returns the seconds of the timed part.
 
-        If `says_ready` is false, the timed part begins when the program is started. If it is true,
-        the program first prepares itself and reports that it is ready. The timed part then begins
-        with the signal to continue. `begin` is called just before the timed part. Raises _Failed if
-        the program fails, or if preparation and timed part exceed the time limit.
+        - `says_ready` false: the timed part begins when the program is started.
+        - `says_ready` true: the program prepares itself and reports that it is ready. It then
+          receives the signal to continue, with which the timed part begins.
+
+        `begin` is called just before the timed part. Raises _Failed if the program fails, or if
+        preparation and timed part together exceed the time limit.
         """
         if not says_ready:
             begin()

@@ -41,10 +41,11 @@ UNVERIFIED = (
 
 @dataclass(frozen=True)
 class Measured:
-    """One measured run: the load generator's report, the document of the run that the result
-    stores, and the spans if the run recorded any.
+    """One measured run.
 
-    `complete` tells that no operation failed, no client was lost, and no time limit ended the run.
+    It has the load generator's report, the part of the result that describes the run, and the spans
+    if the run recorded any. `complete` is true if no operation failed, no client was lost, and no
+    time limit ended the run.
     """
 
     report: LoadReport
@@ -89,8 +90,8 @@ def _under_faults(
         return run_load(point, session, repetition, options)
     session.reach(point.scenario)
     conductor = Conductor(session.running_testbed, run.fault)
-    # Failed operations are expected under faults, so any number of failed operations is allowed.
-    # Acknowledged data is audited after the timed part.
+    # Operations may fail under faults. Any number of failed operations is allowed, unless the
+    # scenario limits it (`run.max_errors`). Acknowledged data is audited after the timed part.
     changes: PlanChanges = {"max_errors": run.max_errors or ANY_NUMBER, "verify": "after"}
     try:
         return run_load(point, session, repetition, options, changes, conductor)
@@ -107,16 +108,17 @@ def run_load(
     changes: PlanChanges | None = None,
     conductor: Conductor | None = None,
 ) -> Measured:
-    """Runs the load generator once, with all counters. `changes` override entries of the plan.
+    """Runs the load generator once, and reads all counters. `changes` replaces entries of the load
+    plan.
 
-    `conductor` injects faults during the run. At the end it is closed: it undoes its faults, so
-    that the testbed is healthy again.
+    `conductor` injects faults during the run. At the end of the run, it is closed and undoes its
+    faults, so that the testbed is healthy again.
     """
     run = point.scenario.run
     target = session.target(point.scenario)
-    # A processor score (speed of a processor) takes seconds to measure, and is needed only to
-    # compare configurations with different processor shares. The scores are measured before the
-    # daemons run, because the daemons' JIT compilation would use the same processor share.
+    # The processor score (speed of a processor) of each host is measured only if the configurations
+    # have different processor shares, because this takes seconds. It is measured before the daemons
+    # run, because their JIT compilation would use the same processor share.
     scores = session.testbed.scores if session.testbed is not None and shares_vary(point) else None
     warm_up_once(point, target, session, options.progress)
     disks = _cold_disks(point, session)
@@ -181,8 +183,8 @@ def _plan(point: Point, repetition: int, target: FileTarget, records: bool) -> L
 def _verify(point: Point) -> Verify:
     """Returns how the run checks the content of files: the scenario's choice `run.verify`.
 
-    An experimental design has many runs, of which only the rates are used. In such a run, "none"
-    replaces the choice "sample".
+    In runs of an experimental design, "none" replaces the choice "sample", because there are many
+    runs and only their rates are used.
     """
     verify = point.scenario.run.verify
     return "none" if verify == "sample" and point.scenario.design.factor else verify
@@ -235,9 +237,8 @@ def _faults(report: LoadReport, conductor: Conductor | None) -> FaultReport | No
 
 
 def _advised(scenario: Scenario, error: Exception | str) -> str:
-    """Returns the text of an error of the target.
-
-    If the file system's description has advice on this error, the advice is appended.
+    """Returns the text of an error that the target of the load reported. If the file system's
+    description has advice on this error, the advice is appended.
     """
     advice = discover.file_system(scenario.file_system.name).advice(str(error))
     return f"{error}; {advice}" if advice else str(error)
@@ -271,8 +272,8 @@ def _keep(recorded: bytes, path: Path) -> None:
 
 
 def _cold_disks(point: Point, session: access.InstrumentSession) -> cold.Disks | None:
-    """Returns the object that checks, for a cold run on a testbed, whether the run read from disks.
-    Returns None for other runs.
+    """Returns the object that checks whether a cold run read from disks. Returns None if the run is
+    not cold or does not use a testbed.
     """
     wanted = point.scenario.workload.cache == "cold" and session.testbed is not None
     return cold.Disks(session.running_testbed, session.empties_clients) if wanted else None
@@ -281,8 +282,12 @@ def _cold_disks(point: Point, session: access.InstrumentSession) -> cold.Disks |
 def _listeners(
     options: MeasurementOptions, conductor: Conductor | None, disks: cold.Disks | None
 ) -> tuple[ProgressReport | None, Watch | None]:
-    """Returns the listeners of a run: a callback for the progress, and a callback for live values.
-    The progress callback also notifies the fault conductor and the disk check."""
+    """Returns two listeners of a run: the callback for the progress, and the callbacks for live
+    values. A listener is None if nothing needs it.
+
+    Both listeners notify the fault conductor. The callbacks for live values also notify the check
+    of disk reads.
+    """
     progress, watch = options.progress, options.watch
     if disks is not None:
         watch = replace(watch or Watch(), prepared=disks.mark)
@@ -367,8 +372,8 @@ def notes_of(load: MeasuredLoad, complete: bool, scenario: Scenario) -> list[str
 
 
 def _cut_short(load: MeasuredLoad, complete: bool) -> list[str]:
-    """Returns a list with one note if the time limit ended the run, else an empty list. A run that
-    the time limit ended is incomplete, although no operation failed."""
+    """Returns one note if the time limit ended the run, else an empty list. The note is needed
+    because no operation has failed, but the run is incomplete."""
     over = not complete and not load.errors
     return ["run.time_limit ended the workload run"] if over else []
 
@@ -402,8 +407,8 @@ def _lateness(load: MeasuredLoad) -> list[str]:
 def _unsettled(load: MeasuredLoad) -> list[str]:
     """Returns notes on rates that did not reach a steady state.
 
-    In a run of phases, each phase is checked separately, because phases differ; otherwise the whole
-    run is checked. Phases and runs that are too short are not checked.
+    If the run has phases, each phase is checked separately. Otherwise the whole run is checked.
+    Runs and phases that are too short are not checked.
     """
     if load.phases:
         restless = [p.name for p in load.phases if p.steady and not p.steady.reached]
@@ -415,8 +420,8 @@ def _unsettled(load: MeasuredLoad) -> list[str]:
 
 
 def _steps(report: LoadReport) -> list[Step]:
-    """Returns one step for each operation and each primitive call that the operation makes. The
-    time of a step is the seconds per operation that all calls of the primitive take."""
+    """Returns one step for each pair of an operation and a primitive call that the operation makes.
+    The time of a step is the sum over all calls of the primitive in seconds per operation."""
     steps = []
     for name, counted in report.steps.items():
         operation, _, step = name.partition("/")

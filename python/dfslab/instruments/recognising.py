@@ -1,8 +1,8 @@
 """Inspects a file system that already exists, and reports its kind, its servers and its layout.
 
-Nothing is written. The sources are the table of mounts, the file system's size, the extended
-attributes of one directory, or what a server answers. Each file system is recognised by the
-`existing.py` of its folder.
+Nothing is written. The information comes from the table of mounts, the file system's size, the
+extended attributes of one directory, and answers of a server. The rules that recognise a file
+system are in the file `existing.py` of its folder.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from dfslab.spec.systems.discovery import Command, SystemDiscovery
 from dfslab.spec.systems.mounts import ExistingFileSystem, KnownMount
 
 MOUNTS = Path("/proc/self/mountinfo")
-# _HOSTS matches the source of a mount of the form `servers:path`. _PORTS matches a list of servers
-# with ports and without a path.
+# Both patterns match the source of a mount. _HOSTS matches the form `servers:path`. _PORTS matches
+# a list of servers with ports and without a path.
 _HOSTS = re.compile(r"((?:[\w.-]+(?::\d+)?,?)+):")
 _PORTS = re.compile(r"(?:mfs#)?((?:[\w.-]+:\d+,?)+)$")
 
 
 def existing(place: str, web_address: str = "") -> ExistingFileSystem:
-    """Returns the kind, source, servers, size and layout of a file system. `place` is a directory
-    on its mount, or the URI of its server.
+    """Returns what is known of an existing file system: its kind, source, servers, size and layout.
+    `place` is a directory on its mount, or the URI of its server.
 
     Raises InputError if `place` is neither an existing directory nor a URI at which a file system
     answers.
@@ -54,9 +54,10 @@ def existing(place: str, web_address: str = "") -> ExistingFileSystem:
 
 
 def discovered(found: ExistingFileSystem, command: Command) -> SystemDiscovery:
-    """Returns what an existing file system reports about its deployment; an empty answer if dfslab
-    has no rule for this file system. `command` runs a command that only reads, and returns its
-    output.
+    """Returns what an existing file system reports about its deployment. The answer is empty if
+    dfslab has no rule for this file system.
+
+    `command` runs a command that only reads, and returns its output.
     """
     known = _described().get(found.file_system)
     return SystemDiscovery() if known is None else known.discover(found, command)
@@ -68,9 +69,8 @@ def recognised_types() -> list[str]:
 
 
 def _described() -> dict[str, KnownMount]:
-    """Returns for each file system, by name, the rule by which its mounts are recognised.
-
-    Only file systems with an `existing.py` are included.
+    """Returns the rules that recognise mounts. Keys are names of file systems. Only file systems
+    that have a file `existing.py` are included.
     """
     folders = discover.members(discover.FILE_SYSTEMS)
     files = {name: folder / "existing.py" for name, folder in folders.items()}
@@ -92,10 +92,8 @@ def _queried(uri: str, web_address: str) -> ExistingFileSystem:
 
 
 def _known(kind: str, source: str) -> tuple[str, KnownMount]:
-    """Returns (name of the file system, rule that recognised it) for a mount of type `kind` with
-    the given source.
-
-    The name is "" if no rule matches.
+    """Returns (name of a file system, rule) for the rule that recognises a mount of type `kind`
+    with the source `source`. The name is "" if no rule recognises the mount.
     """
     for name, known in _described().items():
         if known.matches(kind, source):

@@ -48,8 +48,8 @@ class Trace:
         repetition: int = 0,
         options: MeasurementOptions = NO_OPTIONS,
     ) -> Result:
-        """Traces a configuration once. The result's `profile` is the compressed profile of the
-        spans.
+        """Runs a configuration once and records its spans. The result's `profile` is the compressed
+        profile of the spans.
 
         If the workload is an external program, its processes write profiles themselves. In this
         case, the result's `program.profiles` names the folder of these profiles.
@@ -72,10 +72,10 @@ def record(
     repetition: int = 0,
     options: MeasurementOptions = NO_OPTIONS,
 ) -> Measured:
-    """Runs a configuration, records spans, and writes the spans to `path` as OTLP. Raises RunFailed
-    if the run fails, records no span, or the file cannot be written.
+    """Runs a configuration, records its spans, and writes them to the file `path` as OTLP. The
+    format is JSON if the file's name ends in .json, else protobuf.
 
-    The format is JSON if the name ends in .json, else protobuf.
+    Raises RunFailed if the run fails, if it records no span, or if the file cannot be written.
     """
     stream = stream_spec(point.scenario, repetition)
     # Only a stream that is defined by a number of operations per client can be shortened. A stream
@@ -123,12 +123,12 @@ def _options(reading: Reading | None) -> str:
 
 
 def spread(paths: Sequence[Path], scheduler: str, reading: Reading | None = None) -> TraceProfile:
-    """Returns the same profile of OTLP files as `profile`. The files are read by the workers of the
-    Dask cluster at the address `scheduler`. Every worker must be able to access all files.
+    """Computes the same profile of OTLP files as `profile`, but on the workers of a Dask cluster.
+    `scheduler` is the address of the cluster. Every worker must be able to read all files.
 
-    Spans of one trace may be in several files. Such files are read a second time by one worker, so
-    the result does not depend on how the files are distributed. Raises InputError or RunFailed with
-    the name of the file that could not be read.
+    The result does not depend on how the files are distributed among the workers. If the spans of
+    one trace are in several files, one worker reads these files a second time. Raises InputError or
+    RunFailed with the name of the file that could not be read.
     """
     options = _options(reading)
     groups = [[path] for path in sorted(paths)]
@@ -160,8 +160,11 @@ def _parts(scheduler: str, groups: Sequence[Sequence[Path]], options: str) -> li
 
 
 def part(paths: list[str], options: str) -> tuple[str, str]:
-    """Reads the files `paths` in a Dask worker. Returns ("part", partial profile in base64). After
-    an error, returns (kind of the error: "input" or "run", text of the error) instead."""
+    """Reads the files `paths` in a Dask worker. Returns ("part", partial profile in base64).
+
+    If the files cannot be read, returns ("input", text of the error) or ("run", text of the error)
+    instead. The first word tells which error is to be raised: InputError or RunFailed.
+    """
     try:
         with core_form.readable([Path(path) for path in paths], _core.InputError) as files:
             found = bytes(_core.trace_part(files, options))
@@ -192,8 +195,8 @@ def pprof(paths: Sequence[Path], reading: Reading | None = None) -> bytes:
 
 
 def otlp(paths: Sequence[Path], reading: Reading | None, most: int) -> tuple[str, int]:
-    """Returns (OTLP JSON, number of trees left out). The JSON has a random sample of complete call
-    trees with about `most` spans."""
+    """Returns a random sample of complete call trees as OTLP JSON, and the number of trees that are
+    not in the sample. The sample has about `most` spans."""
     try:
         with core_form.readable(paths, _core.InputError, reading) as files:
             return _core.trace_otlp(files, most, _options(reading))
@@ -202,8 +205,8 @@ def otlp(paths: Sequence[Path], reading: Reading | None, most: int) -> tuple[str
 
 
 def spans(paths: Sequence[Path], reading: Reading | None, most: int) -> tuple[_core.SpanTable, int]:
-    """Returns a random sample of complete call trees with about `most` spans as a table sorted by
-    trace, and the number of trees that were left out.
+    """Returns a random sample of complete call trees as a table of spans, and the number of trees
+    that are not in the sample. The sample has about `most` spans and is sorted by trace.
     """
     try:
         with core_form.readable(paths, _core.InputError, reading) as files:
@@ -243,10 +246,9 @@ class ProfileStream:
                 raise InputError("message", None, str(error)) from error
 
     def snapshot(self) -> tuple[TraceProfile, int]:
-        """Returns the profile of the complete traces, and the number of spans that are not in the
-        profile because their traces are not complete yet.
-
-        A trace counts as complete if it has no new span since the last snapshot.
+        """Returns the profile of the complete traces, and the number of spans of incomplete traces,
+        which are not in the profile. A trace is complete if it has received no span since the
+        previous snapshot.
         """
         with self._lock:
             waiting = self._stream.waiting()

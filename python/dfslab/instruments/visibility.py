@@ -35,10 +35,10 @@ Z_90 = 1.6449
 class VisibilityTrial(NamedTuple):
     """The outcome of one trial, in which one change was made.
 
-    `visible_s` is the number of seconds until the change was visible; None if it was not visible
-    within the limit. `stale` is the number of polls that returned the old state after the change
-    had been acknowledged. `torn` is the number of polls that returned a mixture of the old and the
-    new state.
+    - `visible_s`: seconds until the change was visible; None if it was not visible within the
+      limit.
+    - `stale`: number of polls that returned the old state after the change had been acknowledged.
+    - `torn`: number of polls that returned a mixture of the old and the new state.
     """
 
     visible_s: float | None
@@ -54,9 +54,9 @@ class Observer:
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
         self.turn = 0
         command = [*host.prefix, sys.executable, "-P", "-m", "dfslab.fleet.observer"]
-        # The client runs in a new session. Ctrl-C does not reach it there, so it can still remove
-        # its files. The pipe is unbuffered, because an interruption of this process would lose or
-        # cut off buffered lines.
+        # The client runs in a new session, so that Ctrl-C does not end it before it has removed its
+        # files. The pipe is unbuffered, because Ctrl-C at this process could cut off lines in a
+        # buffer.
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -74,9 +74,9 @@ class Observer:
         self._process.stdin.write(json.dumps({**document, "id": self.turn}).encode() + b"\n")
 
     def hear(self) -> Answered:
-        """Waits for the answer to the last command. Answers to interrupted commands are skipped.
-
-        Raises RunFailed if a call failed at the client, or if the client has ended.
+        """Waits for the answer to the last command and returns it. Answers to earlier commands that
+        were interrupted are skipped. Raises RunFailed if a call failed at the client, or if the
+        client has ended.
         """
         answer: Answered = {}
         while answer.get("id") != self.turn:
@@ -127,12 +127,12 @@ def visibility(
     session: access.InstrumentSession,
     changes: Sequence[str] = CHANGES,
 ) -> list[Visibility]:
-    """Measures how long after its acknowledgement at one client a change becomes visible to another
-    client, which polls every POLL_S seconds.
+    """Measures when a change by one client becomes visible to another client. The time begins when
+    the change is acknowledged. The other client polls every POLL_S seconds.
 
     Each kind of change in `changes` is tried `trials` times and has one entry in the result. Raises
-    InputError if the file system is not mounted in a directory or if a testbed has fewer than two
-    client hosts, and RunFailed if a call fails.
+    InputError if the file system is not mounted in a directory, or if a testbed has fewer than two
+    client hosts. Raises RunFailed if a call fails.
     """
     with ExitStack() as stack:
         reached = session.reach(scenario)
@@ -161,11 +161,11 @@ def visibility(
 
 @contextmanager
 def _cleared(writer: Observer) -> Iterator[deque[str]]:
-    """Returns a context for the trials of one kind of change. At its end, also after Ctrl-C, the
-    files of the latest trial are removed.
+    """Returns a context for the trials of one kind of change. When the context ends, also by
+    Ctrl-C, the files of the latest trial are removed.
 
-    The context yields a queue of length 1, to which the caller appends the path of each trial. So
-    the queue has only the latest path.
+    The context yields a queue of length 1. The caller appends the path of each trial to the queue,
+    which keeps only the latest path.
     """
     latest: deque[str] = deque(maxlen=1)
     try:
@@ -177,10 +177,10 @@ def _cleared(writer: Observer) -> Iterator[deque[str]]:
 
 
 def _two(scenario: Scenario, session: access.InstrumentSession) -> list[ClientHost]:
-    """Returns where the two clients run: on the first two client hosts of the testbed, or both on
+    """Returns the hosts of the two clients: the first two client hosts of the testbed, or twice
     this machine if there is no testbed.
 
-    Raises InputError if a testbed does not have two client hosts, or if `run.fleet` is not
+    Raises InputError if a testbed has fewer than two client hosts, or if its `run.fleet` is not
     "agents".
     """
     if session.testbed is None:
@@ -194,10 +194,8 @@ def _two(scenario: Scenario, session: access.InstrumentSession) -> list[ClientHo
 
 @contextmanager
 def _folder(host: ClientHost, directory: str) -> Iterator[str]:
-    """Returns a context with a new directory below `directory` at a host. It yields the directory's
-    path.
-
-    The directory is removed at the end if it is empty.
+    """Returns a context that yields the path of a new directory below `directory` at a host. When
+    the context ends, the directory is removed if it is empty.
     """
     path = f"{directory}/dfslab-{uuid.uuid4().hex[:12]}"
     try:
@@ -226,8 +224,8 @@ def _trial(
     """Makes one change at the writer and measures how long it takes until the reader observes the
     change.
 
-    The reader starts to poll before the change and observes the old state first. It polls until it
-    observes the change, or until LIMIT_S seconds have passed.
+    The reader polls from before the change, so that it first observes the old state. It stops when
+    it observes the change, or after LIMIT_S seconds.
     """
     watching: ObserverCommand = {
         "watch": change,

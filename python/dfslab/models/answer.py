@@ -1,9 +1,9 @@
-"""Converts a model's prediction to a Result: every metric with its interval, step times,
+"""Converts a model's prediction to a Result, which has every metric with its interval, step times,
 utilisation, and calibrated constants.
 
-The parts of a result are validated when they are constructed. The result itself is constructed
-without validation. The validator of `Result` includes all documents of measurements, and building
-this validator would take longer than a prediction.
+The parts of a result are validated when they are constructed, but the result itself is not
+validated. Validation of a `Result` needs a validator for all documents of measurements, and
+building this validator takes longer than a prediction.
 """
 
 from __future__ import annotations
@@ -37,11 +37,12 @@ def to_result(
     limits: Sequence[Limit] = (),
     limits_of_phases: Sequence[Sequence[Limit]] = (),
 ) -> Result:
-    """Converts a prediction to a Result. `limits` are the resources and waits that limit the rate
-    (models/tree/limits.py), `limits_of_phases` those that limit each phase.
+    """Converts a prediction to a Result.
 
-    Each interval is [value / `factor`, value * `factor`]. `factors` overrides the factor for single
-    metrics, by metric name.
+    - `factor`: each interval is [value / `factor`, value * `factor`].
+    - `factors`: factors of single metrics, by metric name, which replace `factor`.
+    - `limits`: the resources and waits that limit the rate (models/tree/limits.py).
+    - `limits_of_phases`: the resources and waits that limit the rate of each phase.
     """
     own = factors or {}
 
@@ -117,8 +118,9 @@ def to_open_result(
 ) -> Result:
     """Converts a prediction for an open workload to a Result.
 
-    `factors` has the interval factor of the rate and that of the response times, each >= 1. Below
-    saturation the rate equals the offered rate, so its interval has no width.
+    `factors` is (interval factor of the rate, interval factor of the response times). Both are >=
+    1. Below saturation, the rate equals the offered rate, so both ends of its interval equal the
+    rate.
     """
     rate_factor = factors[0] if found.rate_per_s < found.offered_per_s else 1.0
     metrics = {metric_names.RATE: _around(found.rate_per_s, rate_factor)}

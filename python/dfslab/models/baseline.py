@@ -16,8 +16,8 @@ from dfslab.spec.input_error import NothingLearnt
 from dfslab.spec.scenario import Point
 
 NAMES = ("mean", "ideal", "serial")
-# Standard deviation of the natural logarithm of a rate, assumed when only one value was measured.
-# It corresponds to a factor of three (exp 1.1) up or down.
+# Standard deviation of ln(rate) that is assumed if only one rate was measured. It corresponds to a
+# factor of three (exp 1.1), up or down.
 UNKNOWN_SD = 1.1
 
 
@@ -28,7 +28,8 @@ def make(name: str) -> Mean | Ideal | Serial:
 
 def _half_width(values: Sequence[float]) -> float:
     """Returns the half-width of the 90 % prediction interval around the mean of `values`, which are
-    natural logarithms. UNKNOWN_SD replaces the standard deviation of fewer than two values."""
+    natural logarithms. If there are fewer than two values, UNKNOWN_SD is used as their standard
+    deviation."""
     count = len(values)
     if count < 2:
         return float(quantiles.normal(0.5 + CONFIDENCE / 2) * UNKNOWN_SD)
@@ -58,9 +59,9 @@ class Mean:
         return self
 
     def run(self, point: Point) -> Result:
-        """Predicts the geometric mean rate of the fitted configurations with the same operations as
-        `point`. If there is no such configuration, it predicts the geometric mean rate of all
-        fitted configurations. Raises NothingLearnt if no configuration was fitted."""
+        """Predicts a geometric mean of the rates of fitted configurations. Only configurations with
+        the same operations as `point` are used, or all if there are none with these operations.
+        Raises NothingLearnt if no configuration was fitted."""
         if not self._logs:
             raise NothingLearnt("mean: needs measured results to learn from (--from RUN)")
         key = operations_key(situation_of(point.scenario))
@@ -142,8 +143,9 @@ class Serial:
         self._lines: dict[str, tuple[float, float, float]] = {}
 
     def fit(self, results: Sequence[Result]) -> Serial:
-        """Fits each operation's u and v (both >= 0) to rates in bytes per second, and stores the
-        standard deviation of the residuals.
+        """Fits u and v (both >= 0) of each operation to the measured rates in bytes/s. For the
+        interval, also stores the half-width from the residuals: the logarithms of measured rate /
+        fitted rate.
         """
         groups: dict[str, list[tuple[float, float]]] = {}
         for one in observations(results):
@@ -166,9 +168,9 @@ class Serial:
         return self
 
     def run(self, point: Point) -> Result:
-        """Predicts the rate for the number of clients of `point`; other factors have no effect.
-        Raises NothingLearnt if no configuration was fitted, and RunFailed if none was fitted with
-        the operations of `point`."""
+        """Predicts the rate for the number of clients of `point`. No other property of `point`
+        except its operations has an effect. Raises NothingLearnt if no configuration was fitted.
+        Raises RunFailed if none of the fitted configurations has the operations of `point`."""
         if not self._lines:
             raise NothingLearnt("serial: needs measured results to learn from (--from RUN)")
         situation = situation_of(point.scenario)
@@ -183,8 +185,8 @@ class Serial:
 
 
 def _bound(situation: Situation) -> float | None:
-    """Returns the upper bound of the rate in operations per second, with every calibrated constant
-    at zero. Returns None if no declared resource is used.
+    """Returns the upper bound of the rate in operations per second. All calibrated constants are
+    taken as zero. Returns None if the operations use no declared resource.
     """
     free = dict.fromkeys(situation.constants, 0.0)
     costs = situation.costs(free)

@@ -20,8 +20,8 @@ MBIT_BYTES_PER_S = 1e6 / 8
 class ClientLink:
     """The network adapter by which this machine reaches a server.
 
-    `rate_bytes_per_s` is the rate in each direction that the driver reports. It is None for virtual
-    adapters, whose reported rate has no meaning.
+    `rate_bytes_per_s` is the rate in one direction, as the adapter's driver reports it. It is None
+    for virtual adapters, whose reported rate has no meaning.
     """
 
     interface: str
@@ -48,7 +48,8 @@ def memory_bytes() -> int:
 
 def link_to(address: str, system: Path = SYS) -> ClientLink | None:
     """Returns the adapter by which this machine reaches `address` ("host:port" or a host's name).
-    Returns None if there is no route to the address, or if the address is that of this machine."""
+    Returns None if there is no route to the address, or if `address` is an address of this
+    machine."""
     host = address.rpartition(":")[0] or address
     own = _own_address(host)
     if not own or own.startswith("127."):

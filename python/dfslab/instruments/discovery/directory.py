@@ -22,8 +22,8 @@ from dfslab.workloads.transfers import Mode
 MODES: tuple[Mode, ...] = get_args(Mode)
 # Largest proportion of the free space that the files of a measurement may occupy.
 SPACE_SHARE = 0.8
-# Number of transfers planned for each client: more than a client completes before the time limit,
-# so that the time limit ends the run.
+# Number of transfers planned for each client. No client completes this number before the time
+# limit, so the time limit ends the run.
 ENDLESS = 1_000_000_000
 # Direct I/O needs sizes that are multiples of the disk's sector size. 4096 B is a multiple of all
 # common sector sizes.
@@ -32,8 +32,8 @@ SECTOR_BYTES = 4096
 
 @dataclass(frozen=True)
 class Transfers:
-    """The transfers to measure, as texts of the command's options. A text may list several values,
-    separated by commas.
+    """The transfers to measure, as the user wrote them in the options of `dfslab measure`. Each
+    text may list several values, separated by commas.
 
     `size`: bytes of all files together; each client has one file, and all files have equal size.
     `cache`: "warm", "cold" or "direct", as in the scenario key `workload.cache`.
@@ -51,7 +51,8 @@ class Transfers:
 def scenario(directory: Path, wanted: Transfers) -> Scenario:
     """Returns the scenario that measures transfers in `directory`.
 
-    Raises InputError with the wrong option, or with the reason why the directory cannot be used.
+    Raises InputError if an option has a wrong value or if the directory cannot be used. The text of
+    the error names the option or the reason.
     """
     check_directory(directory)
     blocks = [
@@ -103,8 +104,8 @@ def check_directory(directory: Path) -> None:
 def _grid(
     modes: Sequence[Mode], blocks: Sequence[int], clients: int, part_bytes: int
 ) -> dict[str, list[LevelValue]]:
-    """Returns one grid of the scenario's sweep as a table: each key of the scenario has the list of
-    its values. Every combination of these values is measured.
+    """Returns one grid of the scenario's sweep: a table from scenario keys to lists of values.
+    Every combination of these values is measured.
 
     `clients` is the number of clients, and `part_bytes` the size of each client's file in bytes.
     """
@@ -129,9 +130,10 @@ def this_machine() -> TomlTable:
 
 
 def folder_name(place: Path, is_path: bool = True) -> str:
-    """Returns a name for run folders: the last 64 characters of a place's path with hyphens, such
-    as `mnt-data`; "root" if nothing remains. If `is_path` is true, the path is made absolute;
-    otherwise the name is made from the place as it is written."""
+    """Makes a name for run folders from a path, such as `mnt-data`.
+
+    The name is the last 64 characters of the path, with hyphens between its parts. It is "root" if
+    nothing remains. If `is_path` is true, the path is made absolute first."""
     shown = str(place.resolve() if is_path else place)
     words = re.sub(r"[^A-Za-z0-9_.]+", "-", shown).strip("-._")
     return words[-64:].lstrip("-._") or "root"
@@ -140,8 +142,9 @@ def folder_name(place: Path, is_path: bool = True) -> str:
 def _listed(option: str, text: str) -> list[str]:
     """Returns the items of a list separated by commas, without repetitions.
 
-    Raises InputError for the option if an item is empty. In fio's form "4k,,8k", the empty item
-    stands for the size of writes; `dfslab measure` has no separate sizes for reads and writes.
+    Raises InputError with the name of the option if an item is empty. fio accepts empty items, as
+    in "4k,,8k", because it has separate sizes for reads and writes. `dfslab measure` has no such
+    separate sizes.
     """
     found = list(dict.fromkeys(one.strip() for one in text.split(",")))
     if not any(found):
@@ -179,8 +182,8 @@ def _mode(text: str) -> Mode:
 
 def _part_bytes(size_bytes: int, clients: int, blocks: Sequence[int], written: str) -> int:
     """Returns the bytes of each client's file: an equal part of `size_bytes`, rounded down to a
-    multiple of the largest block. Raises InputError for --size if the part is smaller than this
-    block."""
+    multiple of the largest block. Raises InputError that names the option --size if this part is
+    smaller than the largest block."""
     largest = max(blocks)
     part = size_bytes // clients // largest * largest
     if part < largest:

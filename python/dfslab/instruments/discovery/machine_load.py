@@ -11,8 +11,8 @@ from dfslab.instruments.measuring.disturbance import MachineWatch
 
 PRESSURE = Path("/proc/pressure")
 LOAD = Path("/proc/loadavg")
-# Upper limit for a share of waiting or stolen time from which a slowdown 1 / (1 - share) is
-# computed. A larger share is replaced by this limit, so that the slowdown stays finite.
+# Largest share of waiting or stolen time from which a slowdown 1 / (1 - share) is computed. This
+# limit replaces larger shares, so that the slowdown stays finite.
 MOST_SHARE = 0.99
 _SOME = re.compile(r"^some avg10=(\d+(?:\.\d+)?)", re.MULTILINE)
 
@@ -66,9 +66,9 @@ class BusyWatch:
         self._began = self._watch.moment()
 
     def load(self) -> MachineLoad:
-        """Returns the load that was observed before the probes. Only its `stolen_share` refers to
-        the time of the probes: the share of the processors' time that other virtual machines
-        used."""
+        """Returns the load. `stolen_share` is measured from the construction of this object until
+        now, which includes the probes. All other values were read at the construction, before the
+        probes."""
         stolen = self._watch.since(self._began).stolen_share
         return replace(self._before, stolen_share=stolen or 0.0)
 

@@ -33,8 +33,8 @@ COMMAND_LIMIT_S = 10.0
 UNUSED_PORT = 9
 KEY = "PLACE"
 MEMORY_TYPES = ("tmpfs", "ramfs")
-# The file systems that report nothing about themselves, so that only an address's scheme identifies
-# them. Keys are schemes, and values are the names of the file systems' descriptions.
+# File systems that report nothing about themselves. They are identified only by the scheme of an
+# address. Keys are schemes, and values are the names of the file systems' descriptions.
 OBJECT_STORES = {"s3": "s3"}
 Answer = TypeVar("Answer")
 
@@ -43,11 +43,14 @@ Answer = TypeVar("Answer")
 class DiscoveredPlace:
     """An existing file system, and the facts about it that are known without a measurement.
 
-    text: how the user named the place. system: the name of the file system's description.
-    directory, uri: where clients reach the file system. discovery: what the file system reports
-    about its deployment. found: the mount of the file system, or its server's answer; None for a
-    testbed. testbed: the running testbed. deployment: the testbed's deployment as it was declared.
-    link, disk: hardware of this machine that the kernel shows.
+    - text: how the user named the place.
+    - system: name of the file system's description.
+    - directory, uri: where clients access the file system.
+    - discovery: what the file system reports about its deployment.
+    - found: the mount of the file system, or the answer of its server; None for a testbed.
+    - testbed: the running testbed.
+    - deployment: the deployment of the testbed, as it was declared.
+    - link, disk: this machine's network adapter and disk, as the kernel describes them.
     """
 
     text: str
@@ -78,10 +81,10 @@ class DiscoveredPlace:
 
 
 def find(text: str, web_address: str = "") -> DiscoveredPlace:
-    """Returns what exists at a place: an existing directory, an address such as hdfs://HOST:PORT/,
-    or a running testbed's name. Nothing is written, except for an empty directory that is removed
-    again.
+    """Finds the file system at a place. The place is an existing directory, an address such as
+    hdfs://HOST:PORT/, or the name of a running testbed.
 
+    The only change to the file system is an empty directory, which is made and removed again.
     Raises InputError if nothing exists at the place, if a directory is not writable, or if dfslab
     has no description of the file system.
     """
@@ -109,9 +112,9 @@ def probed(place: DiscoveredPlace, report: ProbeReport = unreported) -> Probed:
     """Probes the hardware of a place, and reports the progress to `report`.
 
     Returns the times of round trips to the place's servers, the speed of reads from memory, and the
-    share of a processor that is free. For a local directory, the speed of the disk and the times of
-    calls are added. Reads from memory use files in the place's directory. If the place is a testbed
-    or has no directory, they use files in /dev/shm.
+    share of a processor that is free. For a local directory, also returns the speed of the disk and
+    the times of calls. The files for reads from memory are in the place's directory. They are in
+    /dev/shm if the place is a testbed or has no directory.
     """
     is_remote = place.testbed is not None or not place.directory
     is_local = place.is_local and not is_remote
@@ -134,9 +137,10 @@ def probed(place: DiscoveredPlace, report: ProbeReport = unreported) -> Probed:
 
 
 def _with_disk(found: Probed, directory: Path, progress: ProbeProgress) -> Probed:
-    """Returns the probed hardware with the disk and the calls of a local directory added. The disk
-    is probed before and after the calls, so that a disturbance of some seconds shows as a
-    difference between the two probes."""
+    """Adds the probes of a local directory, disk and calls, to the probed hardware.
+
+    The disk is probed before and after the calls. A disturbance of some seconds thus affects only
+    one of the two disk probes, and is recognised by their difference."""
     disk = progress.of("the disk", lambda: probes.local_disk(directory))
     files = progress.of("calls and requests", lambda: probes.local_files(directory))
     again = progress.of("the disk again", lambda: probes.local_disk(directory))
@@ -171,7 +175,7 @@ def _within(place: DiscoveredPlace, work: Callable[[], Answer]) -> Answer:
     """Runs `work` in the network of the place's clients and returns its result.
 
     On a testbed with client hosts, this is the network namespace of the first client host.
-    Otherwise it is that of this process.
+    Otherwise it is the network namespace of this process.
     """
     if place.testbed is not None and place.testbed.clients:
         return place.testbed.clients[0].in_network(work)

@@ -35,7 +35,8 @@ def unreported(done: float, total: float, text: str, /, *remaining_s: float) -> 
 
 
 class ProbeProgress:
-    """Reports before each probe how much is done and how long the probes will still take.
+    """Reports the progress of the probes. Before each probe, it reports the finished share and the
+    remaining time.
 
     `is_local`: whether the disk and the calls of a local directory are probed, too.
     """

@@ -1,8 +1,8 @@
 """Short measurements of hardware: round trips, memory, and a local disk. `dfslab expect` computes
-the expected performance of a file system from them.
+the expected performance of a file system from these measurements.
 
-The operations of the file system are not measured here, so the expected performance is independent
-of the measured performance, with which it is compared later.
+The expected performance is later compared with the measured performance. The two must be
+independent, so no operations of the file system are measured here.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ REPEATS = 3
 # probe of the calls. A disturbance of some seconds affects only one of the two probes. It therefore
 # shows as a difference between repetitions.
 DISK_REPEATS = 2
-# The disk rates that are measured directly. Other rates are computed from a straight line through
+# Only these disk rates are measured directly. The other rates follow from a line that is fitted to
 # the times of requests of two sizes.
 CAPACITIES = ("direct_read_capacity", "direct_write_capacity")
 SEED = 1
@@ -43,7 +43,7 @@ NO_DIRECT_IO = frozenset({errno.EINVAL, errno.EOPNOTSUPP})
 
 @dataclass(frozen=True)
 class DiskProbe:
-    """What a local disk delivers to direct I/O, as each repetition of the probe measured it.
+    """The results of a probe of a local disk with direct I/O: one value for each repetition.
 
     `reads_bytes_per_s`, `writes_bytes_per_s`: rates in bytes/s. `accesses_s`: times of a small read
     in seconds. No sequence is empty.
@@ -70,8 +70,8 @@ class DiskProbe:
 
     @property
     def log_sd(self) -> float:
-        """How much the repetitions disagree: the standard deviation of the natural logarithms of
-        the read rates or of the write rates, whichever is larger."""
+        """The disagreement of the repetitions: the standard deviation of ln(rate). It is computed
+        for the read rates and for the write rates, and the larger value is returned."""
         return max(log_sd(self.reads_bytes_per_s), log_sd(self.writes_bytes_per_s))
 
     def followed_by(self, later: DiskProbe | None) -> DiskProbe:
@@ -87,9 +87,10 @@ class DiskProbe:
 
 @dataclass(frozen=True)
 class MemoryProbe:
-    """The speed of reads that the page cache answered. `rates_bytes_per_s` and `calls_s` have one
-    value for each repetition: the rate in bytes/s and the seconds per call. No sequence is
-    empty."""
+    """The speed of reads from the page cache.
+
+    `rates_bytes_per_s` has the rate in bytes/s of each repetition, and `calls_s` the seconds per
+    call of each repetition. No sequence is empty."""
 
     rates_bytes_per_s: Sequence[float]
     calls_s: Sequence[float]
@@ -119,14 +120,17 @@ def log_sd(values: Sequence[float]) -> float:
 class Probed:
     """The probed hardware of a client.
 
-    round_trips_s: for each role, the median time in seconds of a TCP connection to each server
-    process of the role. copy_bytes_per_s: the rate at which one core reads from the page cache.
-    call_s: the seconds per call of such a read. disk: the probe of a local directory's disk; None
-    for other places, or where direct I/O is refused. processor_share: the share of one processor
-    that a thread gets while this machine does its other work. local_files: the measured costs of
-    calls on a local directory; "not measured" for other places. memory_log_sd, disk_log_sd,
-    calls_log_sd: how much the repetitions of the probe of memory, of the disk and of calls
-    disagree, as the standard deviation of natural logarithms. load: how busy this machine was.
+    - round_trips_s: for each role, the median times in seconds of TCP connections, one time for
+      each server process of the role.
+    - copy_bytes_per_s: rate at which one core reads from the page cache.
+    - call_s: seconds per call of such a read.
+    - disk: the probe of a local directory's disk; None for other places, or if direct I/O is
+      refused.
+    - processor_share: share of one processor that a thread gets while this machine does other work.
+    - local_files: measured costs of calls on a local directory; "not measured" for other places.
+    - memory_log_sd, disk_log_sd, calls_log_sd: disagreement of the repetitions of the probes of
+      memory, disk and calls, as the standard deviation of natural logarithms.
+    - load: how busy this machine was with other work.
     """
 
     round_trips_s: Mapping[str, Sequence[float]] = field(default_factory=dict)
@@ -176,8 +180,8 @@ def round_trip_s(address: str, clock: Clock = REAL) -> float | None:
 
 
 def round_trips(addresses: Mapping[str, Sequence[str]]) -> dict[str, list[float]]:
-    """Returns for each role the round-trip times in seconds. Each address of the role that answers
-    has one time. A role is left out if none of its addresses answers."""
+    """Returns for each role a list of round-trip times in seconds, with one time for each address
+    that answered. Roles without an answer are left out."""
     found = {
         role: [trip for one in listed if (trip := round_trip_s(one)) is not None]
         for role, listed in addresses.items()
@@ -196,9 +200,12 @@ def memory(directory: Path) -> MemoryProbe:
 
 @contextmanager
 def unless_direct_io_is_refused(directory: Path) -> Iterator[None]:
-    """Returns a context that suppresses the error if the file system of `directory` refuses direct
-    I/O, as file systems in memory do. Raises RunFailed for every other error of the operating
-    system, such as a full or failing disk."""
+    """Returns a context that suppresses one error: that the file system of `directory` refuses
+    direct I/O, as file systems in memory do.
+
+    Every other error of the operating system, such as a full or failing disk, is raised as
+    RunFailed.
+    """
     try:
         yield
     except OSError as error:
@@ -210,7 +217,7 @@ def unless_direct_io_is_refused(directory: Path) -> Iterator[None]:
 
 def local_disk(directory: Path) -> DiskProbe | None:
     """Measures direct transfers to and from the disk of a directory, DISK_REPEATS times. Returns
-    None where direct I/O is refused. Raises RunFailed if the disk is full or fails.
+    None if direct I/O is refused. Raises RunFailed if the disk is full or fails.
     """
     chance = random.Random(SEED)
     with leftovers.probe_folder(directory) as made:
@@ -228,12 +235,11 @@ def local_disk(directory: Path) -> DiskProbe | None:
 
 
 def local_files(directory: Path) -> FilesProbe:
-    """Measures the costs of calls on a local directory, and of requests to the disk below the
-    directory. The values are medians: of REPEATS measurements for calls, and of DISK_REPEATS
-    measurements for requests.
+    """Measures the costs of calls on a local directory, and of requests to its disk.
 
-    If direct I/O is refused, the requests are not measured. All files are removed again. Raises
-    RunFailed if the disk is full or fails.
+    The costs of calls are medians of REPEATS measurements, and the costs of requests medians of
+    DISK_REPEATS measurements. If direct I/O is refused, the requests are not measured. All files
+    are removed again. Raises RunFailed if the disk is full or fails.
     """
     of_disk: list[Mapping[str, float]] = []
     with leftovers.probe_folder(directory) as made:

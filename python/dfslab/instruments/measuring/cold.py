@@ -1,7 +1,7 @@
-"""Checks whether a cold run, which begins with empty caches, really read from disks. The bytes that
-the run read from files are compared with the bytes that were read from disks.
+"""Checks whether a cold run (a run that begins with empty caches) really read from disks. The check
+compares the bytes that the run read from files with the bytes that were read from disks.
 
-The check needs a testbed, because dfslab cannot observe the disks of other servers.
+The servers must be on a testbed, because dfslab cannot read the disk counters of other servers.
 """
 
 from __future__ import annotations
@@ -58,10 +58,11 @@ class DisksRead:
 
 class Disks:
     """Reads the disk counters of a testbed's servers at the start and the end of each phase of a
-    cold run. Before each phase, always empties the servers' caches. If `empties_clients` is true
-    and the testbed's client processes have caches, also empties the caches of these processes.
+    cold run. Also empties caches before each phase.
 
-    The plan of the run must have a barrier after each phase.
+    The servers' caches are always emptied. The caches of client processes are emptied only if
+    `empties_clients` is true and the testbed's client processes have caches. The load plan must
+    have a barrier after each phase.
     """
 
     def __init__(self, testbed: BaseTestbed, empties_clients: bool = False) -> None:
@@ -71,8 +72,8 @@ class Disks:
     def mark(self) -> None:
         """Records the disk counters at the start or the end of a phase.
 
-        At the start, empties caches first: the caches of the servers always, the caches of client
-        processes only if `empties_clients` is true.
+        At the start, first empties the servers' caches. If `empties_clients` is true, also empties
+        the caches of client processes.
         """
         if len(self._read_bytes) % 2 == 0:
             self._empty_caches()
@@ -92,9 +93,10 @@ class Disks:
         """Returns the bytes read from disks in the run and in each phase. A number is None if it is
         unknown. Without emulated disks, all numbers are None.
 
-        Raises RunFailed if (bytes that a phase read from disks) / (bytes that it read from files
-        for the first time) is below LEAST_SHARE. Only phases that read files and change no file
-        content are checked. A run without phases is checked like one phase.
+        For each phase that reads files and changes no file content, the bytes that it read from
+        disks are compared with the bytes that it read from files for the first time. Raises
+        RunFailed if their ratio is below LEAST_SHARE. A run without phases is checked like one
+        phase.
         """
         marks = [known for known in self._read_bytes if known is not None]
         if not marks:
@@ -142,11 +144,11 @@ def _refuse_warm(disks: DiskReads, planned_bytes: int, what: str) -> None:
 
 
 def _planned(stream: Stream, report: LoadReport) -> dict[int, int]:
-    """Returns for each phase, by number, the bytes that the phase reads for the first time.
+    """Returns for each phase number the bytes that the phase reads for the first time.
 
-    For each file, this is at most the file's size, and at most the bytes read from the file. Only
-    the first LOOKED_AT operations of a run are examined. The bytes of a longer run are
-    underestimated, so such a run is less likely to be rejected.
+    The bytes of one file are at most the file's size, and at most the bytes that were requested
+    from the file. Only the first LOOKED_AT operations of a run are examined. The result for a
+    longer run is therefore too low, so that the check rejects such a run less often.
     """
     one_place = _in_one_place(stream)
     clients = report.per_client
@@ -168,9 +170,8 @@ def _planned(stream: Stream, report: LoadReport) -> dict[int, int]:
         if somewhere:
             end_bytes = one.offset_bytes or one.size_bytes
         if one.phase in one_place:
-            # If the phase reads one place repeatedly, only its first transfer reads new bytes. If
-            # transfer sizes are random, the first transfer may be arbitrarily small, so it counts
-            # as 0 bytes.
+            # If the phase reads one place repeatedly, only the first transfer reads new bytes. If
+            # transfer sizes are random, this transfer may be very small, so 0 bytes are counted.
             end_bytes = min(end_bytes, one.transfer_size_bytes * one_place[one.phase])
         ends[key] = max(end_bytes, ends.get(key, 0))
     found: dict[int, int] = {}
@@ -180,9 +181,11 @@ def _planned(stream: Stream, report: LoadReport) -> dict[int, int]:
 
 
 def _in_one_place(stream: Stream) -> dict[int, bool]:
-    """Returns an entry for each phase that reads the same place of a file repeatedly. The key is
-    the phase's number. The value is true if all transfers of the phase have the full transfer size,
-    and false if their sizes vary."""
+    """Returns the phases that read one place of a file repeatedly.
+
+    Keys are phase numbers. A value is true if all transfers of the phase have the full transfer
+    size, and false if the sizes of the transfers vary.
+    """
     found = {}
     for number, part in enumerate(stream.all_phases):
         accesses = [part.access, *(share.access for share in part.mix if share.access)]

@@ -11,16 +11,16 @@ from pathlib import Path
 PROC = Path("/proc")
 # The process number of kthreadd, the parent of all threads of the kernel.
 KERNEL = 2
-# Positions of fields in the text of /proc/PID/stat behind the process's name. Position 0 is the
-# state, and PARENT is the parent's number. TIMES are utime, stime, cutime and cstime (fields 14 to
-# 17 of proc(5)), in ticks.
+# Positions of fields in the line /proc/PID/stat, counted from 0 after the process's name. The field
+# at position 0 is the state. PARENT is the id of the parent process. TIMES are utime, stime, cutime
+# and cstime in ticks, which are fields 14 to 17 of proc(5).
 PARENT, TIMES = 1, slice(11, 15)
 
 
 @dataclass(frozen=True)
 class ProcessRow:
-    """A process of the process table: the number of its parent, and the processor time in ticks
-    that the process and its ended children have used."""
+    """One process of the process table: the id of its parent, and its processor time in ticks. The
+    time includes that of its ended children."""
 
     parent: int
     ticks: int
@@ -43,8 +43,8 @@ def process_table(proc: Path = PROC) -> dict[int, ProcessRow]:
 
 
 def known_ticks(table: Mapping[int, ProcessRow], roots: Collection[int]) -> int:
-    """Returns the processor time in ticks of the kernel's threads, of the processes `roots`, and of
-    everything that these processes have started.
+    """Returns the processor time in ticks of three groups: the kernel's threads, the processes
+    `roots`, and all descendants of `roots`.
     """
     children: dict[int, list[int]] = {}
     for pid, row in table.items():

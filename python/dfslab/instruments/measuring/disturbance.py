@@ -17,7 +17,7 @@ OWN_GROUPS = Path("/proc/self/cgroup")
 GROUPS = Path("/sys/fs/cgroup")
 # COUNTED is the number of columns that are read from the line "cpu" of /proc/stat: user, nice,
 # system, idle, iowait, irq, softirq, steal. STEAL is the position of the column steal. The column
-# user includes the time of guests.
+# user includes the time of guests, so the later columns for guests are not read.
 COUNTED, STEAL = 8, 7
 # Columns of the processor time that processes use: user, nice, system. Interrupts belong to no
 # process.
@@ -28,9 +28,9 @@ WORK = slice(0, 3)
 class Moment:
     """The counters of the machine at one time. A counter is None if the kernel does not report it.
 
-    `total_ticks` is the time of all processors in all states. `worked_ticks` is the processor time
-    of all processes, and `known_ticks` the part of it that the run's own processes and the kernel's
-    threads used.
+    `total_ticks` is the time of all processors, idle time included. `worked_ticks` is the processor
+    time of all processes. `known_ticks` is the processor time of the run's own processes and of the
+    kernel's threads.
     """
 
     total_ticks: int | None
@@ -46,8 +46,8 @@ class MachineWatch:
     """Reads the counters that show disturbances of the machine on which this process runs. Tests
     can replace the files and the clock.
 
-    `roots` are the processes of the file system's servers. The processes of the run are `roots`,
-    this process, and all processes that these have started.
+    `roots` are the processes of the file system's servers. The run's own processes are this
+    process, the servers, and all their descendants.
     """
 
     def __init__(
@@ -100,8 +100,8 @@ class MachineWatch:
         return ticks if len(ticks) == COUNTED else []
 
     def _throttled_s(self) -> float | None:
-        """Returns the seconds for which the processor quota of a control group kept the processes
-        of this process's group from running; None if the kernel does not report them."""
+        """Returns the throttled time in seconds, or None if the kernel does not report it. During
+        this time, a processor quota stopped the processes of this process's control group."""
         try:
             lines = self._own_groups.read_text(encoding="utf-8").splitlines()
         except OSError:
@@ -155,12 +155,12 @@ def _share(before: Moment, now: Moment) -> float | None:
 
 
 def _others_share(before: Moment, now: Moment) -> float | None:
-    """Returns the processor time of other programs as a share of the time of all processors; None
-    if the kernel does not report the times.
+    """Returns the processor time of other programs as a share of the time of all processors.
+    Returns None if the kernel does not report the times.
 
-    The processor time of other programs is the time of all processes minus the time of the run's
-    own processes and of the kernel's threads. So it includes programs that began and ended during
-    the run.
+    The processor time of other programs is the time of all processes, minus the time of the run's
+    own processes and of the kernel's threads. This difference includes programs that began and
+    ended during the run.
     """
     if None in (before.total_ticks, now.total_ticks, before.worked_ticks, now.worked_ticks):
         return None

@@ -57,7 +57,7 @@ class Conductor:
         undone, and no more faults are injected.
 
         The audit of acknowledged data follows the timed part. During the audit, no daemon is
-        suspended and no link is cut or slowed, but killed daemons are still dead.
+        suspended and all links work, but killed daemons have not been restarted.
         """
         if phase == "running":
             self._share = share
@@ -164,10 +164,8 @@ def _check(testbed: BaseTestbed, fault: Fault) -> None:
 
 
 def quietly(conductor: Conductor) -> None:
-    """Closes the conductor while an earlier error is handled.
-
-    If closing raises an error as well, this second error is dropped, so that the earlier one is
-    reported.
+    """Closes the conductor while another error is handled. An error that closing raises is ignored,
+    so that the other error is reported.
     """
     with suppress(RunFailed):
         conductor.close()

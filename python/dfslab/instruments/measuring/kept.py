@@ -34,10 +34,10 @@ def measured_load(
     faults: FaultReport | None,
     machine: MachineDuring | None = None,
 ) -> MeasuredLoad:
-    """Returns the document of a measured run, built from the load generator's report and the other
-    records of the run, such as disk reads and server counters.
+    """Returns the part of the result that describes a measured run. It is built from the load
+    generator's report and the other records of the run, such as disk reads and server counters.
 
-    `seed` is the seed of the bootstrap that computes the intervals of rates.
+    `seed` is the seed of the bootstrap that computes the confidence intervals of rates.
     """
     operations = report.operations
     return MeasuredLoad(

@@ -10,24 +10,24 @@ from typing import TypedDict
 from dfslab.documents.load_report import AuditReport, LoadReport
 from dfslab.documents.measured_load import FaultDone, FaultReport, Recovery
 
-# Interval of the rate curve in seconds. The times of operations are known only as buckets of a
-# histogram: each bucket has a range of end times and the number of operations that ended in it.
-# These operations are spread evenly over the intervals that the range overlaps.
+# Length in seconds of the intervals of the rate curve. The end times of operations are known only
+# from a histogram. Each bucket of the histogram has a range of end times and a number of
+# operations. These operations are spread evenly over the intervals that overlap the range.
 STEP_S = 0.1
 # A run has recovered when the mean rate over WINDOW intervals reaches RECOVERED_SHARE of the rate
 # before the fault.
 WINDOW = 5
 RECOVERED_SHARE = 0.8
-# The rate before the first fault is averaged without the warm-up. The warm-up is assumed to last
-# this share of the time before the fault.
+# The mean rate before the first fault excludes the warm-up. The warm-up is assumed to be this share
+# of the time from the start to the first fault.
 SETTLED_SHARE = 0.3
 DISRUPTIVE = ("kill", "pause", "cut", "slow")
 
 
 def ends_of(report: LoadReport) -> list[tuple[float, float, int]]:
-    """Returns when the operations of a run ended, as the buckets of a histogram. Each entry is
-    (from, to, number of operations that ended between these times), with times in seconds after the
-    start of the run."""
+    """Returns a histogram of the times at which the operations of a run ended. Each entry is (from,
+    to, number of operations that ended between these times). Times are in seconds after the start
+    of the run."""
     parts = [(phase.start_s, phase.ends) for phase in report.phases] or [(0.0, report.ends)]
     found = []
     for start_s, ends in parts:
@@ -41,8 +41,8 @@ def ends_of(report: LoadReport) -> list[tuple[float, float, int]]:
 
 
 def errors_of(report: LoadReport) -> list[tuple[float, int]]:
-    """Returns the failed operations over time. Each entry is (second, number of operations that
-    failed in that second), with the second counted from the start of the run.
+    """Returns a list of (second, number of operations that failed in this second). Seconds are
+    counted from the start of the run.
     """
     parts = [(phase.start_s, phase.seconds) for phase in report.phases] or [(0.0, report.seconds)]
     return [
@@ -70,8 +70,8 @@ def curve(ends: Sequence[tuple[float, float, int]], until_s: float) -> list[floa
 def recoveries(
     rates: Sequence[float], errors: Sequence[tuple[float, int]], faults: Sequence[FaultDone]
 ) -> list[Recovery]:
-    """Returns one recovery for each disruptive fault: how the run recovers in the time from this
-    fault to the next fault or the end of the run.
+    """Returns one recovery for each disruptive fault. It describes the time from this fault to the
+    next fault, or to the end of the run.
 
     `rates` is the rate curve, in completed operations per second. Each entry of `errors` is
     (second, number of operations that failed in that second).
@@ -207,8 +207,8 @@ def lost_data(audit: AuditReport | None) -> bool:
 
 
 def notes(faults: FaultReport) -> list[str]:
-    """Returns notes for the reader about faults that did not happen or failed, and about files that
-    differ from the acknowledged data."""
+    """Returns notes for the reader on two kinds of problems: faults that did not happen or failed,
+    and files whose content differs from the acknowledged data."""
     found = [f"the load ended before: {text}" for text in faults.not_done]
     found += [f"{one.text()} failed: {one.failed}" for one in faults.done if one.failed]
     audit = faults.audit

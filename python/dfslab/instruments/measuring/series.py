@@ -20,12 +20,12 @@ FEWEST_SECONDS = 20
 def rate_interval(
     seconds: Sequence[Second], steady: Steady | None, seed: int
 ) -> RateInterval | None:
-    """Returns the mean rate over the whole seconds of the steady state, with its confidence
-    interval. If no steady state was reached, the whole seconds of the entire run are used. Returns
-    None if there are fewer than FEWEST_SECONDS seconds.
+    """Returns the mean rate of a run with its confidence interval, from the rates of whole seconds.
 
-    The circular block bootstrap (Politis and Romano 1992) preserves autocorrelation. `seed` is the
-    seed for its random blocks.
+    Only seconds of the steady state are used, or all seconds if no steady state was reached.
+    Returns None if there are fewer than FEWEST_SECONDS seconds. The method is the circular block
+    bootstrap (Politis and Romano 1992), which preserves autocorrelation. `seed` is the seed for its
+    random blocks.
     """
     counts = np.array([second.count for second in seconds[:-1]], float)
     if steady and steady.reached:
@@ -46,8 +46,8 @@ def rate_interval(
 def block_length(series: np.ndarray) -> int:
     """Returns the block length in seconds for the bootstrap of a series of rates per second.
 
-    The length is twice the largest lag with significant autocorrelation. For n seconds, it is at
-    least the cube root of n and at most n / 4.
+    It is twice the largest lag with significant autocorrelation. It is limited to the range from
+    n^(1/3) to n / 4, where n is the number of seconds.
     """
     count = len(series)
     apart = series - series.mean()
@@ -62,11 +62,11 @@ def block_length(series: np.ndarray) -> int:
 
 
 def resampled_means(series: np.ndarray, block: int, seed: int) -> np.ndarray:
-    """Returns the means of bootstrap samples that are as long as the series. `block` is the length
+    """Returns the means of bootstrap samples of a series of rates per second. `block` is the length
     of a block in seconds.
 
-    The samples consist of blocks of the series. A block that reaches the end of the series
-    continues at its start.
+    Each sample has as many values as the series, and consists of blocks of the series that begin at
+    random seconds. A block that reaches the end of the series continues at its start.
     """
     count = len(series)
     blocks = -(-count // block)

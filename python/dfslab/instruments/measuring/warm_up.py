@@ -40,11 +40,11 @@ def warm_up_once(
     session: access.InstrumentSession,
     progress: ProgressReport | None,
 ) -> None:
-    """Warms up the session's testbed, unless a warm-up was already tried (even without success).
-    Limits of the hosts' processor shares are lifted during the warm-up.
+    """Warms up the session's testbed by a run of the load generator against `target`. Does nothing
+    if a warm-up was tried before, even if it failed.
 
-    The warm-up runs the load generator against `target` and reports to `progress`. Raises RunFailed
-    if the load generator fails.
+    Limits of the hosts' processor shares are lifted during the warm-up. Raises RunFailed if the
+    load generator fails.
     """
     if session.is_warm:
         return

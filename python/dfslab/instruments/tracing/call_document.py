@@ -26,8 +26,8 @@ MOST_RANKED = 1000
 
 
 def profile(paths: Sequence[Path]) -> TraceProfile:
-    """Merges the call profiles of many processes into one document, which has the call tree by
-    calling context and rankings of its steps."""
+    """Merges the call profiles of many processes into one document. It has a call tree, with one
+    node for each step and calling context, and rankings of the steps."""
     files = [(str(path), read(path)) for path in paths]
     return document(files, merge(files))
 
@@ -91,9 +91,8 @@ def _losses(files: Iterable[File]) -> dict[str, int]:
 
 
 def rankings(top: MergedStep) -> tuple[list[Entry], list[Entry]]:
-    """Returns the ranking of work and the ranking of waits, each by descending self time.
-
-    Steps of kind "detail" are in neither ranking.
+    """Returns two rankings of steps: steps that work, and steps that wait. Both are sorted by
+    descending self time. Steps of kind "detail" are in neither ranking.
     """
     entries = [(path, node) for path, node in walk(top) if node.count and node.kind != "detail"]
     all_ns = sum(node.own_ns for _, node in entries)
@@ -125,9 +124,8 @@ def _entry(path: CallPath, node: MergedStep, all_ns: int) -> Entry:
 
 
 def _by_name(entries: Sequence[Entry]) -> list[Entry]:
-    """Returns the entries summed by step name.
-
-    The name of the process, which precedes the name of its first step, is left out.
+    """Returns one entry for each step name, with the sums of all entries of this name. In the names
+    of first steps, the leading name of the process is removed.
     """
     named: dict[str, list[Entry]] = defaultdict(list)
     for entry in entries:
@@ -170,7 +168,9 @@ def _nested(top: MergedStep) -> list[TreeNode]:
     """Returns the tree as nested documents. At each level, the node with the longest total time
     comes first.
 
-    The documents are built without recursion, because the tree could be too deep."""
+    The documents are built without recursion, because a deep tree could exceed Python's recursion
+    limit.
+    """
     written: dict[int, TreeNode] = {}
     for _, node in reversed(list(walk(top))):
         children = [written.pop(id(child)) for child in node.children.values()]
@@ -184,8 +184,8 @@ def _order(node: TreeNode) -> tuple[int, str]:
 
 def _written(node: MergedStep, children: list[TreeNode]) -> TreeNode:
     bounded = not node.unbounded
-    # `single` is true if the duration of each call was recorded, or if there are no calls.
-    # Otherwise the node has the counters of a server, which record only sums, so quantiles and the
+    # `single` is true if each call's duration was recorded, or if there are no calls. Otherwise the
+    # node has counters of a server. Such counters are sums, so the node's quantiles and its
     # standard deviation are None.
     single = bool(node.durations) or not node.count
     return TreeNode(

@@ -33,9 +33,9 @@ WRITTEN_LIMIT_S = 30.0
 # Longest time in nanoseconds that writing a profile takes. A profile does not answer a request if
 # it was completed less than this time after the request, because it may have been begun before.
 WRITE_NS = 200_000_000
-# The two states of an instrumentation point that works: its class is instrumented, or the process
-# has not loaded the class. Any other state that the tracing agent reports is the reason why the
-# point does not work.
+# If an instrumentation point works, its state is one of these two: its class is instrumented, or
+# the process has not loaded the class. Otherwise the state is the reason why the point does not
+# work, as the tracing agent reports it.
 INSTRUMENTED, NOT_LOADED = "instrumented", "not loaded"
 # The names of the two states in profiles of earlier versions, with their present names.
 FORMER_STATES = {"woven": INSTRUMENTED, "unseen": NOT_LOADED}
@@ -46,9 +46,9 @@ Nanoseconds = Annotated[int, Field(gt=-(2**63), lt=2**63)]
 class CallTreeRow(CheckedModel):
     """One row of a process's call trees.
 
-    If `under` is None, the row is a step of this process. Otherwise the row stands for the calling
-    step in another process, whose call path is `under`. The row's children are the steps of this
-    process that were called.
+    A row with `under` None is a step of this process. Any other row stands for a step of another
+    process that calls this process; `under` is the call path of the calling step. The children of
+    such a row are the called steps of this process.
     """
 
     above: int = Field(ge=-1)
@@ -64,17 +64,18 @@ class CallTreeRow(CheckedModel):
     min_ns: Nanoseconds | None = 0
     max_ns: Nanoseconds | None = 0
     durations: list[tuple[ProfileCount, ProfileCount]] = []
-    # False if the row has the counters of a server that records no times. `min_ns` and `max_ns` are
-    # None if the server does not record the shortest and longest times.
+    # False if the row has the counters of a server that records no times. Independently of this,
+    # `min_ns` and `max_ns` are None if the server does not record the shortest and longest times.
     timed: bool = True
 
 
 class Losses(CheckedModel):
     """Counts of what a profile lacks or attributes wrongly.
 
-    `too_deep`: calls that were counted but not timed. `misplaced`: calls that were attributed to a
-    wrong step. `hand_overs`: context propagations between threads with unknown parent.
-    `exemplars_left_out`: exemplar traces that were not recorded.
+    - `too_deep`: calls that were counted but not timed, because they were nested too deeply.
+    - `misplaced`: calls that were attributed to a wrong step.
+    - `hand_overs`: context propagations between threads for which the parent step is unknown.
+    - `exemplars_left_out`: exemplar traces that were not recorded.
     """
 
     too_deep: ProfileCount = 0
@@ -84,14 +85,14 @@ class Losses(CheckedModel):
 
 
 def current_state(state: str) -> str:
-    """Returns the present name of an instrumentation point's state. If `state` is not a name of an
-    earlier version (FORMER_STATES), it is returned unchanged."""
+    """Returns the present name of an instrumentation point's state. Names of earlier versions
+    (FORMER_STATES) are translated, and all other names are returned unchanged."""
     return FORMER_STATES.get(state, state)
 
 
 class InstrumentationPoint(CheckedModel):
-    """The state of one instrumentation point in a process, for example whether the point was
-    instrumented. The instrumentation-points file has one line for each point."""
+    """One line of the instrumentation-points file: the state of one instrumentation point in a
+    process, for example that its class is instrumented."""
 
     point: str
     step: str
@@ -99,10 +100,10 @@ class InstrumentationPoint(CheckedModel):
 
 
 class File(CheckedModel):
-    """The call profile of one process, with sums since the process started.
+    """The call profile of one process. Its counts and times are sums since the process started.
 
-    `host` is the host on which all processes of the trace ran; "" if they ran on several hosts, or
-    if the host is not known.
+    `host` is the host on which all processes of the trace ran. It is "" if they ran on several
+    hosts, or if the host is not known.
     """
 
     format: Literal["dfslab-profile/1"]
@@ -126,20 +127,21 @@ class File(CheckedModel):
 def await_written(
     folder: Path, limit_s: float = WRITTEN_LIMIT_S, discard: bool = False, clock: Clock = REAL
 ) -> dict[str, File]:
-    """Waits until every process has written a profile after this call, or has ended with a last
-    profile. Returns the profiles by file name.
+    """Waits until every process has written a profile after this call, and returns the profiles by
+    file name. For a process that has ended, its last profile is returned.
 
-    If `discard` is true, each running process discards its exemplar traces, but not its sums,
-    before it writes the profile. Raises RunFailed if a profile is not written within `limit_s`
-    seconds, for example because its process died without a last profile.
+    If `discard` is true, each running process first discards its exemplar traces, but not its sums.
+    Raises RunFailed if a profile is not written within `limit_s` seconds, for example because its
+    process was killed before it wrote a last profile.
     """
     requested_ns = clock.unix_ns()
     deadline = clock.monotonic_s() + limit_s
     requested: set[str] = set()
     try:
         while clock.monotonic_s() < deadline:
-            # Check which agents have removed their request files before the profiles are read. A
-            # profile that is read after this check was written after the discard.
+            # An agent that has discarded its exemplar traces has removed its request file. This is
+            # checked before the profiles are read, so that a profile that counts as written after
+            # the discard really is.
             waiting = {name for name in requested if _forget_file(folder, name).exists()}
             files = {path.name: read(path) for path in expand([folder])}
             if discard:
@@ -155,24 +157,23 @@ def await_written(
                 return files
             clock.sleep(0.1)
     finally:
-        # The agent of a process removes its request file after the discard. The requests of ended
-        # processes are removed here.
+        # Each running process's agent has removed its request file after the discard. Only the
+        # request files of ended processes remain, and are removed here.
         for name in requested:
             _forget_file(folder, name).unlink(missing_ok=True)
     raise RunFailed(f"a traced process wrote no profile to {folder} for {limit_s:g} s")
 
 
 def _forget_file(folder: Path, name: str) -> Path:
-    """Returns the path of the request file of the profile `name`. While this file exists, it
-    requests an agent to discard its exemplar traces: the agent that writes the profile."""
+    """Returns the path of the request file for the profile `name`. While this file exists, the
+    agent that writes this profile is requested to discard its exemplar traces."""
     return folder / (name.removesuffix(SUFFIX) + FORGET)
 
 
 @dataclass
 class MergedStep:
-    """A step at one calling context in the merged tree, summed over all processes.
-
-    The root is no step and has no path.
+    """A node of the merged tree: a step at one calling context, summed over all processes. The root
+    of the tree is no step and has no path.
     """
 
     path: CallPath | None = None
@@ -215,8 +216,8 @@ class MergedStep:
 
         The result does not depend on the order of additions.
         """
-        # The same step may be work in one process and a wait in another. The merged step gets the
-        # kind that comes later in KINDS.
+        # A step may be work in one process and a wait in another. The merged step gets the kind
+        # with the highest index in KINDS.
         self.kind = max(self.kind, row.kind, key=KINDS.index)
         self.count += row.count
         self.errors += row.errors
@@ -284,9 +285,8 @@ def is_profile(path: Path) -> bool:
 
 
 def expand(paths: Iterable[Path]) -> list[Path]:
-    """Returns the given paths, with each folder replaced by files that it contains.
-
-    The files are the folder's JVM profiles; if the folder has no JVM profiles, its trace files.
+    """Returns the paths of the trace files to read. Each folder in `paths` is replaced by its JVM
+    profiles, or by its trace files if it has no JVM profiles.
     """
     found: list[Path] = []
     for path in paths:
@@ -320,15 +320,16 @@ def written(file: File) -> str:
 
 
 def merge(files: Iterable[tuple[str, File]]) -> MergedStep:
-    """Merges profiles, given as (file name, profile). Returns the root of the merged tree, which is
-    not a step.
+    """Merges profiles, given as (file name, profile), into one tree. Returns the root of this tree,
+    which is not a step.
 
-    Raises InputError if the parent of a row is not an earlier row.
+    The rows of each profile must be in an order in which every parent precedes its children.
+    Otherwise raises InputError.
     """
     top = MergedStep()
     for name, file in files:
-        # For each row of the profile: (node in the merged tree, depth, whether the row's children
-        # are first steps of a process).
+        # One entry for each row of the profile: (node of the merged tree, depth, whether the
+        # children of the row are the first steps of a process).
         places: list[tuple[MergedStep, int, bool]] = []
         for number, row in enumerate(file.nodes):
             if row.above >= number:
@@ -353,10 +354,10 @@ def merge(files: Iterable[tuple[str, File]]) -> MergedStep:
 
 
 def since(earlier: File, later: File) -> File:
-    """Returns the increase of one process's sums from the profile `earlier` to the profile `later`.
+    """Returns the profile of the calls of one process between its profiles `earlier` and `later`.
 
-    Counts and times are subtracted. The shortest and longest times cannot be subtracted, so they
-    remain those of all calls since the process started.
+    Counts and times are subtracted. The shortest and longest times are those of all calls since the
+    process started, because they cannot be subtracted.
     """
     before = {place: row for place, row in _places(earlier)}
     rows = []

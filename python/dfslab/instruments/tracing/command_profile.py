@@ -15,9 +15,11 @@ THIS_MACHINE = "this machine"
 
 
 def host_of(testbed: Traceable) -> str:
-    """Returns THIS_MACHINE if all processes of a testbed, its clients included, run on this machine
-    outside of emulated hosts. Returns "" if clients are started on emulated hosts, because the
-    processes then run on several hosts."""
+    """Returns the host of all processes of a testbed, its clients included.
+
+    The result is THIS_MACHINE if there are no emulated hosts. It is "" if clients are started on
+    emulated hosts, because the processes then run on several hosts.
+    """
     words = ["true"]
     return THIS_MACHINE if testbed.client_command(words) == words else ""
 
@@ -30,15 +32,18 @@ def write_increase(
     began_unix_ns: int,
     host: str = "",
 ) -> int:
-    """Writes to `folder` the increase of every process's profile between two readings. Also writes
-    the exemplar traces of processes that ended between the readings. Returns the number of
+    """Writes one profile for each process to `folder`, with the calls between two readings. Also
+    writes the exemplar traces of processes that ended between the readings. Returns the number of
     profiles.
 
-    `before` and `after` map file names to the profiles of the two readings. A process that is
-    missing from `before` started between the readings. `began_unix_ns` is the time of the first
-    reading (Unix time in ns). `source` is the folder with the exemplar traces; it may be `folder`
-    itself. `host` is the host of all processes; "" if they ran on several hosts. Earlier profiles
-    in `folder` are removed, and processes without a call are left out.
+    - `before`, `after`: profiles of the two readings by file name. A process that is missing from
+      `before` started between the readings.
+    - `began_unix_ns`: time of the first reading (Unix time in ns).
+    - `source`: folder with the exemplar traces; may be `folder` itself.
+    - `host`: host of all processes; "" if they ran on several hosts.
+
+    Profiles that `folder` had before are removed. No profile is written for a process without
+    calls.
     """
     exemplars = {path.name: path for path in source.glob(f"*{EXEMPLARS}")}
     kept: dict[str, str] = {}
@@ -49,9 +54,9 @@ def write_increase(
             continue
         kept[name] = callprofile.written(given.model_copy(update={"host": host, "nodes": rows}))
         traces = name.removesuffix(callprofile.SUFFIX) + EXEMPLARS
-        # Processes of the command write their exemplar traces when they end (`last`). Daemons write
-        # at long intervals, so their exemplar traces may be older than the command. They are left
-        # out.
+        # Processes of the command write their exemplar traces when they end (`last`), so only these
+        # traces are used. Daemons write at long intervals, so their exemplar traces may be older
+        # than the command.
         if file.last and traces in exemplars:
             kept[traces] = later_than(exemplars[traces], began_unix_ns)
     for old in [*folder.glob(f"*{callprofile.SUFFIX}"), *folder.glob(f"*{EXEMPLARS}")]:

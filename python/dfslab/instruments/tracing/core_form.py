@@ -1,7 +1,10 @@
-"""Converts traces whose form the core cannot read to temporary files in a form that the core reads.
+"""Converts traces to a form that the core can read. The converted traces are temporary files.
 
-Files compressed by gzip are decompressed, Jaeger's single trace objects are put into the object of
-Jaeger's API, and times of day of `strace -tt` become seconds. Other files are used unchanged.
+- Files compressed by gzip are decompressed.
+- Single trace objects of Jaeger are enclosed in the object that Jaeger's API returns.
+- Times of day of `strace -tt` become seconds.
+
+Other files are used unchanged.
 """
 
 from __future__ import annotations
@@ -25,8 +28,8 @@ HEAD_BYTES = 1 << 16
 CHUNK_BYTES = 1 << 20
 # Largest share of the free space for temporary files that decompressed traces may take.
 MOST_OF_FREE = 0.5
-# Matches text that begins with an object {"traceID": …, "spans": …} or a list of such objects. In
-# an answer of Jaeger's API, these objects are under the key "data".
+# Matches the beginning of a text that is an object {"traceID": …, "spans": …} or a list of such
+# objects. Jaeger's API returns these objects under the key "data".
 TRACE_OBJECT = re.compile(
     rb'^\s*(\[\s*)?\{\s*(?:"traceID"\s*:\s*"[^"]*"\s*,\s*"(?:spans|processes|warnings)"\s*:'
     rb'|"(?:spans|processes)"\s*:\s*[\[{].*"(?:operationName|serviceName)")',
@@ -36,9 +39,12 @@ TRACE_OBJECT = re.compile(
 
 @dataclass(frozen=True)
 class _Change:
-    """The conversion that a file needs. `unpack`: whether the file is decompressed. `before`,
-    `behind`: texts that are added around its JSON. `stamps`: whether its times of day are converted
-    to seconds."""
+    """The conversion that a file needs.
+
+    - `unpack`: whether the file is decompressed.
+    - `before`, `behind`: texts that are added before and after its JSON text.
+    - `stamps`: whether its times of day are converted to seconds.
+    """
 
     unpack: bool = False
     before: bytes = b""

@@ -1,7 +1,7 @@
 """Converts the counters of servers into call profiles, which have sums for each kind of call.
 
-Nothing is inferred. A counter does not record individual calls, so the profile has no spans and no
-quantiles. Total, shortest and longest durations are present only if the server records them.
+A counter does not record individual calls, so the profiles have no spans and no quantiles. Total,
+shortest and longest durations are present only if the server records them. No value is estimated.
 """
 
 from __future__ import annotations
@@ -26,9 +26,8 @@ HEAD_BYTES = 1 << 18
 
 
 def formats() -> dict[str, CounterFormat]:
-    """Returns for each file system, by name, the format of its servers' counters.
-
-    Only file systems with such a format are included.
+    """Returns the formats of servers' counters. Keys are names of file systems. File systems
+    without such a format are not included.
     """
     folders = discover.members(discover.FILE_SYSTEMS)
     return {
@@ -39,17 +38,16 @@ def formats() -> dict[str, CounterFormat]:
 
 
 def recognise(path: Path) -> str:
-    """Returns the name of the file system whose counters a file contains. The name is empty if the
-    file contains no known counters.
+    """Returns the name of the file system whose servers wrote the counters in a file. Returns "" if
+    the file has no known counters.
     """
     head = plain_file.beginning(path, HEAD_BYTES)
     return next((name for name, one in formats().items() if one.recognise(head)), "")
 
 
 def read(path: Path) -> list[tuple[str, File]]:
-    """Returns the name and the profile of every process whose counters are in a file.
-
-    Raises an InputError that states what is wrong with the file.
+    """Returns (name, profile) for every process whose counters are in the file. Raises InputError,
+    with the reason, if the file cannot be read as counters.
     """
     text = plain_file.content(path, MOST_BYTES, "trace").decode(errors="replace")
     return [(str(path), file) for file in understood(recognise(path), text, path.name)]
@@ -59,8 +57,8 @@ def understood(system: str, text: str, name: str, empty: bool = False) -> list[F
     """Returns the profiles of the processes whose counters are in `text`, which has the format of
     the file system `system`.
 
-    `name` labels the text in errors. Raises InputError if the text does not have this format.
-    Counters without any call are an error as well, unless `empty` is true.
+    `name` labels the text in errors. Raises InputError if the text does not have this format. Also
+    raises InputError if no call was counted, unless `empty` is true.
     """
     known = formats()[system]
     try:
@@ -127,9 +125,10 @@ def _with_own_times(file: File) -> File:
 
 
 def between(earlier: Iterable[File], later: Sequence[File]) -> list[File]:
-    """Returns for each process the calls between two readings of its counters.
+    """Returns one profile for each process, with the calls between two readings of its counters.
 
-    If a process restarted between the readings, all counts of the later reading are returned.
+    If a process restarted between the readings, its counters began at zero again. Its profile then
+    has all calls of the later reading.
     """
     before = {(file.service, file.instance): file for file in earlier}
     found = []
@@ -145,8 +144,8 @@ def record(testbed: Counting, system: str, command: Sequence[str], folder: Path)
     """Runs a command on the first client host of a mounted testbed. Returns the exit status of the
     command.
 
-    Writes to `folder` one profile for each server, with the calls that the server counted during
-    the command. Also writes there the single calls that the file system recorded.
+    Writes one profile for each server to `folder`, with the calls that the server counted during
+    the command. If the file system also recorded single calls, writes these calls to `folder`, too.
     """
     host = testbed.clients[0]
     script = f'cd {shlex.quote(str(testbed.mount_point))} && exec "$@"'

@@ -1,9 +1,9 @@
 """Converts counters of servers and clients to reports of mean times, which can be imported as
 results.
 
-A report contains no rates, because counters record neither the number of clients nor the period of
-the calls. Calls that are counted without times are left out of the reports; `dfslab trace report`
-shows their numbers.
+A report contains no rates, because counters record neither the number of clients nor the duration
+in which the calls were made. Calls that are counted without times are left out of the reports;
+`dfslab trace report` shows their numbers.
 """
 
 from __future__ import annotations
@@ -22,10 +22,9 @@ NO_TIMES = "holds counts without times and without a period: `dfslab trace repor
 
 
 def report(path: Path) -> ToolReport | None:
-    """Returns the mean time of every call whose time is counted. Returns None if the file has no
-    counters of a known format.
-
-    Raises InputError if the file is malformed or counts no times.
+    """Returns the mean time of every call that the counters in a file have timed. Returns None if
+    the file has no counters of a known format. Raises InputError if the file is malformed or has no
+    times.
     """
     system = counter_profiles.recognise(path)
     if not system:

@@ -50,11 +50,11 @@ class _Tree:
 
 
 def timelines(paths: Iterable[Path]) -> list[Timeline]:
-    """Returns the slowest exemplar for each service and each name of a root call. The exemplars are
-    sorted by descending duration, and at most MOST_CALLS are returned.
+    """Returns the slowest exemplar for each pair of a service and a name of a root call. At most
+    MOST_CALLS exemplars are returned, in the order of descending duration.
 
-    An exemplar has no trace id by which its parent in another process could be found. Therefore its
-    `cause` is the call path of this parent.
+    Exemplars have no trace ids, so the parent of an exemplar in another process cannot be found.
+    `cause` has the call path of this parent instead.
     """
     slowest: dict[tuple[str, str], _Tree] = {}
     for path in paths:
@@ -91,7 +91,8 @@ def _of(path: Path) -> list[_Tree]:
     """Returns the call trees in an exemplar file. The list is empty if the file is malformed or has
     another format.
 
-    No error is raised, because the reader of the profile's sums reports and counts errors.
+    No error is raised here, because errors in files are reported when the sums of the profile are
+    read.
     """
     found: list[_Tree] = []
     try:
@@ -124,8 +125,8 @@ def _trees(spans: list[_Span], service: str) -> Iterator[_Tree]:
         while open_spans:
             span, depth = open_spans.pop()
             found.append((span, depth))
-            # The spans below a span are removed from the dictionary. Otherwise, spans that name
-            # each other as parents would cause an endless loop.
+            # The spans below a span are removed from the dictionary when they are visited. This
+            # prevents an endless loop if spans name each other as parents.
             inside = below.pop(span.span_id, [])
             open_spans += [(one, depth + 1) for one in reversed(inside)]
         yield _Tree(service, found)
@@ -148,8 +149,8 @@ def _span(span: OtlpSpan) -> _Span:
 
 
 def _shown(tree: _Tree) -> Timeline:
-    """Returns the exemplar as a timeline for display, with its first MOST_SPANS calls. Times are
-    seconds since the start of its root call.
+    """Returns an exemplar as a timeline for display. The timeline has only the first MOST_SPANS
+    calls. Times are seconds since the start of the root call.
     """
     root = tree.root
     calls = [

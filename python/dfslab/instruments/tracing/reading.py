@@ -15,9 +15,9 @@ class CallSelection(CheckedModel):
     """Rules that select and rename the calls of a trace.
 
     A rule is a pattern of step names ("read*") or a list of terms, all of which must match:
-    "step=read*,service=datanode,host=node-?,kind=wait". A call is kept if it matches a `keep` rule
-    (or there is none) and matches no `drop` rule. `steps` merges calls whose names match a pattern
-    into one step, for example the implementations of a method.
+    "step=read*,service=datanode,host=node-?,kind=wait". A call is kept if two conditions are met:
+    it matches a `keep` rule or there is none, and it matches no `drop` rule. `steps` merges calls
+    whose names match a pattern into one step, for example the implementations of a method.
     """
 
     keep: tuple[str, ...] = ()
@@ -29,7 +29,7 @@ class Reading(CheckedModel):
     """The options for reading the files of a profile.
 
     `sampled` is the probability with which calls were recorded. If `format` is empty, the format is
-    recognised from the file. `choice` selects and renames calls.
+    recognised from the file. `choice` has the rules that select and rename calls.
     """
 
     sampled: float = 1.0
@@ -45,9 +45,8 @@ class Reading(CheckedModel):
         return json.dumps({"sampled": self.sampled, "format": self.format, "choice": choice})
 
     def refuse_for_sums(self) -> None:
-        """Raises InputError if any option is set. All options concern single calls.
-
-        The method is called when the files contain only sums, such as JVM profiles.
+        """Raises InputError if any option is set. The caller has files that contain only sums, such
+        as JVM profiles. All options concern single calls, so they have no meaning for these files.
         """
         requested = {
             "--sampled": self.sampled if self.sampled != 1 else "",
@@ -68,9 +67,8 @@ def reading(
     drop: Sequence[str] = (),
     calls: Path | None = None,
 ) -> Reading:
-    """Builds the reading options from the options of the command line.
-
-    `calls` is a TOML file with further rules, under the keys `keep`, `drop` and `steps`.
+    """Returns the reading options that correspond to the options of the command line. `calls` is a
+    TOML file with further rules, under the keys `keep`, `drop` and `steps`.
     """
     if not 0 < sampled <= 1:
         raise InputError("--sampled", sampled, "must be above 0 and at most 1")

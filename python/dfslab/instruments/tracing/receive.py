@@ -21,19 +21,20 @@ LOOPBACK = "127.0.0.1"
 PATH = "/v1/traces"
 PROTOBUF, JSON = "application/x-protobuf", "application/json"
 MOST_BYTES = 64 * 2**20
-# A message of more than SMALL_BYTES bytes is large. While messages are read, all large ones
-# together may take MOST_LARGE_BYTES of memory, and all small ones MOST_SMALL_BYTES. The limits are
-# separate, so that large messages never block small ones.
+# Messages of more than SMALL_BYTES bytes are called large. All large messages that are being read
+# may take MOST_LARGE_BYTES of memory in total, and all small messages MOST_SMALL_BYTES. With
+# separate limits, large messages never block small ones.
 SMALL_BYTES = 2**20
 MOST_LARGE_BYTES, MOST_SMALL_BYTES = 128 * 2**20, 64 * 2**20
-# Largest number of clients that are served at the same time, and largest number of clients that
-# wait to be accepted.
+# MOST_CLIENTS is the largest number of clients that are served at the same time. BACKLOG is the
+# largest number of clients that wait to be accepted.
 MOST_CLIENTS, BACKLOG = 512, 256
-# Largest number of digits in the length of a message, and largest number of bytes in the line that
-# precedes a chunk.
+# MOST_DIGITS is the largest number of digits in the length of a message. MOST_LINE_BYTES is the
+# largest number of bytes in the line before a chunk.
 MOST_DIGITS, MOST_LINE_BYTES = 12, 1024
-# Names of this machine that a request may have in its Host header. Any other name is refused: by
-# DNS rebinding, a web page could send requests to the loopback address under its own host name.
+# Names of this machine that a request may have in its Host header. Requests with other names are
+# refused. Otherwise a web page could use DNS rebinding: it would send requests to the loopback
+# address under the name of its server.
 HOSTS = ("localhost", "127.0.0.1", "[::1]")
 SILENCE_S = 10.0
 NOTHING = ("holds no spans", "file is empty")
@@ -73,8 +74,8 @@ class Receiver:
         self.count(messages=1, size_bytes=len(body))
 
     def count(self, messages: int = 0, size_bytes: int = 0, refused: int = 0) -> None:
-        """Adds to the numbers of accepted messages, their bytes and rejected messages. A lock
-        protects these counts, because request handlers run in several threads."""
+        """Adds to three counts: accepted messages, their bytes, and rejected messages. A lock
+        protects the counts, because request handlers run in several threads."""
         with self._lock:
             self.counts = Received(
                 messages=self.counts.messages + messages,
@@ -96,9 +97,8 @@ class Receiver:
 
 
 def inflated(body: bytes, encoding: str) -> bytes:
-    """Returns the body of a request, decompressed according to its content-encoding.
-
-    Raises Refused if the content exceeds the largest size of a message.
+    """Returns the body of a request, decompressed by the method that its header Content-Encoding
+    names. Raises Refused if the decompressed body exceeds the largest size of a message.
     """
     if encoding in ("", "identity"):
         return body
@@ -125,8 +125,9 @@ class MessageMemory:
 
     @contextmanager
     def held(self, size_bytes: int) -> Iterator[None]:
-        """Reserves `size_bytes` of memory during the block. Raises Refused if the messages of other
-        clients have reserved so much that this message does not fit."""
+        """Returns a context in which `size_bytes` of memory are reserved for a message. Raises
+        Refused if too little memory is free, because the messages of other clients have reserved
+        it."""
         is_large = size_bytes > SMALL_BYTES
         with self._lock:
             if size_bytes > self._left[is_large]:
@@ -207,9 +208,10 @@ class Handler(BaseHTTPRequestHandler):
         return body
 
     def _chunks(self) -> bytes:
-        """Reads a message in chunks (RFC 9112, section 7.1); extensions and trailers are skipped.
+        """Reads a message in chunks (RFC 9112, section 7.1). Extensions and trailers are skipped.
 
-        The length of the message is not known before its end, so memory is reserved for each chunk.
+        The length of the message is known only at its end, so memory is reserved for one chunk
+        after the other.
         """
         parts, size_bytes = [], 0
         with ExitStack() as held:
@@ -283,10 +285,9 @@ class SpanServer(ThreadingHTTPServer):
 
 @contextmanager
 def serving(receiver: Receiver, port: int) -> Iterator[int]:
-    """Returns a context in which a server receives requests on the loopback address. It yields the
-    port; with `port` 0, the system picks a free one.
-
-    Raises InputError if the port is in use.
+    """Returns a context in which a server receives requests on the loopback address. The context
+    yields the server's port. If `port` is 0, the operating system chooses a free port. Raises
+    InputError if the port is in use.
     """
     try:
         server = SpanServer(port, receiver)
@@ -313,8 +314,8 @@ def receive(
     """Receives spans for `duration_s` seconds, or until Ctrl-C if `duration_s` is None. Returns the
     profile of all spans.
 
-    `write` is called with the profile so far as JSON at the start, every `interval_s` seconds, and
-    at the end. `ready` is called once with the port.
+    `write` is called at the start, every `interval_s` seconds, and at the end. Its argument is the
+    profile of the spans received until then, as JSON. `ready` is called once with the port.
     """
     receiver = Receiver()
     ends = clock.monotonic_s() + duration_s if duration_s else None

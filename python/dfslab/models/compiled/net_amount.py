@@ -1,7 +1,8 @@
 """Converts the expressions of a file system's description to amounts in a net.
 
-Expressions are evaluated for a configuration, except for the symbols that differ from token to
-token, such as the file size. Where these occur, the result is an expression over token fields.
+Most symbols have one value in a configuration, which replaces them. Other symbols, such as the file
+size, differ from token to token. An expression with such symbols becomes an expression over token
+fields.
 """
 
 from __future__ import annotations
@@ -56,8 +57,8 @@ _COMPARED = {
 
 
 class Amounts:
-    """Evaluates a description's expressions for a net. The symbols in `opened` differ from token to
-    token, so they become reads of token fields."""
+    """Evaluates a description's expressions for a net. The symbols in `opened` have a different
+    value for each token. They are therefore converted to expressions that read token fields."""
 
     def __init__(self, reader: TreeReader, opened: Iterable[Expr] = ()) -> None:
         self._reader = reader
@@ -89,19 +90,20 @@ class Amounts:
         return self._guard(sympify(condition))
 
     def by_misses(self, node: Either) -> Choice | None:
-        """Converts a node with a condition on cache misses to a random choice between its branches
-        (TreeReader.by_misses).
+        """Converts a node whose condition depends on cache misses to a random choice between the
+        node's branches (TreeReader.by_misses).
 
-        Returns None if the servers' caches contain all or none of the node's data. Also returns
-        None if the condition does not depend on cache misses, or if it depends on symbols that
-        tokens carry.
+        Returns None in three cases: the servers' caches contain all or none of the node's data, the
+        condition does not depend on cache misses, or it depends on symbols that differ from token
+        to token.
         """
         return None if self._depends(node.condition) else self._reader.by_misses(node)
 
     def _joined(self, condition: Expr) -> bool | Condition:
-        """Returns the value of a conjunction or disjunction. If an operand with a known truth value
-        decides the result, the result is that value. Other operands with known truth values are
-        removed.
+        """Simplifies a conjunction or disjunction.
+
+        Returns a truth value if operands with known truth values determine it. Otherwise returns
+        the condition without these operands.
         """
         decides = _DECIDES[condition.name]
         guards: list[Condition] = []
@@ -127,8 +129,8 @@ class Amounts:
         return round(number)
 
     def turns(self, expression: Expr, most: int) -> tuple[int | Expr, Amount]:
-        """Batches a count of repetitions into at most `most` batches. Returns the number of
-        batches, and the number of repetitions that each batch represents."""
+        """Divides a number of repetitions into at most `most` batches. Returns (number of batches,
+        number of repetitions in each batch)."""
         count = self.of(expression)
         if isinstance(count, Expr):
             batched = Min(most, Max(1, ceiling(count)))

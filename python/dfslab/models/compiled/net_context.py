@@ -15,8 +15,8 @@ from dfslab.models.tree.placement import Placement
 from dfslab.spec.steps.expression import Condition, Expr
 from dfslab.spec.steps.node import Node, Par
 
-# One branch of a choice: its guard (condition on a token), and the entry for tokens that satisfy
-# the guard. An entry is a function that returns the arcs into a part of the net
+# One branch of a choice: its guard and its entry. The guard is a condition on a token. The entry is
+# for tokens that satisfy the guard: a function that returns the arcs into a part of the net
 # (token_flow.EntryArcs).
 Way = tuple[Condition, EntryArcs]
 
@@ -56,8 +56,8 @@ class Context:
         return self.stack[-1][0]
 
     def at(self, role: str, instance: Expr) -> Context:
-        """Returns the context of a node that another role executes without a call. The innermost
-        role and instance are replaced, and the length of `stack` does not change."""
+        """Returns the context of a node that another role executes without a call. In `stack`, the
+        last pair (role, instance) is replaced, so no pair is added."""
         return replace(self, stack=(*self.stack[:-1], (role, instance)))
 
 
@@ -80,8 +80,8 @@ class TreeCompiler(Protocol):
         """Returns a unique name: `name`, numbered from its second use on."""
 
     def branch(self, name: str, page: str, ways: Sequence[Way]) -> EntryArcs:
-        """Adds a place at which each token takes the branch whose guard holds. Returns the entry of
-        the place. `ways` lists the guard and the entry of each branch.
+        """Adds a place to the net, and returns its entry. Each token at the place takes the branch
+        whose guard it satisfies. `ways` lists (guard, entry) of each branch.
         """
 
     def instance(self, role: str, context: Context) -> Expr:
@@ -102,11 +102,12 @@ class TreeCompiler(Protocol):
         then: EntryArcs,
         sent: EntryArcs | None = None,
     ) -> EntryArcs:
-        """Returns the entry that sends a message of `size` bytes from the context `sender` to
-        `receiver`.
+        """Returns the entry of a part of the net that sends a message of `size` bytes from the
+        context `sender` to `receiver`.
 
-        The message waits `between` times the propagation delay of the network. `then` continues at
-        the receiver; `sent`, if given, continues at the sender.
+        The message is delayed by `between` times the propagation delay of the network. After the
+        message, tokens continue with `then` at the receiver. If `sent` is given, the sender
+        continues with `sent`.
         """
 
     def fork(
@@ -117,4 +118,7 @@ class TreeCompiler(Protocol):
         visit: Callable[[Node, Context, EntryArcs], EntryArcs],
     ) -> EntryArcs:
         """Returns the entry of the part of the net that runs all branches and copies of `node`
-        concurrently. `visit` compiles one branch. Tokens continue with `then`."""
+        concurrently. `visit` compiles one branch.
+
+        Tokens continue with `then` when as many branches have ended as `node` requires.
+        """
