@@ -1,7 +1,7 @@
 //! The steps that operations consist of, and their names in reports.
 
-/// A step of a logical operation: one call on the target. The last variants are metadata-server
-/// calls within another step.
+/// A step of a logical operation: one call on the target. The last variants are calls to the
+/// metadata server that a client library makes within another step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Step {
     Create,

@@ -1,5 +1,5 @@
-//! Tests of cold runs: files are read from a disk, and a run whose files cannot be dropped from
-//! memory is refused.
+//! Tests of cold runs. In a cold run, files are read from a disk. A run whose files cannot be
+//! dropped from memory is refused.
 
 use std::fs;
 use std::path::Path;
@@ -7,8 +7,7 @@ use std::path::Path;
 use dfslab_load::{run, Control, Error, ErrorKind, Outcome, Plan};
 
 /// Returns the outcome of a cold run. Returns None if the run was refused because its files stayed
-/// in memory, which happens if temporary files are in a memory file system. Panics for any other
-/// error.
+/// in memory, as on a memory file system. Panics for any other error.
 fn unless_in_memory(ran: Result<Outcome, Error>) -> Option<Outcome> {
     match ran {
         Ok(outcome) => Some(outcome),

@@ -67,8 +67,8 @@ fn sessions_think_and_ramps_climb() {
         .replace(r#""rate_per_s":RATE"#, session)
         .replace("EACH", "200");
     let report = ran(&text).report;
-    // 200 requests form about 50 sessions, which arrive at 50 sessions per second, so the run takes
-    // about 1 s. The limit is lower, since arrivals and session lengths are random.
+    // The 200 requests form about 50 sessions. Sessions arrive at 50 per second, so the run takes
+    // about 1 s. The limit is only 0.4 s, since arrivals and session lengths are random.
     assert!(report.window_s > 0.4, "{}", report.window_s);
     let ramp = r#""rate_per_s":400.0,"profile":[[0,0],[2,1]]"#;
     let text = NULL
@@ -76,8 +76,8 @@ fn sessions_think_and_ramps_climb() {
         .replace("EACH", "400");
     let report = ran(&text).report;
     let counts: Vec<u64> = report.seconds.iter().map(|second| second.count).collect();
-    // The ramp schedules 100 operations in the first second and 300 in the next second, but a busy
-    // machine delays some operations into the next second.
+    // The ramp schedules 100 operations in the first second and 300 in the next one. The test only
+    // compares the two numbers, since a busy machine delays some operations into the next second.
     assert!(counts[1] > counts[0], "{counts:?}");
 }
 
@@ -94,14 +94,14 @@ fn layers_do_what_they_say() {
             .report
     };
     let throttled = with(r#"{"throttle":{"calls_per_s":1000.0}}"#, "300");
-    // A throttle never lets calls pass too early. A unit test of the layer covers late wake-ups on
-    // a busy machine.
+    // A throttle never lets a call pass before its time, so the lower limit holds on a busy machine
+    // too. A unit test of the layer covers threads that wake up late.
     assert!(throttled.window_s >= 0.279, "{}", throttled.window_s);
     assert!(throttled.layers["throttled"] > 0);
     let faulty = with(r#"{"fault":{"probability":0.25}}"#, "2000");
     let failed = faulty.operations["stat"].errors as f64;
-    // 2000 calls fail with a probability of a quarter, so the standard deviation of their number is
-    // 19.4. The limit is five standard deviations.
+    // Each of 2000 calls fails with a probability of 0.25. The expected number of failures is 500,
+    // with a standard deviation of 19.4. The limit is five standard deviations.
     assert!((failed - 500.0).abs() < 97.0, "{failed}");
     assert_eq!(faulty.layers["failed"] as f64, failed);
     assert!(
@@ -236,8 +236,8 @@ fn given_operations_run_at_given_times() {
     let report = ran(&text.replace("ROOT", &format!("{:?}", root.display().to_string()))).report;
     let counts: u64 = report.operations.values().map(|o| o.count).sum();
     assert_eq!(counts, 4);
-    // The last scheduled start is at 0.1 s. The run ends no earlier, and later by at most the
-    // longest response time.
+    // The last scheduled start is at 0.1 s, so the run ends no earlier. It ends at the latest after
+    // this start plus the longest response time.
     let responses = report
         .operations
         .values()

@@ -9,9 +9,9 @@ use stalling::{
     REQUESTS,
 };
 
-/// Shows that response times include a stall of the target. The time that a busy machine adds to a
-/// request is measured separately. The example `stall` shows on an idle machine that the generator
-/// adds less than 1 % to the response times.
+/// Shows that response times include a stall of the target. A busy machine also delays requests;
+/// this added time is measured separately. The example `stall` shows that the generator adds less
+/// than 1 % to the response times on an idle machine.
 #[test]
 fn response_times_are_true_while_the_target_stalls() {
     for workers in [1, 8, 64] {
@@ -43,8 +43,8 @@ fn random_arrivals_lose_nothing_either() {
     assert_eq!(response.count, u64::from(REQUESTS));
     assert_eq!(all.len() as u64, response.count);
     let truth = mean(all.iter().map(|(due, _)| released(*due) - due));
-    // A quarter of 4000 requests is delayed, so the standard error of the mean delay is about 2 ms.
-    // The limit is six standard errors.
+    // A quarter of 4000 requests is delayed. The standard error of the mean delay is about 2 ms,
+    // and the limit is six standard errors.
     assert!((truth - 0.0625).abs() < 0.012, "{truth}");
     let more = mean(added(&all).into_iter());
     assert_near(response.mean_s, truth + more, 1e-3, "mean");

@@ -1,6 +1,7 @@
-//! The engine's answers about a net that is not simulated: its sizes, its state space (all
-//! reachable markings), and the states of its token game (firing single transitions by hand).
-//! `state_schema.json` is the JSON Schema of the answers, from which the Python types are made.
+//! The engine's answers about a net that is not simulated. They state the net's sizes, its state
+//! space (all reachable markings), or the states of its token game, in which single transitions are
+//! fired by hand. `state_schema.json` is the JSON Schema of the answers; the Python types are made
+//! from it.
 
 use std::collections::BTreeMap;
 
@@ -87,9 +88,9 @@ pub(crate) struct SccGraph {
     pub(crate) arcs: Vec<SccArc>,
 }
 
-/// The reachable markings of a net without time, and the properties that follow from them. Some
-/// properties follow only from a complete state space. They are left out if the limit of markings
-/// was reached.
+/// The reachable markings of a net without time, and the properties that follow from them.
+/// Properties that only a complete state space shows are left out if the limit of markings was
+/// reached.
 #[derive(Default, Serialize, JsonSchema)]
 pub(crate) struct StateSpace {
     pub(crate) arcs: usize,

@@ -1,19 +1,21 @@
 //! Clusters: groups of transitions that share input places. The waiting tokens of a cluster are
 //! stored together.
 
-/// Largest number of lanes (first-in first-out lists of tokens) of a cluster. With this limit, a
-/// cell and its lanes fill one cache line.
+/// Largest number of lanes (first-in first-out lists of tokens) in a cell of a cluster. With this
+/// limit, a cell with its lanes fits into one cache line.
 pub(crate) const LANES_MAX: usize = 6;
 
 /// Largest number of transitions of a cluster. A set of these transitions is stored as 32 bits, one
 /// for each transition.
 pub(crate) const MEMBERS_MAX: usize = 32;
 
-/// A cluster consists of transitions that share input places, and of these places. Two transitions
-/// are also in one cluster if a chain of transitions connects them, in which each transition shares
-/// an input place with the next one. A place belongs to at most one cluster. The engine keeps the
-/// waiting tokens of a cluster in cells. A cell has the tokens with one value of the joined fields
-/// (the key), in first-in first-out lists (lanes).
+/// A cluster: a group of transitions that share input places, together with these places. Two
+/// transitions are also in one cluster if a chain of transitions connects them: each transition of
+/// the chain shares an input place with the next one. A place belongs to at most one cluster.
+///
+/// The waiting tokens of a cluster are stored in cells. The tokens of one cell have the same key
+/// (the values of the joined fields). Within a cell, tokens wait in lanes (first-in first-out
+/// lists).
 #[derive(Debug, Default)]
 pub(crate) struct Cluster {
     pub(crate) members: Vec<Member>,

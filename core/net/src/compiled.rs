@@ -66,14 +66,14 @@ pub(crate) struct Place {
     pub(crate) name: String,
     pub(crate) fields: Vec<(String, FieldType)>,
     pub(crate) initial: Vec<Vec<u64>>,
-    /// The views that are not in `dispatch`. An arriving token is tested against each of these
-    /// views, and enters the views whose condition it meets.
+    /// The views that cannot be looked up in `dispatch`. An arriving token is tested against the
+    /// condition of each of these views, and enters those whose condition it meets.
     pub(crate) views: Vec<u32>,
-    /// Views that require one value of one field. They are looked up by the value, so that not
-    /// every view has to be tested.
+    /// Views that require a certain value of one field. A token's views are looked up by its value
+    /// of this field, so that the other views need no test.
     pub(crate) dispatch: Option<Box<Dispatch>>,
-    /// Transitions that have an inhibitor arc from this place, each with the number of tokens at
-    /// which it is blocked.
+    /// Transitions that have an inhibitor arc from this place. Each has a number: it is blocked
+    /// while the place has at least this number of tokens.
     pub(crate) inhibits: Vec<(u32, u32)>,
     /// Whether a reset arc may empty the place. The place's tokens are then listed by arrival.
     pub(crate) resets: bool,
@@ -82,8 +82,8 @@ pub(crate) struct Place {
     pub(crate) seat: Option<Seat>,
 }
 
-/// Where the tokens of a place wait: the cluster of the place, the fields that select a cell, and
-/// the lanes of this cell.
+/// Where the tokens of a place wait. A seat has the cluster of the place, the fields that select a
+/// cell, and the lanes of this cell.
 #[derive(Debug)]
 pub(crate) struct Seat {
     pub(crate) cluster: u32,
@@ -142,30 +142,30 @@ impl Dispatch {
     }
 }
 
-/// A view: the tokens of a place that meet the condition of one input arc, in the order in which
-/// they are taken.
+/// A view: those tokens of a place that meet the condition of one input arc. They are ordered as
+/// the transition takes them.
 #[derive(Debug)]
 pub(crate) struct View {
     pub(crate) transition: u32,
-    /// Whether the transition's binding may change whenever a token enters or leaves the view. If
-    /// false, it may change only when the first token of the view changes.
+    /// Whether any token that enters or leaves the view may change the transition's binding. If
+    /// false, only a change of the view's first token may do so.
     pub(crate) searches: bool,
     pub(crate) discipline: Discipline,
-    /// The conditions of the guard that read one token of the view and no other token. Their code
+    /// The conditions of the guard that read only one token, which belongs to this view. Their code
     /// refers to this token as the token of arc 0.
     pub(crate) filter: Filter,
-    /// Position of the arc among the arcs of its transition that are joined by equal fields. None
-    /// if the arc is not joined: all tokens of the view are then in one bucket.
+    /// Position of the arc among the joined arcs of its transition. None if the arc is not joined;
+    /// all tokens of the view are then in one bucket.
     pub(crate) joined: Option<u32>,
     /// The fields of a token that are compared with fields of the other joined arcs' tokens.
     pub(crate) keys: Box<[u16]>,
-    /// The number of fields that select the bucket which a token enters: none, one or several. A
-    /// bucket has the tokens of the view with equal values of these fields.
+    /// Which fields select the bucket that a token enters: none, one or several. A bucket has the
+    /// tokens of the view that have equal values of these fields.
     pub(crate) key_kind: KeyKind,
 }
 
 /// How many fields of a token are compared with fields of the other joined arcs' tokens: none, one
-/// (the most frequent case, with the index of the field) or several.
+/// or several. One is the most frequent case; the variant has the index of the field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeyKind {
     None,
@@ -186,8 +186,8 @@ impl View {
 #[derive(Debug)]
 pub(crate) enum Filter {
     Always,
-    /// The field is an int, truth value or enumeration value. It must lie between the bounds, both
-    /// included, or outside of them if `inside` is false.
+    /// A test of a field that is an int, truth value or enumeration value. If `inside` is true, the
+    /// value must be between the bounds or equal to one of them; if false, it must be outside.
     Within {
         field: u16,
         low: i64,
@@ -229,8 +229,8 @@ impl Filter {
     }
 }
 
-/// The values x for which the comparison `x operator word` is true, as (lowest, highest, whether x
-/// must be inside that range). None for an operator that is no comparison.
+/// Returns the values x for which `x operator word` is true, as (lowest, highest, inside). If
+/// `inside` is false, x must be outside this range. None if the operator is no comparison.
 fn within(operator: BinaryOperator, word: i64) -> Option<(i64, i64, bool)> {
     match operator {
         BinaryOperator::Equal => Some((word, word, true)),
@@ -255,8 +255,8 @@ pub(crate) struct Transition {
     /// They compete with this transition for tokens.
     pub(crate) rivals: Box<[u32]>,
     pub(crate) inputs: Vec<Input>,
-    /// The input arcs that are joined, in arc order. The guard requires equal values of some fields
-    /// of their tokens.
+    /// The joined input arcs, in arc order: arcs for whose tokens the guard requires equal values
+    /// of some fields.
     pub(crate) joined: Box<[u16]>,
     /// Position in `joined` of the leading arc: the first joined arc whose place does not draw its
     /// tokens at random. If several sets of joined tokens are complete, the set whose token for
@@ -265,8 +265,8 @@ pub(crate) struct Transition {
     /// Conditions on several tokens that no join ensures. They are tested on combinations of
     /// tokens.
     pub(crate) residual: Box<[Residual]>,
-    /// True when the first token of each bucket may violate a condition of the guard, so that the
-    /// engine must search for a binding.
+    /// True if the binding cannot simply be the first token of each bucket: these tokens may
+    /// violate a condition of the guard, so the engine must search for a binding.
     pub(crate) searches: bool,
     pub(crate) has_random: bool,
     pub(crate) inhibit: Box<[(u32, u32)]>,
@@ -322,8 +322,8 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// The input arc whose token the output copies with all fields in order. None if one field has
-    /// another value, or if there is no field.
+    /// The input arc whose token the output copies: all fields in order, unchanged. None if a field
+    /// has another value, or if there is no field.
     pub(crate) fn copied_arc(&self) -> Option<u16> {
         let Some(&Value::Field { arc, .. }) = self.fields.first() else {
             return None;
@@ -358,9 +358,9 @@ impl CompiledNet {
         self.place_numbers.find(name, |at| &self.places[at].name)
     }
 
-    /// Number of 64-bit words that a run needs for parameters: the largest number of locals of a
-    /// transition, plus one for `turn`, the number of a token among the tokens that one output arc
-    /// makes.
+    /// Number of 64-bit words that a run needs for parameters. It is the largest number of locals
+    /// of a transition, plus one for the parameter `turn`. If an output arc makes several tokens,
+    /// `turn` is the number of the present one.
     pub(crate) fn parameters_max(&self) -> usize {
         let locals = self.transitions.iter().map(|one| one.locals.len());
         locals.max().unwrap_or(0) + 1
@@ -378,8 +378,8 @@ pub(crate) fn transition_context(page: &str, name: &str) -> String {
     format!("page {page}, transition {name}")
 }
 
-/// The transition, the number and the place of an output arc, as the text at the start of an error
-/// message. `page` and `name` are those of the transition; `arc` counts from 0.
+/// Returns the start of an error message about an output arc: the transition, the number of the arc
+/// and its place. `page` and `name` belong to the transition. `arc` counts from 0.
 pub(crate) fn output_context(page: &str, name: &str, arc: usize, place: &str) -> String {
     format!(
         "{}, output arc {} to {place}",

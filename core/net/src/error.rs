@@ -1,5 +1,5 @@
-//! The errors of the net engine. Each says whether the input or the run is at fault, where in the
-//! net, and why.
+//! The errors of the net engine. An error says whether the input or the run is at fault, the place
+//! in the net, and the reason.
 
 /// Whether the input or the run is at fault. The Python bindings map each kind to a different
 /// exception.
@@ -48,8 +48,8 @@ impl NetError {
 
 const REASON_CHARACTERS_MAX: usize = 400;
 
-/// Makes a text that may quote the input safe to print: control characters become spaces, and the
-/// length is limited.
+/// Makes a text that may quote the input safe to print. Control characters become spaces, and a
+/// long text is shortened.
 fn one_line(text: &str) -> String {
     let mut line: String = text
         .chars()
@@ -62,8 +62,8 @@ fn one_line(text: &str) -> String {
     line
 }
 
-/// Lists the valid names as text for the end of an error message. Of many names only the first are
-/// listed.
+/// Lists the valid names as text for the end of an error message. If there are many names, only the
+/// first ones are listed.
 pub(crate) fn known<'a>(names: impl Iterator<Item = &'a str>) -> String {
     const NAMES_MAX: usize = 12;
     let mut names: Vec<&str> = names.collect();

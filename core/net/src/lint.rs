@@ -5,8 +5,9 @@ use serde_json::Value as Json;
 use crate::answer::{json, NetSizes, Scan};
 use crate::compiled::{CompiledNet, Discipline};
 
-/// Reports as JSON the numbers of places, transitions and arcs, and the slow input arcs. An arc is
-/// slow if its tokens are tested one by one instead of being looked up by equal fields.
+/// Reports as JSON the numbers of places, transitions and arcs, and the slow input arcs. An input
+/// arc is slow if the engine tests its tokens one by one instead of looking them up by equal
+/// fields.
 pub fn lint(net: &CompiledNet) -> Json {
     let scans: Vec<Scan> = (0..net.transitions.len())
         .flat_map(|at| scans(net, at))

@@ -16,8 +16,8 @@ use crate::expression::{Fault, CALLS_MAX, LENGTH_MAX};
 /// The word that represents the empty list.
 pub(crate) const EMPTY: u64 = 0;
 
-/// Number of cells in use at which unused cells are freed for the first time. It is small in tests,
-/// so that tests also free cells.
+/// Number of cells in use at which the first sweep frees unused cells. It is small in tests, so
+/// that tests sweep too.
 const SWEEP_MIN: usize = if cfg!(test) { 16 } else { 1 << 16 };
 
 #[derive(Clone, Copy, Debug)]
@@ -157,8 +157,9 @@ impl Lists {
             .collect()
     }
 
-    /// Counts a function call that is nested in `depth` other calls. A call at depth 0 restarts the
-    /// count at 1. Returns false if the count exceeds CALLS_MAX.
+    /// Counts a function call and checks the limit. `depth` is the number of calls in which the
+    /// call is nested; a call at depth 0 restarts the count at 1. Returns false if the count
+    /// exceeds CALLS_MAX.
     pub(crate) fn count_call(&mut self, depth: u32) -> bool {
         self.calls = if depth == 0 { 1 } else { self.calls + 1 };
         self.calls <= CALLS_MAX
@@ -170,16 +171,17 @@ impl Lists {
         self.known.len() >= self.sweep_at
     }
 
-    /// Frees every cell that cannot be reached from the roots. `roots` are the words that tokens
-    /// have, with their types. `fields` returns the fields of the records of a colour.
+    /// Frees every cell that cannot be reached from the roots. The roots are the words in tokens
+    /// that refer to cells, each with its type. `fields` returns the fields of the records of a
+    /// colour.
     pub(crate) fn sweep<'a>(
         &mut self,
         roots: impl Iterator<Item = (u64, FieldType)>,
         fields: &impl Fn(u16) -> &'a [(String, FieldType)],
     ) {
         let mut used = vec![false; self.cells.len()];
-        // The visited cells, each with its type, since the same cell may belong to a list of ints
-        // and to a list of records.
+        // The visited cells, each with the type of its list. The same cell may be visited with two
+        // types: it may belong to a list of ints and to a list of records.
         let mut opened = HashSet::new();
         let kept = self.kept.iter().map(|&word| (word, FieldType::Text));
         let mut open: Vec<(u64, FieldType)> = kept.collect();

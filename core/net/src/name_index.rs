@@ -27,8 +27,8 @@ const UNUSED: Slot = Slot {
 };
 
 impl NameIndex {
-    /// Indexes the names at the positions from 0 to `count` - 1. The error is the first position
-    /// whose name is also the name of an earlier position.
+    /// Indexes the names at the positions from 0 to `count` - 1. If two positions have the same
+    /// name, the error is the later position of the first such pair.
     pub(crate) fn new<'n>(count: usize, name_at: impl Fn(usize) -> &'n str) -> Result<Self, usize> {
         let mut slots = vec![UNUSED; (2 * count).next_power_of_two()].into_boxed_slice();
         for position in 0..count {
@@ -53,8 +53,8 @@ impl NameIndex {
     }
 }
 
-/// Returns the tag of a name, and the number of the slot that has the name's position. If the name
-/// is not indexed, the slot is the unused one in which its position would be stored.
+/// Returns two numbers: the tag of a name, and the slot that has the name's position. If the name
+/// is not indexed, the slot is the unused one that would get its position.
 fn probe<'n>(slots: &[Slot], name: &str, name_at: impl Fn(usize) -> &'n str) -> (u32, usize) {
     let mut hasher = DefaultHasher::new();
     hasher.write(name.as_bytes());

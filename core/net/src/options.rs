@@ -13,8 +13,8 @@ pub struct RunOptions {
     pub seed: u64,
     /// Number of independent runs of the net.
     pub replications: u32,
-    /// Number of the first replication. A later run can continue an earlier one with further
-    /// replications, whose random draws differ from those of the earlier replications.
+    /// Number of the first replication. A later run can continue an earlier run with further
+    /// replications. Each replication draws different random values.
     pub first_replication: u32,
     /// Number of threads that run the replications; the results do not depend on it.
     pub threads: u32,
@@ -33,7 +33,8 @@ pub struct RunOptions {
     /// The stop criterion: a replication ends when a monitor has made enough observations.
     pub until: Option<Until>,
     /// Whether Little's law and the utilisation law are asserted at the end of a run. They are
-    /// asserted at the stations that the engine recognises in the net and at those in `stations`.
+    /// asserted at two kinds of stations: those that the engine recognises in the net, and those in
+    /// `stations`.
     pub laws: bool,
     /// Queueing stations that the engine does not recognise in the net by itself.
     pub stations: Vec<StationDefinition>,

@@ -32,8 +32,8 @@ pub struct PhaseTiming {
     /// The stonewall in ns: the time from the start of the phase until the first client had
     /// completed its operations. The largest integer if no client completed them.
     pub wall_ns: u64,
-    /// How much of the clients' files was in the page cache when the phase began. None unless the
-    /// run is cold and the target can report it.
+    /// How much of the clients' files was in the page cache when the phase began. None if the run
+    /// is not cold, or if the target cannot report it.
     pub cold: Option<Resident>,
 }
 

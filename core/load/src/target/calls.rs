@@ -1,9 +1,9 @@
 //! Records the NameNode calls that the HDFS client library makes within a call of the load
 //! generator. The names and times of the NameNode calls come from the library's log.
 //!
-//! The library has no hook for its NameNode calls. It logs "NAME request: …" before and "NAME
-//! response: …" after each call, both on the thread that waits for the call. Only the first words
-//! of a log line are formatted, and nothing is printed.
+//! The library has no hook for its NameNode calls. It logs "NAME request: …" before each call and
+//! "NAME response: …" after it. Both lines are logged by the thread that waits for the call. Only
+//! the first words of a log line are formatted, and nothing is printed.
 
 use std::cell::RefCell;
 use std::fmt::{self, Write};

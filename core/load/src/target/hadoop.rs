@@ -113,9 +113,9 @@ fn configured(env: &mut JNIEnv, calls: &Calls, spec: &Spec) -> jni::errors::Resu
     env.new_global_ref(made)
 }
 
-/// Opens a client with separate connections. Hadoop's clients share connections if they belong to
-/// the same login, so each client gets a separate login under the current user's name. Kerberos
-/// does not allow such a login, so clients with Kerberos belong to the current login.
+/// Opens a client with separate connections. Hadoop's clients share connections if they have the
+/// same login. Each client therefore gets a separate login under the current user's name. Kerberos
+/// does not allow such logins, so all clients with Kerberos share the current login.
 fn client(hadoop: &Hadoop, spec: &Spec, configuration: &GlobalRef) -> Result<GlobalRef> {
     let made = hadoop.work("connect", &spec.uri, |env, calls| {
         let nothing = JObject::null();
@@ -295,8 +295,8 @@ impl HadoopClient {
         })
     }
 
-    /// Makes a Java call that returns a boolean, with a path below the run's directory. False,
-    /// which Hadoop returns for a missing file, becomes an error.
+    /// Makes a Java call on a path below the run's directory. The call returns a boolean. The value
+    /// false, which Hadoop returns for a missing file, becomes an error.
     fn done(
         &self,
         operation: &'static str,

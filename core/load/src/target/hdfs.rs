@@ -30,8 +30,8 @@ pub const CAPABILITIES: Capabilities = Capabilities {
     ..Capabilities::ALL
 };
 
-/// Number of attempts at one call to a single NameNode. The default of the crate hdfs-native is 15,
-/// which would turn an outage into minutes of latency.
+/// Number of attempts at one call to a single NameNode. With 15 attempts, the default of the crate
+/// hdfs-native, a call during an outage would take minutes.
 const ATTEMPTS: &str = "2";
 const PERMISSION: u32 = 0o755;
 
@@ -82,8 +82,9 @@ impl HdfsFactory {
 }
 
 fn client(uri: &str, runtime: &Runtime) -> Result<Client> {
-    // A URI with a port names one NameNode. A URI without a port names a name service, for which
-    // the configured retries are kept, because failover needs them.
+    // A URI with a port names one NameNode. A URI without a port names a name service with several
+    // NameNodes. For a name service the configured number of retries is kept, because failover
+    // needs them.
     let is_one_namenode = uri.split('/').nth(2).is_some_and(|host| host.contains(':'));
     let attempts = is_one_namenode.then_some(("dfs.client.failover.max.attempts", ATTEMPTS));
     ClientBuilder::new()

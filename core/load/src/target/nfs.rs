@@ -130,8 +130,8 @@ impl Factory for NfsFactory {
         let mut remove = || rmdir(&mut connection, &self.root, &self.run_directory);
         let removed = match remove() {
             // The error NFS3ERR_STALE may mean that another shard removed the directory during the
-            // call. The removal is then repeated, and the second error shows that the directory is
-            // missing. If the error has another cause, the second attempt fails as well.
+            // call. The removal is therefore repeated. If the directory is missing, the second
+            // error says so. If NFS3ERR_STALE had another cause, the second attempt fails as well.
             Err(error) if shared && is_stale(&error) => remove(),
             removed => removed,
         };

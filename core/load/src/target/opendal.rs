@@ -196,8 +196,8 @@ impl Target for Objects {
     fn create(&mut self, path: &str) -> Result<Box<dyn File>> {
         let at = self.at(path);
         let writer = self.operator.writer_with(&at);
-        // Creating an object whose name is already in use is an error if the service detects the
-        // existing object. S3 detects it when the new object is closed.
+        // If the service detects that the name of a new object is in use, creating the object is an
+        // error. S3 detects this only when the new object is closed.
         let writer = writer.if_not_exists(true).chunk(self.part_bytes);
         let writer = self.wait("create", path, writer.into_future())?;
         Ok(self.writer(path, writer))
@@ -241,9 +241,9 @@ impl Target for Objects {
         self.wait("rename", from, copied)?;
         let removed = self.wait("rename", from, self.operator.delete(&old));
         if removed.is_err() {
-            // If the rename fails at the removal of the old object, both objects exist, so the new
-            // object is removed. If this removal fails, too, the error appears at the end of the
-            // run: the run's directory is not empty.
+            // If the old object cannot be removed, both objects exist, so the new object is
+            // removed. If this removal fails too, the run reports at its end that its directory is
+            // not empty.
             let undone = self.operator.delete(&new);
             self.wait("rename", to, undone)?;
         }

@@ -40,8 +40,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// Derives the flags with which files are opened from the modes in a target's options. Symbolic
-    /// links are not followed, since a run writes only to files that it created.
+    /// Derives the flags for opening files from the modes in a target's options. The flags forbid
+    /// following symbolic links, since a run writes only to files that it created.
     pub fn new(direct: bool, sync_io: SyncIo, mmap: bool) -> Self {
         let synced = match sync_io {
             SyncIo::None => 0,
@@ -85,8 +85,8 @@ impl PosixFactory {
         })
     }
 
-    /// Opens one file with direct I/O as a test, and removes it. Some file systems refuse direct
-    /// I/O only when a file is opened.
+    /// Opens a test file with direct I/O and removes it. Such a test is needed because some file
+    /// systems refuse direct I/O only when a file is opened.
     fn probe_direct(&self, shared: bool) -> Result<()> {
         // The name of the test file is unique, since other shards of the run may test the same
         // directory at the same time.
@@ -175,13 +175,14 @@ impl Factory for PosixFactory {
     }
 }
 
-/// One client of the target. Each system call gets an open directory and one name in it, so that no
-/// symbolic link in a path is followed. Paths are built in reused buffers.
+/// One client of the target. Each system call gets the descriptor of an open directory and a name
+/// in this directory, so that no symbolic link in a path is followed. Paths are built in reused
+/// buffers.
 struct Posix {
     place: PathBuf,
     directory: Option<OwnedFd>,
-    /// Where paths begin: the descriptor of the run directory, or AT_FDCWD where the run directory
-    /// is the thread's working directory.
+    /// The directory to which paths are relative: the descriptor of the run directory. AT_FDCWD if
+    /// the run directory is the thread's working directory.
     at: i32,
     options: Options,
     parents: Parents,
@@ -414,9 +415,9 @@ impl Target for Posix {
 mod tests {
     use super::*;
 
-    /// Retries `work` (called with the number of the attempt, from 1) with a clock that only
-    /// sleeping advances. Returns the last result, the number of attempts, and the time on that
-    /// clock.
+    /// Retries `work` with a simulated clock, which only sleeping advances. `work` gets the number
+    /// of the attempt, from 1. Returns the last result, the number of attempts, and the time on
+    /// this clock.
     fn tried<T>(work: impl Fn(u32) -> std::io::Result<T>) -> (std::io::Result<T>, u32, Duration) {
         let (time, tries) = (Cell::new(Duration::ZERO), Cell::new(0));
         let sleep = |pause| time.set(time.get() + pause);

@@ -15,9 +15,9 @@ const RUNTIME_THREADS: usize = 2;
 /// impossible.
 const CALL_LIMIT: Duration = Duration::from_secs(120);
 
-/// Returns the asynchronous runtime of this process, which all runs share: client libraries cache
-/// connections, and a connection ends with the runtime in which it was opened. An error names
-/// `address`.
+/// Returns the asynchronous runtime of this process. All runs share it, because client libraries
+/// cache connections, and a connection ends with the runtime that opened it. If the runtime cannot
+/// start, the error names `address`.
 pub fn runtime(address: &str) -> Result<Arc<Runtime>> {
     static RUNTIME: Mutex<Option<Arc<Runtime>>> = Mutex::new(None);
     let mut shared = RUNTIME.lock().unwrap_or_else(PoisonError::into_inner);
@@ -32,8 +32,8 @@ pub fn runtime(address: &str) -> Result<Arc<Runtime>> {
     Ok(Arc::clone(shared.insert(Arc::new(runtime))))
 }
 
-/// Waits for one asynchronous call of a client library, at most CALL_LIMIT. Converts an error of
-/// the library by `convert`. Exceeding the time limit is an error of the kind Timeout.
+/// Waits for one asynchronous call of a client library, at most CALL_LIMIT. `convert` converts an
+/// error of the library. If the time limit is exceeded, the error has the kind Timeout.
 pub fn wait<T, E>(
     runtime: &Runtime,
     (operation, path): (&'static str, &str),

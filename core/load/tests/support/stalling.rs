@@ -4,8 +4,8 @@
 use dfslab_load::{run, Control, Outcome, Plan};
 use dfslab_workload::{Schedule, Start};
 
-/// The plan of an open workload: 1000 requests a second to a target that does nothing but stall for
-/// the last 0.5 s of every 2 s. `process` is the arrival process.
+/// The plan of an open workload: 1000 requests a second. The target does nothing but stall for the
+/// last 0.5 s of every 2 s. `process` is the arrival process.
 pub fn stalling(seed: u64, workers: u32, process: &str) -> String {
     let each = REQUESTS.div_ceil(workers);
     format!(
@@ -36,7 +36,7 @@ pub fn ran(plan: &Plan) -> Outcome {
 }
 
 /// Returns (scheduled start, end) of each request in seconds after the common start, ordered by
-/// client. Starts are taken from the stream's schedule, ends from the recorded spans.
+/// client. The scheduled starts are computed from the stream's schedule. The ends are recorded.
 pub fn dues_and_ends(plan: &Plan, outcome: &Outcome) -> Vec<(f64, f64)> {
     let (stream, zero) = (&plan.stream, outcome.report.start_unix_ns);
     let schedule = |client| Schedule::new(&stream.arrival, stream.seed, client, 0.0);
@@ -56,8 +56,8 @@ pub fn dues_and_ends(plan: &Plan, outcome: &Outcome) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// Returns the time in seconds by which each request, given as (scheduled start, end) in seconds,
-/// ended later than the target released it. This is the time that the machine added.
+/// Returns the time in seconds that the machine added to each request: the time from the target's
+/// release of the request to the recorded end. `all` has (scheduled start, end) in seconds.
 pub fn added(all: &[(f64, f64)]) -> Vec<f64> {
     let added: Vec<f64> = all.iter().map(|(due, end)| end - released(*due)).collect();
     assert!(
@@ -88,9 +88,9 @@ pub fn assert_near(observed: f64, truth: f64, share: f64, what: &str) {
 }
 
 /// Returns the fraction of requests that a stall delays. A request that arrives t seconds before
-/// the end of a stall takes t seconds, where t is evenly distributed from 0 to 0.5 s. All other
-/// requests take no time. The number of requests is rounded up to a multiple of the clients, so the
-/// run may end shortly after the last stall.
+/// the end of a stall takes t seconds; t is uniform from 0 to 0.5 s. All other requests take no
+/// time. The number of requests is rounded up to a multiple of the clients, so the run may end
+/// shortly after the last stall.
 fn stalled_share(workers: u32) -> f64 {
     let stalls = (f64::from(REQUESTS) / 1000.0 / PERIOD_S).floor();
     stalls * LENGTH_S * 1000.0 / requests(workers) as f64
@@ -128,8 +128,8 @@ pub fn tried(workers: u32, seed: u64) -> f64 {
     let response = observed.response.clone().unwrap();
     assert_eq!(response.count, requests(workers), "no sample is lost");
     assert_eq!(all.len() as u64, requests(workers));
-    // The latency from the actual start hides the stall: only one request of each worker is in
-    // progress during it.
+    // The latency counts from the actual start. It therefore omits most of a stall: during the
+    // stall, each worker has only one request in progress, and the other requests have not started.
     assert!(observed.latency.mean_s < response.mean_s);
     assert!(report.layers["stalled"] >= 2);
     let added = added(&all);

@@ -39,7 +39,7 @@ impl Model {
         if !self.exponential {
             return (mean_s * 1e9).round() as u64;
         }
-        // SplitMix64, the generator of the engine's random streams. The exponential value is
+        // SplitMix64: the engine's random streams use the same generator. The exponential value is
         // computed by inversion: -ln(u) * mean, where u is uniform in (0, 1).
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut word = self.random;

@@ -21,8 +21,8 @@ use serde_json::{json, Map, Value as Json};
 /// Number of times that each side of a ratio is measured.
 const TURNS: usize = 15;
 
-/// The interval of a median extends from the 4th smallest to the 4th largest of the 15 values. It
-/// contains the true median with a probability of 96 % (sign test).
+/// Rank of the bounds of a median's interval: from the 4th smallest to the 4th largest of the 15
+/// values. The interval contains the true median with a probability of 96 % (sign test).
 const RANK: usize = 4;
 
 /// Number of requests of each client in the PVFS net.
@@ -66,8 +66,8 @@ struct Compared {
     ratio: Median,
 }
 
-/// Measures the costs of two programs in each turn. `first` and `second` run a program once and
-/// return its cost in seconds.
+/// Runs two programs alternately and compares their costs. `first` and `second` run a program once
+/// and return its cost in seconds.
 fn compared(mut first: impl FnMut() -> f64, mut second: impl FnMut() -> f64) -> Compared {
     let turns: Vec<(f64, f64)> = (0..TURNS).map(|_| (first(), second())).collect();
     Compared {

@@ -1,6 +1,5 @@
-//! Fetches memory into the processor's cache before a run needs it. In a large net, the tokens'
-//! records and the cells (lists of waiting tokens) that the next events need are seldom in the
-//! cache.
+//! Fetches memory into the processor's cache before a run needs it. The next events need records of
+//! tokens and cells (lists of waiting tokens). In a large net, these are seldom in the cache.
 
 use super::cells::Cell;
 use super::ClusterRun;
@@ -15,8 +14,8 @@ pub(super) fn fetch<T>(list: &[T], at: u32) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_mm_prefetch, _MM_HINT_T0};
-        // SAFETY: the pointer is that of a reference. The instruction changes no memory, and is a
-        // part of every x86-64 processor.
+        // SAFETY: the pointer comes from a reference, so it is valid. The instruction changes no
+        // memory, and every x86-64 processor has it.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(element).cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
@@ -24,12 +23,12 @@ pub(super) fn fetch<T>(list: &[T], at: u32) {
 }
 
 impl<const N: usize> ClusterRun<'_, '_, N> {
-    /// Starts to load the memory that the present event, whose first token is `present`, and the
-    /// next events of the heap need.
+    /// Starts to load memory that the present event and the next events of the heap need. `present`
+    /// is the first token of the present event.
     ///
-    /// A record or cell can be fetched only after the record or cell that has its index is in the
-    /// cache. Each call therefore fetches one step of this chain for each event. The nearer the
-    /// event, the later the step:
+    /// The address of a cell is in a token's record, so the cell can be fetched only when this
+    /// record is in the cache. Each call therefore fetches one step of such a chain for each event.
+    /// The earlier the event, the later the step:
     /// - The children of the heap's first event: the record of the first token.
     /// - The earliest of these children: the cell of the first token, and the record of the second
     ///   token.
@@ -67,9 +66,9 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
     }
 
     /// Fetches the records of two tokens of a cell. `position` is the cell and one of its lanes.
-    /// The first token is the last one in this lane, because an arriving token is linked to it. The
-    /// second token is the first one of lane 0, or of lane 1 if `position` is in lane 0: for
-    /// example, the customer that waits for the arriving server.
+    /// One token is the last one in this lane, because an arriving token is linked to it. The other
+    /// is the first token of lane 0, or of lane 1 if `position` is in lane 0. An example of it is
+    /// the customer that waits for the arriving server.
     #[inline(always)]
     fn fetch_waiting(&self, position: u64) {
         let (cell, lane) = (position as u32, (position >> 32) as usize);

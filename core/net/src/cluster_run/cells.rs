@@ -1,10 +1,10 @@
 //! Stores the waiting tokens of a run over clusters in cells, and orders the transitions that can
 //! fire.
 //!
-//! A cluster is a group of transitions that share input places. A cell has the waiting tokens of
-//! a cluster that have the same key (the values of the joined fields), in first-in first-out lanes.
-//! A transition that can fire with several cells takes the cell whose token for the first input arc
-//! arrived first.
+//! A cluster is a group of transitions that share input places. A cell stores those waiting tokens
+//! of a cluster that have the same key (values of the joined fields). Within a cell, tokens wait in
+//! first-in first-out lanes. If a transition can fire with several cells, it takes the cell whose
+//! token for the first input arc arrived first.
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap};
@@ -31,9 +31,9 @@ pub(super) struct Cell {
     pub(super) full: u8,
     /// If `full` is not 0: the lane from which the transition's first input arc takes its token.
     pub(super) first_lane: u8,
-    /// The members (transitions) of the cluster, as a set of bits, that have a valid entry for this
-    /// cell in their list of ready cells. An entry is valid while the first token for the member's
-    /// first input arc stays the same. Not used if `full` is not 0.
+    /// The members (transitions) of the cluster whose lists of ready cells have a valid entry for
+    /// this cell, as a set of bits. An entry becomes invalid when the first token for the member's
+    /// first input arc changes. Not used if `full` is not 0.
     pub(super) queued: u32,
     /// The positions in the plan's lists `able` and `members` at which the entries of the cell's
     /// cluster begin.
@@ -45,9 +45,9 @@ pub(super) struct Cell {
 /// Finds the cells of one cluster by their keys.
 #[derive(Debug, Default)]
 pub(super) struct Directory {
-    /// A table from small values of the only joined field to the cell with this value, or to NONE.
-    /// Cells with larger values, or with several joined fields, are in `by_key`. If the cluster has
-    /// no joined field, its only cell is at index 0.
+    /// A table that gives the cell for a small value of the only joined field; NONE if there is no
+    /// such cell. Cells with larger values, or with several joined fields, are in `by_key`. If the
+    /// cluster has no joined field, its only cell is at index 0.
     pub(super) direct: Vec<u32>,
     by_key: HashMap<Key, u32, BuildHasherDefault<KeyHasher>>,
     free: Vec<u32>,
@@ -64,8 +64,8 @@ pub(super) struct Cells {
 }
 
 impl Cells {
-    /// Creates a store without cells. `limits` has one number for each cluster: values of its
-    /// joined field below the number are looked up in a table.
+    /// Creates a store without cells. `limits` has one number for each cluster: cells for values of
+    /// the joined field below this number are found in a table, not by hash.
     pub(super) fn new(limits: Vec<u64>) -> Self {
         let directory = |limit| Directory {
             limit,
@@ -90,10 +90,10 @@ impl Cells {
         if let Some(&cell) = directory.by_key.get(&key) {
             return cell;
         }
-        // Values such as numbers of clients are dense and recur, so a table suits them. Values that
-        // a run counts up, such as numbers of jobs, would make a table grow without bound. Cells
-        // with such values are found by hash, and are freed and used again, so the number of cells
-        // does not grow with the values.
+        // Numbers of clients, for example, are dense and recur, so a table suits such values. A run
+        // also counts up values, such as numbers of jobs; these would let a table grow without
+        // bound. Their cells are found by hash, and are freed and used again, so the number of
+        // cells does not grow with the values.
         let dense = directory.limit.max(4 * self.cells.len() as u64);
         let direct = single && key[0] < dense;
         let cell = directory.free.pop().unwrap_or_else(|| {
@@ -139,9 +139,9 @@ impl Cells {
 /// was made.
 pub(super) type Entry = (u64, u32, u64);
 
-/// An entry of a heap, ordered so that the heap yields the entry with the smallest first number.
-/// Two valid entries of a transition never have the same first number, so the other two numbers of
-/// an entry are not compared.
+/// An entry of a heap. The heap yields the entry with the smallest first number. The other two
+/// numbers are not compared, since two valid entries of a transition never have the same first
+/// number.
 #[derive(Clone, Copy, Debug)]
 struct Ready(Entry);
 
@@ -233,8 +233,8 @@ impl Others {
 }
 
 /// The state of a transition: the cells with which it can fire, and the data that its firings use.
-/// The first cell is the one whose token for the first input arc arrived first. The first cell is
-/// stored separately from the other cells (`rest`), because most often there is no other cell.
+/// The first of these cells is the one whose token for the first input arc arrived first. It is
+/// stored separately from the other cells (`rest`), because there is seldom another cell.
 #[derive(Debug)]
 pub(super) struct State {
     /// The sort key of the transition among those that are enabled; `NO_TURN` if it is not enabled.
@@ -247,16 +247,17 @@ pub(super) struct State {
     pub(super) latest: u64,
     /// Whether a monitor observes the firings.
     pub(super) is_watched: bool,
-    /// Whether the transition may be fired by the faster code for its shape (`Move::shape`). False
-    /// if a monitor or a law observes the run.
+    /// Whether the run may fire the transition by the faster code for its shape (`Move::shape`).
+    /// False if a monitor, or the check of a law such as Little's law, observes the run.
     pub(super) is_short: bool,
     /// The priority level: 0 fires first.
     level: u32,
     /// Number of firings.
     pub(super) fired: u64,
     pub(super) stream: Stream,
-    /// All cells except the first one. An entry is out of date in two cases: the first input arc
-    /// would now take another token of the cell, or another input arc finds no token in the cell.
+    /// Entries of all cells except the first one. An entry is out of date in two cases: the first
+    /// input arc would now take another token of the cell, or another input arc finds no token in
+    /// the cell.
     rest: Others,
 }
 
@@ -401,7 +402,7 @@ impl Turns {
         waiting[at] = turn;
     }
 
-    /// Frees the storage of removed keys if these are more than half of all keys. Otherwise
+    /// Frees the storage of removed keys if more than half of all keys are removed. Otherwise
     /// reserves storage for more keys.
     fn make_room(&mut self) {
         if 2 * self.removed > self.keys.len() {

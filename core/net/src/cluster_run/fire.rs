@@ -1,6 +1,6 @@
-//! Fires one transition of a cluster (a group of transitions that share input places). Takes the
-//! tokens of the transition's binding from a cell, which stores waiting tokens, and makes the
-//! tokens of its output arcs.
+//! Fires one transition of a cluster (a group of transitions that share input places). A firing
+//! takes the tokens of the transition's binding from a cell, which stores waiting tokens. Then it
+//! makes the tokens of the output arcs.
 
 use super::ahead::fetch;
 use super::plan::{Delay, Move, Put, Shape, Target};
@@ -136,8 +136,8 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         }
     }
 
-    /// Returns the token of an output arc, with its fields set: a new token, or one of the binding
-    /// if the arc forwards it.
+    /// Returns the token of an output arc, with its fields set. If the arc forwards a token of the
+    /// binding, it is this token; otherwise it is a new token.
     #[inline(always)]
     fn written(&mut self, (arc, put): (usize, &Put), firing: Firing<'_>) -> Result<u32, Failed> {
         let Firing {
@@ -237,8 +237,8 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         }
     }
 
-    /// Makes one token for an output arc. Schedules its arrival or, if there is no delay, lets it
-    /// arrive at once.
+    /// Makes one token for an output arc. If there is a delay, schedules the arrival of the token;
+    /// otherwise the token arrives at once.
     #[inline(always)]
     fn put(
         &mut self,

@@ -6,8 +6,8 @@ use super::{ClusterRun, HEADER};
 use crate::expression::{Collector, Formulas, Value, VALUES_MAX};
 
 impl Move {
-    /// Replaces the inscriptions of the transition by formulas where possible. Does so only for a
-    /// transition of the shape `General`.
+    /// Replaces the inscriptions of the transition by formulas (expressions that are computed
+    /// together), where possible. Does nothing if the shape of the transition is not `General`.
     pub(super) fn use_formulas(&mut self) {
         if !matches!(self.shape, Shape::General) {
             return;
@@ -52,8 +52,8 @@ impl Word {
     }
 }
 
-/// Returns the position of an inscription's value among the values of the formulas; None if the
-/// inscription is no formula.
+/// Returns the position of an inscription's value among the values that the formulas compute. None
+/// if the inscription is not computed by a formula.
 fn position_of(value: &Value, values: &mut Collector) -> Option<u8> {
     match value {
         Value::Code(code) => values.add(code),
@@ -74,8 +74,8 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         self.is_computed = formulas.compute(&mut self.values, field_of);
     }
 
-    /// Returns the value with the position `at` among the values of the formulas of the transition
-    /// that fires; None if the formulas could not be computed for this firing.
+    /// Returns the value at the position `at` among the values of the firing transition's formulas.
+    /// None if the formulas could not be computed for this firing.
     #[inline(always)]
     pub(super) fn formula_value(&self, at: u8) -> Option<u64> {
         let value = self.values[usize::from(at) % VALUES_MAX];

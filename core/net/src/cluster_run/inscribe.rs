@@ -1,5 +1,5 @@
-//! Evaluates the inscriptions (expressions of the net) of a run over clusters, which are groups of
-//! transitions that share input places. The inscriptions give the fields of new tokens, delays,
+//! Evaluates the inscriptions (expressions of the net) of a run over clusters. A cluster is a group
+//! of transitions that share input places. Inscriptions state the fields of new tokens, delays,
 //! locals and numbers of tokens.
 
 use super::plan::{Delay, Word};

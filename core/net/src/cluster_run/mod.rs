@@ -1,12 +1,12 @@
-//! Fires nets whose waiting tokens are stored in cells. A cell stores the tokens of one cluster of
-//! transitions that have the same key (see `cells`). Examples are nets of queues and servers joined
-//! by a key, of keyed counters, and of places that one transition reads. Transitions that are
-//! members of no cluster leave their tokens in the buckets of the engine (see `separate`).
+//! Fires nets whose waiting tokens are stored in cells. A cell stores those tokens of one cluster
+//! of transitions that have the same key (see `cells`). Examples are queues and servers joined by a
+//! key, keyed counters, and places that one transition reads. Transitions that belong to no cluster
+//! find their tokens in the buckets of the engine (see `separate`).
 //!
 //! A run takes over the tokens of an engine, fires until there is a reason to pause, and gives the
-//! tokens back. A run fires and draws exactly as the engine does (see `engine`), but finds the next
-//! firing with fewer steps. A token is one record: its position and its field values are adjacent
-//! in memory.
+//! tokens back. Its firings and random draws equal those of the engine (see `engine`), but it finds
+//! the next firing in fewer steps. A token is one record: its position and its field values are
+//! adjacent in memory.
 
 mod ahead;
 mod cells;
@@ -40,8 +40,8 @@ const HEADER: usize = 2;
 /// The number that stands for the position of a token in transit whose cell is not known yet.
 const UNKNOWN: u64 = u64::MAX;
 
-/// Number of tokens whose records together fill about the second-level cache of a processor. With
-/// more tokens, records are fetched ahead.
+/// Number of tokens from which on records are fetched ahead. The records of so few tokens about
+/// fill the second-level cache of a processor.
 const MANY: usize = 16_384;
 
 /// The conditions under which a run pauses.
@@ -74,13 +74,13 @@ pub(crate) enum Pause {
     Growth,
 }
 
-/// The sign that a firing failed. The error is in `ClusterRun::error`, so that functions of the
-/// firing loop return only one word.
+/// The sign that a firing failed. The error itself is in `ClusterRun::error`. Functions of the
+/// firing loop therefore return only one word.
 #[derive(Clone, Copy, Debug)]
 struct Failed;
 
-/// The state of a run over clusters. `N` is the number of words of a token's record. The engine
-/// keeps the monitors and the numbers of tokens in places.
+/// The state of a run over clusters. `N` is the number of words of a token's record. Monitors, and
+/// the numbers of tokens in places, stay in the engine.
 struct ClusterRun<'e, 'n, const N: usize> {
     engine: &'e mut Engine<'n>,
     plan: &'n ClusterPlan,
@@ -89,8 +89,8 @@ struct ClusterRun<'e, 'n, const N: usize> {
     /// Number of events that were created.
     sequence: u64,
     /// The records of all tokens. Word 0 is the arrival number of a waiting token, or the position
-    /// of a token in transit. Word 1 is the next token of a linked list (low half) and the place
-    /// (high half); a freed token has the place NONE. The field values follow.
+    /// that a token in transit will enter. Word 1 has the next token of a linked list (low half)
+    /// and the place (high half); a freed token has the place NONE. The field values follow.
     records: Table<[u64; N]>,
     free_token: u32,
     live: usize,
@@ -103,8 +103,8 @@ struct ClusterRun<'e, 'n, const N: usize> {
     counted: Vec<bool>,
     /// Whether the tokens of at least one place are counted.
     counts: bool,
-    /// The sort key of the separate transition (a member of no cluster) that fires next; `NO_TURN`
-    /// if none is enabled.
+    /// The sort key of the next separate transition to fire (a separate transition belongs to no
+    /// cluster). `NO_TURN` if none is enabled.
     separate_turn: Turn,
     /// Whether sums are collected from which Little's law and the utilisation law are checked.
     has_laws: bool,
@@ -149,8 +149,8 @@ fn run_with<'n, const N: usize>(
         return Err(*error);
     }
     let pause = pause.unwrap_or(Pause::Idle);
-    // The check of Little's law counts how long the waiting tokens have stayed, so it needs the
-    // lists of these tokens.
+    // The lists of waiting tokens are needed to check Little's law, since the check counts how long
+    // these tokens have stayed.
     let is_over = limits.is_final && !run.has_laws && matches!(pause, Pause::Ended(_));
     run.give_back(is_over)?;
     Ok(pause)

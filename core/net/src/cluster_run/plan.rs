@@ -1,14 +1,14 @@
 //! The data that a run over clusters (groups of transitions that share input places) reads about
-//! each transition: a compact copy of its arcs. For each output token, the cell and the lane that
-//! it will enter are resolved as far as they are known before the run.
+//! each transition: a compact copy of its arcs. As far as possible, the cell and the lane of each
+//! output token are determined before the run.
 
 use super::table::Table;
 use crate::cluster::LANES_MAX;
 use crate::expression::{Formulas, Value};
 
-/// The data that a run over clusters reads about a net. They exist only for nets that have a
-/// cluster, and that have no lists, no inhibitor arcs, no reset arcs, no places whose tokens are
-/// drawn at random, and no transitions that compete by weight.
+/// The data that a run over clusters reads about a net. A net has them only if it has a cluster and
+/// none of these: lists, inhibitor arcs, reset arcs, places whose tokens are drawn at random,
+/// transitions that compete by weight.
 ///
 /// A transition that is no member of a cluster is called separate (see `separate`).
 #[derive(Debug)]
@@ -72,9 +72,9 @@ pub(super) enum Delay {
     Constant(u64),
     /// Exponential, with this mean in seconds.
     Exponential(f64),
-    /// Computed together with the other formulas of the transition. The first element is the
-    /// position of the delay, in seconds, among the values of the formulas. The second element is
-    /// the inscription, which is evaluated if the formulas cannot be computed.
+    /// The delay is computed together with the other formulas of the transition. The first element
+    /// is its position among the values of the formulas (seconds). The second element is the
+    /// inscription, which is evaluated if the formulas cannot be computed.
     Formula(u8, Box<Value>),
     Any(Box<Value>),
 }
@@ -83,9 +83,9 @@ pub(super) enum Delay {
 #[derive(Debug)]
 pub(super) enum Word {
     Value(Value),
-    /// Computed together with the other formulas of the transition. The first element is the
-    /// position of the value among the values of the formulas. The second element is the
-    /// inscription, which is evaluated if the formulas cannot be computed.
+    /// The value is computed together with the other formulas of the transition. The first element
+    /// is its position among the values of the formulas. The second element is the inscription,
+    /// which is evaluated if the formulas cannot be computed.
     Formula(u8, Box<Value>),
 }
 
@@ -109,9 +109,9 @@ pub(super) struct Put {
 /// How a run finds the cell and the lane that an output token will enter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Target {
-    /// If the cell from which the transition takes its tokens is permanent, the output token enters
-    /// this cell, in the lane with this number. Otherwise the cell follows from the token's fields,
-    /// as for `Early`.
+    /// The lane that the output token enters in the cell from which the transition takes its
+    /// tokens, if this cell is permanent. Otherwise the cell follows from the token's fields, as
+    /// for `Early`.
     Same(u32),
     /// The cell follows from the token's fields as soon as they are written.
     Early,
@@ -174,8 +174,8 @@ pub(super) struct Range {
     pub(super) high: i64,
 }
 
-/// The form of a transition. A run fires a service or an update in fewer steps than a transition of
-/// a general form.
+/// The form of a transition. Transitions of the forms `Service` and `Update` are fired in fewer
+/// steps than those of the form `General`.
 #[derive(Debug)]
 #[repr(u8)]
 pub(super) enum Shape {
@@ -184,8 +184,8 @@ pub(super) enum Shape {
     Update(Update),
 }
 
-/// A transition that takes two tokens of a cell. It frees one token, the trigger. It puts the other
-/// token, the state, back into the cell with changed fields and without delay. An example is a
+/// A transition that takes two tokens of a cell: the trigger and the state. It frees the trigger.
+/// It puts the state back into the cell with changed fields and without delay. An example is a
 /// counter of replies.
 #[derive(Debug)]
 pub(super) struct Update {
@@ -203,8 +203,8 @@ pub(super) struct Update {
 pub(super) struct Service {
     /// The output arcs in the order of their definition.
     pub(super) steps: [Step; 2],
-    /// Whether the first output arc passes on the token of lane 1. Otherwise it passes on the token
-    /// of lane 0.
+    /// Whether the first output arc passes on the token of lane 1. If false, the first output arc
+    /// passes on the token of lane 0.
     pub(super) is_crossed: bool,
     /// The number of the transition's constant delay in the event list; `NO_LINE` if there is none.
     pub(super) line: u8,
@@ -221,8 +221,8 @@ pub(super) struct Step {
 
 #[cfg(test)]
 impl ClusterPlan {
-    /// For each transition, the name of its shape if a run fires this shape in fewer steps; None
-    /// for the shape `General`.
+    /// For each transition, the name of its shape; None for the shape `General`, for which there is
+    /// no faster code.
     pub(crate) fn shapes(&self) -> Vec<Option<&'static str>> {
         self.moves.iter().map(|one| one.shape.name()).collect()
     }

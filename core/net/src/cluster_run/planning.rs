@@ -117,8 +117,8 @@ fn seat_of(place: &Place, net: &CompiledNet) -> PlaceSeat {
     }))
 }
 
-/// The range of values of one field with which a token passes a test. None if the test is of
-/// another kind.
+/// The range of values of one field for which a token passes a test. None if the test is not a
+/// comparison of one field with a range.
 fn range_of(test: &Test, net: &CompiledNet) -> Option<Range> {
     match (&net.views[test.view as usize].filter, test.constant) {
         (Filter::Always, Some((field, word))) => Some(Range {
@@ -329,9 +329,9 @@ fn service_of(members: usize, arcs: &[u32], puts: &[Put]) -> Shape {
     }
 }
 
-/// The shape of a transition without delay and with one output arc: `Update` if it updates a token
-/// of its cell, else `General`. `arcs` has the lanes from which each input arc takes tokens, as a
-/// set of bits.
+/// Returns `Update` if a transition updates a token of its cell, otherwise `General`. The
+/// transition has no delay and one output arc. `arcs` has, for each input arc, the lanes from which
+/// it takes tokens, as a set of bits.
 fn update_of(output: &Output, transition: &Transition, arcs: &[u32], net: &CompiledNet) -> Shape {
     let &[one, other] = arcs else {
         return Shape::General;

@@ -1,8 +1,8 @@
-//! Fires the separate transitions of a run over clusters: those that are members of no cluster, for
-//! example because the guard has to be tested on combinations of tokens.
+//! Fires the separate transitions of a run over clusters. A separate transition belongs to no
+//! cluster, for example because its guard has to be tested on combinations of tokens.
 //!
-//! The engine finds the bindings of these transitions. A token that arrives in one of their input
-//! places keeps its record, and the engine gets a copy with the same number.
+//! The engine finds the bindings of these transitions. When a token arrives in one of their input
+//! places, its record stays in the run, and the engine gets a copy with the same number.
 
 use super::cells::NO_TURN;
 use super::fire::Firing;

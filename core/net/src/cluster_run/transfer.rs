@@ -1,5 +1,5 @@
-//! Moves the tokens of an engine to a run over clusters (groups of transitions that share input
-//! places), and back.
+//! Moves the tokens of an engine to a run over clusters, and back. A cluster is a group of
+//! transitions that share input places.
 
 use super::cells::{Cells, State, Turns, NO_TURN};
 use super::waiting::links;
@@ -41,8 +41,8 @@ impl<'e, 'n, const N: usize> ClusterRun<'e, 'n, N> {
         let records = records.collect();
         let (free, waiting) = (marking.free_tokens(), marking.waiting());
         let all_counted = marking.count_nothing();
-        // The run counts the tokens of a place only if no separate transition takes them, because
-        // the engine counts the tokens of the other places.
+        // The run counts the tokens of a place only if no separate transition takes them. In all
+        // other places the engine counts the tokens.
         let places = all_counted.iter().zip(&plan.is_separate);
         let counted: Vec<bool> = places.map(|(&counted, &other)| counted && !other).collect();
         let events = std::mem::replace(&mut engine.events, EventList::new(net.lines));
@@ -98,7 +98,8 @@ impl<'e, 'n, const N: usize> ClusterRun<'e, 'n, N> {
     }
 
     /// Gives the tokens, the pending events and the random streams back to the engine. If `is_over`
-    /// is true, nothing fires afterwards, and no transition finds the waiting tokens.
+    /// is true, nothing fires afterwards, so the lists by which transitions find waiting tokens are
+    /// not built.
     pub(super) fn give_back(self, is_over: bool) -> Result<()> {
         let Self {
             engine,
@@ -152,8 +153,8 @@ impl<'e, 'n, const N: usize> ClusterRun<'e, 'n, N> {
             free = records[free as usize][1] as u32;
         }
         if is_over {
-            // No token is made any more, so the freed tokens may be in any order. If they are in
-            // the order of memory, the engine counts the tokens of each place faster.
+            // The freed tokens may be in any order, since no more tokens are made. Sorted by memory
+            // position, they let the engine count the tokens of each place faster.
             tokens.free.sort_unstable();
         }
         engine.refill(tokens)?;

@@ -1,5 +1,5 @@
-//! Fires updates: transitions that take two tokens of a cell and put one token back with changed
-//! fields. An example is a counter of replies. The result equals the result of `fire`, but takes
+//! Fires updates. An update is a transition that takes two tokens of a cell and puts one back with
+//! changed fields, such as a counter of replies. The result equals the result of `fire`, but takes
 //! fewer steps.
 
 use super::plan::{Move, PlaceSeat, Update};
@@ -7,8 +7,8 @@ use super::waiting::links;
 use super::{ClusterRun, Failed, HEADER};
 use crate::marking::bucket::NONE;
 
-/// An update that has written the new fields of the state and freed the trigger, but has not put
-/// the state into a lane yet.
+/// An update (see `update`) between two steps. The state has its new fields, and the trigger is
+/// freed, but the state is not in a lane yet.
 struct Updated {
     transition: u32,
     cell: u32,
@@ -73,9 +73,9 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         Ok(true)
     }
 
-    /// Ends an update after which the state waits in the lane in which it waited before. The
-    /// transition can fire again if there is another trigger. No other transition could fire with
-    /// the cell before the update, so none can fire with it now.
+    /// Ends an update whose state waits in the same lane as before. The transition can fire again
+    /// if there is another trigger. No other transition could fire with the cell before the update,
+    /// so none can fire with it now.
     #[inline(always)]
     fn keep_state(&mut self, this: &Move, update: &Update, done: &Updated) {
         let cell = &mut self.cells.cells[done.cell as usize];

@@ -1,6 +1,6 @@
-//! Lets tokens arrive in cells, and finds the transitions that can fire with the tokens of a cell.
-//! A cell has the waiting tokens of a cluster (transitions that share input places) with the same
-//! key, in first-in first-out lists (lanes).
+//! Puts arriving tokens into cells, and finds the transitions that can fire with the tokens of a
+//! cell. A cell has those waiting tokens of a cluster (transitions that share input places) that
+//! have the same key. They wait in first-in first-out lists (lanes).
 
 use super::cells::{turn_of, Entry, NO_TURN};
 use super::plan::{PlaceSeat, RangedSeat};
@@ -132,9 +132,9 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         self.enqueue(transition, (lead, cell, latest));
     }
 
-    /// Finds the token that arrived first among the lanes (first-in first-out lists of tokens) of
-    /// `cell` whose bits are set in `mask`. Returns the numbers of the token and of its lane. At
-    /// least one of these lanes must have a token.
+    /// Finds the token that arrived first in some lanes (first-in first-out lists of tokens) of
+    /// `cell`. The set bits of `mask` select the lanes; at least one of them must have a token.
+    /// Returns the numbers of the token and of its lane.
     #[inline(always)]
     pub(super) fn first_of(&self, cell: u32, mask: u32) -> (u32, u8) {
         let found = &self.cells.cells[cell as usize];
@@ -226,8 +226,8 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         }
     }
 
-    /// Whether `lead` is the arrival number of the token that arrived first in some lanes of a
-    /// cell. `mask` is the set of these lanes, as bits. Returns false if they have no token.
+    /// Whether the token that arrived first in some lanes of a cell has the arrival number `lead`.
+    /// `mask` is the set of these lanes, as bits. Returns false if the lanes have no token.
     #[inline(always)]
     fn is_present(&self, cell: u32, mask: u32, lead: u64) -> bool {
         let filled = u32::from(self.cells.cells[cell as usize].filled);
@@ -245,9 +245,9 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         self.states[transition as usize].set_others(entries);
     }
 
-    /// Returns the cell and the lane that a token will enter when it arrives later. The token's
-    /// fields must already be set. Returns UNKNOWN if the cell may be freed before the token
-    /// arrives. `seat` says where the tokens of the place wait.
+    /// Returns the cell and the lane that a token will enter when it arrives later. If the cell may
+    /// be freed before the token arrives, returns UNKNOWN. The token's fields must already be set.
+    /// `seat` says where the tokens of the place wait.
     #[inline(always)]
     pub(super) fn position_early(
         &mut self,
@@ -293,9 +293,9 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         }
     }
 
-    /// Returns the cell and lane that a token enters if the cell is in the table. Such a cell is
-    /// never freed. None for other cells, and if no transition takes the token. `seat` says where
-    /// the tokens of the place wait.
+    /// Returns the cell and lane that a token enters, if the cell is found in the table (see
+    /// `direct`): such a cell is never freed. None for other cells, or if no transition takes the
+    /// token. `seat` says where the tokens of the place wait.
     #[inline(always)]
     fn permanent_position(&self, token: u32, seat: &PlaceSeat) -> Option<u64> {
         let (cluster, key, lane) = match seat {

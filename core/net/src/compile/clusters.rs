@@ -9,8 +9,8 @@
 use crate::cluster::{Cluster, Member, LANES_MAX, MEMBERS_MAX};
 use crate::compiled::{Discipline, Filter, KeyKind, Lanes, Place, Seat, Test, Transition, View};
 
-/// Largest number of input arcs with a condition that one place of a cluster may have. A table has
-/// an entry for each combination of the outcomes of these tests, so the limit bounds its length.
+/// Largest number of input arcs with a condition that a place of a cluster may have. A table has an
+/// entry for each combination of outcomes of these conditions, so this number limits its length.
 const TESTS_MAX: usize = 4;
 
 /// Finds the clusters of a net whose waiting tokens can be stored in cells. Sets the seat of each
@@ -74,8 +74,8 @@ fn group_numbers(places: usize, transitions: &[Transition]) -> Vec<u32> {
     transitions.iter().map(number).collect()
 }
 
-/// Returns the cluster of a group of transitions and the seats of its places. None if the tokens of
-/// the group must wait in buckets instead of cells.
+/// Returns the cluster of a group of transitions, and the seats of its places. None if the group is
+/// no cluster: its tokens then wait in buckets instead of cells.
 fn cluster_of(
     group: &[u32],
     places: &[Place],
@@ -106,7 +106,7 @@ fn cluster_of(
         let readers: Vec<u32> = of_place.iter().map(|one| one.1).collect();
         let definition = &places[place as usize];
         // A transition with one input arc takes the token that arrived first, whatever its key. It
-        // can therefore share the cells of transitions that join tokens by a key.
+        // can therefore share cells with transitions that join tokens by a key.
         let has_key = |&&view: &&u32| {
             let reader = views[view as usize].transition as usize;
             transitions[reader].inputs.len() > 1
@@ -129,8 +129,8 @@ fn cluster_of(
     Some((members_of(group, transitions, &lanes_of_view), seats))
 }
 
-/// Returns the members of a cluster for a group of transitions. `lanes_of_view` has, in ascending
-/// order, pairs of a view and the lanes from which the view takes tokens, as a set of bits.
+/// Makes a cluster from a group of transitions, which become its members. `lanes_of_view` has pairs
+/// in ascending order: a view, and the lanes from which the view takes tokens, as a set of bits.
 fn members_of(group: &[u32], transitions: &[Transition], lanes_of_view: &[(u32, u32)]) -> Cluster {
     let mut cluster = Cluster {
         members: Vec::with_capacity(group.len()),
@@ -189,8 +189,8 @@ fn seat_of(
         let filter = &views[test.view as usize].filter;
         test.constant.is_some() || !matches!(filter, Filter::Always)
     };
-    // If a view has no condition, it takes tokens from every lane. Tokens that pass no test then
-    // need a lane, too.
+    // A view without a condition takes tokens from every lane. If there is such a view, even tokens
+    // that pass no test need a lane.
     let takes_all = all.iter().any(|test| !is_test(test));
     let tested: Vec<bool> = all.iter().map(is_test).collect();
     let tests: Box<[Test]> = all.into_iter().filter(is_test).collect();
@@ -222,8 +222,8 @@ fn seat_of(
     Some((seat(Lanes::Tested { tests, lane_of }), masks))
 }
 
-/// Returns the condition that a token must meet to be in a view: the field value by which the place
-/// looks up the view, and the view's filter.
+/// Returns the condition that a token must meet to be in a view. It has two parts: the field value
+/// by which the place looks up the view, and the view's filter.
 fn test_of(place: &Place, view: u32) -> Test {
     let dispatched = place.dispatch.as_ref().and_then(|dispatch| {
         let mut entries = dispatch.views.iter();
@@ -244,8 +244,8 @@ struct Range {
     high: i64,
 }
 
-/// Returns a range outside of which no token passes a test; None if the test implies no range of a
-/// single field.
+/// Returns a range of one field's values such that every token that passes the test has a value in
+/// it. None if the test implies no such range.
 fn range_of(test: &Test, views: &[View]) -> Option<Range> {
     if let Some((field, word)) = test.constant {
         let (low, high) = (word as i64, word as i64);

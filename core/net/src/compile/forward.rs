@@ -4,9 +4,10 @@
 use crate::compiled::Output;
 use crate::expression::{Instruction, Value};
 
-/// Marks the output arcs that forward the token of an input arc instead of making a new token. Arcs
-/// whose token is an unchanged copy are marked first. Then any other arc may forward a token and
-/// change some of its fields. Returns the input arcs whose tokens are not forwarded.
+/// Marks the output arcs that forward the token of an input arc instead of making a new token.
+/// First it marks the arcs whose token is an unchanged copy of an input arc's token. Then it marks
+/// further arcs that change some fields of an input arc's token. Returns the input arcs whose
+/// tokens are not forwarded.
 pub(super) fn forward(outputs: &mut [Output], inputs: usize) -> Vec<u16> {
     let mut left: Vec<u16> = (0..inputs as u16).collect();
     for output in outputs.iter_mut() {
@@ -36,8 +37,8 @@ pub(super) fn forward(outputs: &mut [Output], inputs: usize) -> Vec<u16> {
     left
 }
 
-/// The fields, with their values, in which the token of an output arc differs from the token of the
-/// input arc `arc`.
+/// Returns the fields that differ between the token of an output arc and the token of the input arc
+/// `arc`. Each field has its value in the output token.
 fn changes(output: &Output, arc: u16) -> impl Iterator<Item = (u16, Value)> + '_ {
     let fields = (0u16..).zip(&output.fields);
     let differs = move |(field, value): &(u16, &Value)| {
@@ -49,9 +50,9 @@ fn changes(output: &Output, arc: u16) -> impl Iterator<Item = (u16, Value)> + '_
         .map(|(field, value)| (field, value.clone()))
 }
 
-/// Whether output number `at` may overwrite the token of the input arc `arc`. It may on two
-/// conditions. First, neither its delay nor a later output arc reads the token. Second, none of its
-/// new field values reads a field that it has changed before.
+/// Whether output arc number `at` may overwrite the token of the input arc `arc`. Two conditions
+/// must hold. Neither the output arc's delay nor a later output arc reads the token. No new field
+/// value reads a field that was overwritten before it.
 fn may_change(outputs: &[Output], at: usize, arc: u16) -> bool {
     let this = &outputs[at];
     let later = outputs[at + 1..].iter().flat_map(|output| {

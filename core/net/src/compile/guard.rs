@@ -1,6 +1,7 @@
 //! Divides guards (the conditions under which transitions can fire) into three kinds of conditions:
-//! conditions on a single token, equalities by which tokens are looked up (a join), and conditions
-//! that are tested on combinations of tokens.
+//! - conditions on a single token;
+//! - equalities by which tokens are looked up (a join);
+//! - conditions that are tested on combinations of tokens.
 
 use crate::compiled::{Residual, KEY_FIELDS_MAX};
 use crate::definition::FieldType;
@@ -17,8 +18,8 @@ pub(crate) struct Guard {
     /// Conditions `field == constant` as (input arc, field, value). A place can look up tokens by
     /// such a value.
     pub(crate) constants: Vec<(u16, u16, u64)>,
-    /// The input arcs whose tokens are looked up by equal fields, each with these fields. The i-th
-    /// field of each arc must equal the i-th field of every other arc.
+    /// The input arcs whose tokens are looked up by equal fields. Each arc has a list of its
+    /// fields: the i-th field of one arc must equal the i-th field of every other arc.
     pub(crate) joined: Vec<(u16, Vec<u16>)>,
     /// Conditions on several tokens that the join does not ensure. They are tested on combinations
     /// of tokens.
@@ -95,8 +96,8 @@ fn divided(text: &str, scope: Scope<'_>, joins: bool) -> Result<Guard, String> {
 }
 
 impl Guard {
-    /// Adds the condition `atom`, which reads the token of `arc` only. The condition goes to
-    /// `constants` if it has the form `field == constant`, else to `filters`.
+    /// Adds the condition `atom`, which reads only the token of `arc`. A condition of the form
+    /// `field == constant` is added to `constants`, any other to `filters`.
     fn local(&mut self, atom: &Expression, arc: u16, scope: Scope<'_>) -> Result<(), String> {
         let typed = compile(atom, scope)?;
         if let [first, second, Instruction::Integer(BinaryOperator::Equal)] = *typed.code {
@@ -116,8 +117,9 @@ impl Guard {
     }
 }
 
-/// Compiles the conditions on the token of one arc into one program. `constants` has the conditions
-/// `field == constant` that are not used for look-up. None if there is no condition.
+/// Compiles the conditions on the token of one arc into one program. It includes the conditions of
+/// the form `field == constant` in `constants`, which are not used for look-up. None if there is no
+/// condition.
 pub(crate) fn filter_of<'a>(
     guard: &Guard,
     arc: u16,
@@ -127,7 +129,7 @@ pub(crate) fn filter_of<'a>(
     let mut and = |condition: &[Instruction]| {
         if !code.is_empty() {
             // `a && b` becomes: a, SkipUnless(length of b + 1), b, Skip(1), Push(0). If a is false,
-            // only Push(0) is executed, which leaves the value false.
+            // SkipUnless jumps to Push(0), so the value is false.
             code.push(Instruction::SkipUnless(condition.len() as u16 + 1));
         }
         let joins = !code.is_empty();
@@ -168,8 +170,8 @@ fn arcs_of(atom: &Expression, variables: &[Variable<'_>]) -> Vec<u16> {
     arcs
 }
 
-/// The two fields of a condition `a.f == b.g`. None if the condition has another form or if a field
-/// is a real, because equal reals need not have equal words.
+/// Returns the two fields of a condition `a.f == b.g`. None if the condition has another form, or
+/// if a field is a real: two equal reals may be stored as different words.
 fn sides_of(atom: &Expression, variables: &[Variable<'_>]) -> Option<[Operand; 2]> {
     let Expression::Binary(BinaryOperator::Equal, left, right) = atom else {
         return None;

@@ -10,8 +10,8 @@ use crate::expression::{
     compile, constant_of, convert, draws, parse, part, Expression, Instruction, Scope, Typed, Value,
 };
 
-/// Compiles the field values of the token that an output arc makes: one expression for each field,
-/// or all fields of a bound token that is copied.
+/// Compiles the field values of the token that an output arc makes. The inscription is one
+/// expression for each field, or the name of a bound token, of which all fields are copied.
 pub(super) fn token_values(
     token: Option<&Json>,
     colour: &str,

@@ -5,8 +5,9 @@ use crate::compiled::Transition;
 use crate::engine::event_list::{LINES_MAX, NO_LINE};
 use crate::expression::Value;
 
-/// Assigns each of the first LINES_MAX distinct constant delays above 0 of the net to a separate
-/// line (a first-in first-out queue) of the event list. Returns the number of lines.
+/// Assigns constant delays to lines (first-in first-out queues) of the event list. Each of the
+/// first LINES_MAX distinct constant delays above 0 of the net gets a separate line. Returns the
+/// number of lines.
 pub(super) fn assign(transitions: &mut [Transition]) -> usize {
     let constant_s = |delay: &Option<Value>| match delay {
         None => Some(0.0),

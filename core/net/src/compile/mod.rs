@@ -30,8 +30,8 @@ use transition::Builder;
 /// Largest number of fields of a colour. The limit bounds the memory that each token needs.
 const FIELDS_MAX: usize = 64;
 
-/// Largest number of parameters of a function. The arguments of a call and its intermediate results
-/// must fit on the stack together.
+/// Largest number of parameters of a function. It is limited because the arguments of a call and
+/// the intermediate results share the stack.
 const PARAMETERS_MAX: usize = 16;
 
 /// Checks a net and compiles it. The error describes the first problem in one line.
@@ -215,8 +215,8 @@ fn check_names(definition: &NetDefinition) -> Result<(NameIndex, NameIndex)> {
     ))
 }
 
-/// Indexes the names of the elements of one kind. The error describes the first name that is empty
-/// or that another element has.
+/// Indexes the names of all elements of one kind, such as places. The error describes the first
+/// name that is empty or already in use.
 fn unique<'n>(kind: &str, count: usize, name_at: impl Fn(usize) -> &'n str) -> Result<NameIndex> {
     let index = NameIndex::new(count, &name_at);
     let repeated = index.as_ref().err().copied().unwrap_or(count);
@@ -411,8 +411,8 @@ fn disciplines_of(definition: &NetDefinition, places: &[Place]) -> Result<Vec<Di
     definition.places.iter().zip(places).map(one).collect()
 }
 
-/// Fills in the rivals of each transition that has a weight: the other weighted transitions of the
-/// same priority that can take tokens from the same place.
+/// Fills in the rivals of each transition that has a weight. A rival is another transition with a
+/// weight and the same priority that can take tokens from the same place.
 fn set_rivals(transitions: &mut [Transition]) {
     let mut takers: HashMap<(u32, u32), Vec<u32>> = HashMap::new();
     for (index, this) in (0u32..).zip(transitions.iter()) {
@@ -439,8 +439,8 @@ mod tests {
     use super::*;
     use crate::compiled::Input;
 
-    /// The rivals of a transition, found by comparing it with every other transition. The test
-    /// compares `set_rivals` with this function.
+    /// Finds the rivals of a transition by comparing it with every other transition. A test
+    /// compares the result of `set_rivals` with this result.
     fn plain_rivals(transitions: &[Transition], index: usize) -> Vec<u32> {
         let this = &transitions[index];
         let shares = |that: &Transition| {

@@ -58,8 +58,8 @@ fn locals_of(
     Ok(made)
 }
 
-/// Checks the weight of a transition, and that it has an input arc and not too many arcs.
-/// `outputs` is the number of its output arcs. Inscriptions are checked later.
+/// Checks that a transition has a valid weight, at least one input arc, and not too many arcs.
+/// `outputs` is the number of its output arcs. Inscriptions are not checked here.
 fn check_size(definition: &TransitionDefinition, outputs: usize, context: &str) -> Result<()> {
     let bad_weight = |weight: f64| !(weight.is_finite() && weight > 0.0);
     let reason = if definition.weight.is_some_and(bad_weight) {
@@ -93,8 +93,8 @@ impl Builder<'_> {
         })
     }
 
-    /// Compiles a transition, given by its number, its level (the rank of its priority), its
-    /// definition and the definitions of its output arcs.
+    /// Compiles a transition. It is given by its number, its level (the rank of its priority), its
+    /// definition, and the definitions of its output arcs.
     pub(super) fn transition(
         &mut self,
         (index, level): (usize, u32),

@@ -80,9 +80,8 @@ impl FieldType {
         )
     }
 
-    /// The type to which values of this type and of the type `other` can be converted: equal types,
-    /// or two list types, one of which is the type of the empty list `[]`. None for any other two
-    /// types.
+    /// Returns the type to which values of both types can be converted. It exists if the types are
+    /// equal, or if both are list types and one is the type of the empty list `[]`. Otherwise None.
     pub(crate) fn common(self, other: Self) -> Option<Self> {
         match (self, other) {
             (FieldType::List(Element::Nothing), FieldType::List(_)) => Some(other),

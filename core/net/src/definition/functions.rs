@@ -53,8 +53,8 @@ pub(crate) struct WrittenFunction {
     body: String,
 }
 
-/// Resolves the types of all functions. Determines which of them draw at random. `kind` maps the
-/// name of a type to the type.
+/// Resolves the types of all functions, and determines which functions draw at random. `kind`
+/// returns the type that has a given name.
 pub(crate) fn resolved(
     written: &BTreeMap<String, WrittenFunction>,
     kind: &impl Fn(&str) -> Option<FieldType>,

@@ -94,8 +94,8 @@ pub struct TableDefinition {
 /// Largest nesting depth of lists and records.
 const NESTING_MAX: u32 = 8;
 
-/// Whether lists may contain records of the colour `name`. They may not if such a record could
-/// contain itself at any depth, or nests more deeply than NESTING_MAX.
+/// Whether lists may contain records of the colour `name`. They may not if the record could contain
+/// another record of this colour at any depth, or if records nest more deeply than NESTING_MAX.
 fn fits(
     name: &str,
     colours: &BTreeMap<String, Vec<(String, String)>>,
@@ -370,8 +370,8 @@ impl NetDefinition {
     }
 }
 
-/// Reads a list into memory of exactly its length: a net has many short lists, whose spare capacity
-/// would waste memory.
+/// Reads a list into memory of exactly its length. A net has many short lists, and spare capacity
+/// in each of them would waste memory.
 fn exact_list<'de, D, T>(deserializer: D) -> std::result::Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,

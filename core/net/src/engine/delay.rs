@@ -8,7 +8,7 @@ use crate::expression::{exponential, Draw, Value};
 
 impl Engine<'_> {
     /// Evaluates a delay and returns it in nanoseconds. `arc` is the number of the output arc that
-    /// states the delay; None for the delay of the transition. `chosen` are the tokens of the
+    /// states the delay; None means the delay of the transition. `chosen` are the tokens of the
     /// binding.
     #[inline(always)]
     pub(crate) fn delay(

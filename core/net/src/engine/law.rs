@@ -13,8 +13,8 @@ use crate::marking::bucket::NONE;
 use crate::options::{RunOptions, StationDefinition};
 use crate::report::StationReport;
 
-/// The stations of a run: first those that the options name, then those found in the structure of
-/// the net. Empty if the option `laws` is false.
+/// The stations of a run: first the stations that the options name, then the stations found in the
+/// structure of the net. Empty if the option `laws` is false.
 pub(crate) fn stations(net: &CompiledNet, options: &RunOptions) -> Result<Vec<Station>> {
     if !options.laws {
         return Ok(Vec::new());
@@ -115,9 +115,9 @@ impl Engine<'_> {
         };
     }
 
-    /// Checks all laws at the end of a replication. Returns the measured values of each station.
-    /// Panics if the conservation of tokens or Little's law is violated, since the engine is then
-    /// wrong. Returns an error if a station violates the utilisation law.
+    /// Checks all laws at the end of a replication. Returns the measured values of each station. If
+    /// the conservation of tokens or Little's law is violated, the engine is wrong, so the function
+    /// panics. If a station violates the utilisation law, it returns an error.
     pub(crate) fn check_laws(&self) -> Result<Vec<StationReport>> {
         self.assert_flow();
         self.assert_little();
@@ -128,8 +128,8 @@ impl Engine<'_> {
     }
 
     /// Asserts Little's law L T = n W for each observed place. L is the mean number of tokens, T
-    /// the duration of the run, n the number of tokens that stayed, and W their mean stay. L T is
-    /// integrated from the number of tokens over time; n W is summed token by token.
+    /// the duration of the run, n the number of stays, and W the mean duration of a stay. The left
+    /// side is the time integral of the number of tokens; the right side is the sum of all stays.
     fn assert_little(&self) {
         for place in self.marking.little_places() {
             let (came, stays_ns) = self.marking.stays(place).expect("the place is watched");
@@ -143,9 +143,9 @@ impl Engine<'_> {
         }
     }
 
-    /// Checks the utilisation law U T = n S for a station. U T is the busy time of its servers; n
-    /// is the number of services and S their mean service time. Returns the station's figures, or
-    /// an error if the law is violated.
+    /// Checks the utilisation law U T = n S for a station. U T is the busy time of its servers. n
+    /// is the number of services, and S is their mean service time. Returns the station's figures,
+    /// or an error if the law is violated.
     fn utilisation(&self, at: usize, station: &Station) -> Result<StationReport> {
         let now_ns = self.marking.now_ns;
         let definition = &self.net.places[station.idle];
@@ -180,8 +180,8 @@ impl Engine<'_> {
         })
     }
 
-    /// The sum in ns of the remaining service times of all tokens that are in service at the end of
-    /// the run.
+    /// Sums, over all tokens that are in service at the end of the run, the service time that
+    /// remains. In ns.
     fn still_to_serve(&self, station: &Station) -> u128 {
         let mut left_ns = 0;
         for event in self.events.pending() {
@@ -236,8 +236,8 @@ mod tests {
     use super::*;
     use crate::definition::NetDefinition;
 
-    /// Runs a queue with two servers and Poisson arrivals for 1,000 simulated seconds, lets
-    /// `tamper` change the engine's sums, and checks the laws.
+    /// Runs a queue with two servers and Poisson arrivals for 1,000 simulated seconds. Then calls
+    /// `tamper`, which changes the engine's sums, and checks the laws.
     fn queue(tamper: impl Fn(&mut Engine<'_>)) -> Result<Vec<StationReport>> {
         let definition = json!({
             "name": "queue", "colours": {"unit": []},

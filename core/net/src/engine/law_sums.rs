@@ -29,8 +29,8 @@ pub(crate) struct Laws {
 }
 
 impl Laws {
-    /// Counts the tokens that an output arc puts into a place, for an arc whose number of tokens is
-    /// computed.
+    /// Counts the tokens that an output arc puts into a place. Called only for an arc whose number
+    /// of tokens is computed.
     pub(crate) fn make(&mut self, place: u32, tokens: u64) {
         *self.counted.entry(place).or_default() += tokens;
     }

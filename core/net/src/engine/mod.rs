@@ -52,20 +52,20 @@ pub struct Engine<'n> {
     pub(crate) streams: Vec<Stream>,
     search: Search,
     /// One sort key for each enabled transition, unordered. `position` has, for each transition,
-    /// the index of its key in this list, or NONE.
+    /// the index of its key in this list; NONE if the transition has no key.
     enabled: Vec<Turn>,
     position: Vec<u32>,
     /// The numbers of the tokens in the binding of each enabled transition. The tokens of
     /// transition t begin at t x `arcs_max`, where `arcs_max` is the largest number of input arcs
-    /// of a transition. For a random place, the token is an arbitrary fitting token.
+    /// of a transition. A random place's token is drawn later, so its entry is any fitting token.
     found: Vec<u32>,
     arcs_max: usize,
     pub(crate) monitors: Vec<Monitor<'n>>,
     /// The indices of the monitors that observe each transition.
     watched: Vec<Vec<u32>>,
     pub(crate) observes: bool,
-    /// Sums for checking conservation of tokens, Little's law and the utilisation law. The sums for
-    /// the last two laws are empty if the run has no stations.
+    /// Sums from which the conservation of tokens, Little's law and the utilisation law are
+    /// checked. If the run has no stations, the sums for the last two laws are empty.
     pub(crate) laws: Laws,
     pub(crate) firings: u64,
     /// Number of firings of each transition.
@@ -92,7 +92,7 @@ impl<'n> Engine<'n> {
     }
 
     /// Creates a replication for `run`, with the monitors of `plans`. If the net has a
-    /// `ClusterPlan`, transitions do not find the initial tokens until a run over clusters pauses.
+    /// `ClusterPlan`, a run over clusters fires it, so the initial tokens enter no cells here.
     pub(crate) fn observed(
         net: &'n CompiledNet,
         plans: &'n [Plan],
@@ -103,8 +103,8 @@ impl<'n> Engine<'n> {
         Self::create(net, plans, (seed, replication), enters_cells)
     }
 
-    /// Creates a replication at time zero. `enters_cells` says whether the initial tokens enter the
-    /// cells in which the transitions of clusters find them.
+    /// Creates a replication at time zero. `enters_cells` says whether the initial tokens enter
+    /// cells. Transitions of clusters find tokens only in cells.
     fn create(
         net: &'n CompiledNet,
         plans: &'n [Plan],
@@ -152,8 +152,8 @@ impl<'n> Engine<'n> {
         Ok(engine)
     }
 
-    /// Starts, at the present time, the integral over time of the number of tokens in each place
-    /// that a marking monitor in `plans` observes.
+    /// Starts time integrals at the present time. There is one for each place that a marking
+    /// monitor in `plans` observes: the integral of the number of its tokens.
     pub(crate) fn watch_places(&mut self, plans: &[Plan]) {
         for plan in plans {
             if let PlanKind::Marking { place } = plan.kind {
@@ -337,7 +337,7 @@ impl<'n> Engine<'n> {
     }
 
     /// Finds the binding of a transition that is a member of a cluster, and stores it in `found`.
-    /// Returns the arrival number of the binding's last token; None if the transition cannot fire.
+    /// Returns the arrival number of the binding's last token. None if the transition cannot fire.
     #[inline(always)]
     fn first_in_cells(&mut self, transition: usize, definition: &Transition) -> Option<u64> {
         let start = transition * self.arcs_max;
@@ -346,8 +346,9 @@ impl<'n> Engine<'n> {
         self.marking.first_in_cells(transition, member, found)
     }
 
-    /// Takes the first token of each bucket as the transition's binding. Returns the arrival number
-    /// of the last of these tokens, apart from tokens of random places. None if a bucket is empty.
+    /// Takes the first token of each bucket as the transition's binding. Returns the largest
+    /// arrival number among these tokens; tokens of random places do not count. None if a bucket is
+    /// empty.
     #[inline(always)]
     fn first_tokens(&mut self, transition: usize, definition: &Transition) -> Option<u64> {
         let group = match definition.joined.is_empty() {
@@ -466,8 +467,8 @@ impl<'n> Engine<'n> {
         whole[self.net.context(transition).len()..].to_owned()
     }
 
-    /// Returns the tokens of a binding, where each token of a random place is drawn uniformly from
-    /// those that fit.
+    /// Returns the tokens of a binding. For each random place, one of the fitting tokens is drawn
+    /// uniformly.
     #[cold]
     fn draw_tokens(&mut self, transition: usize, bound: &[u32]) -> Vec<u32> {
         let mut chosen = bound.to_vec();

@@ -10,8 +10,8 @@ use crate::error::{NetError, Result};
 use crate::expression::Fault;
 use crate::marking::bucket::NONE;
 
-/// Largest number of tokens that one output arc makes in one firing. More are an error, reported
-/// before memory is exhausted.
+/// Largest number of tokens that one output arc makes in one firing. A larger number is an error,
+/// which is reported before memory is exhausted.
 pub(crate) const TURNS_MAX: u64 = 100_000;
 
 impl Engine<'_> {
@@ -171,8 +171,8 @@ impl Engine<'_> {
         self.turns_of(transition, arc, word)
     }
 
-    /// Checks the number of tokens that an output arc makes, records it for the law of token
-    /// conservation, and returns it. `word` is the number, or the reason why it could not be
+    /// Checks the number of tokens that an output arc makes, and returns it. Also records it for
+    /// the check that tokens are conserved. `word` is the number, or the reason why it could not be
     /// computed.
     pub(crate) fn turns_of(
         &mut self,

@@ -21,8 +21,8 @@ pub(crate) struct Search {
 /// The position reached in enumerating the tokens of one input arc.
 #[derive(Debug, Default)]
 struct Cursor {
-    /// The membership (a token's node in a bucket) of the token that is tested; NONE when no token
-    /// is left.
+    /// The membership (node of a bucket) of the token that is tested; NONE when all tokens were
+    /// tested.
     node: u32,
     /// The memberships (tokens' nodes) of a bucket that is a heap, in the order in which their
     /// tokens are taken. `at` is the position reached.
@@ -115,8 +115,8 @@ impl Search {
         Ok(true)
     }
 
-    /// Tests combinations of tokens in order until all conditions hold. The token of the last arc
-    /// changes most often. `group` selects the tokens of the joined arcs.
+    /// Tests combinations of tokens until one meets all conditions. The token of the last arc
+    /// changes most often. For joined arcs, only the tokens of `group` are tried.
     fn nested(
         &mut self,
         net: &CompiledNet,
@@ -162,8 +162,9 @@ impl Search {
         }
     }
 
-    /// Tests the conditions whose last input arc is `arc`. All tokens that these conditions read
-    /// are chosen once `arc` has a token. Conditions with an earlier last arc were tested before.
+    /// Tests the conditions whose last input arc is `arc`. Once `arc` has a token, all tokens that
+    /// these conditions read are chosen. Conditions whose last arc is an earlier one were tested
+    /// before.
     fn holds(
         &mut self,
         net: &CompiledNet,

@@ -5,8 +5,8 @@ use crate::compiled::Discipline;
 use crate::marking::bucket::NONE;
 
 impl Engine<'_> {
-    /// Draws by weight which transition fires: `first`, which the firing rule selects, or an
-    /// enabled transition that competes with it for a token.
+    /// Draws by weight the transition that fires. The candidates are `first`, which the firing rule
+    /// selects, and the enabled transitions that compete with it for a token.
     pub(super) fn choose_by_weight(&mut self, first: usize) -> usize {
         let net = self.net;
         let weight = |transition: usize| net.transitions[transition].weight.unwrap_or(0.0);

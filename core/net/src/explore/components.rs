@@ -14,8 +14,8 @@ use crate::answer::{SccArc, SccGraph, SccNode};
 /// graph.
 const COMPONENTS_SHOWN_MAX: usize = 2_000;
 
-/// The strongly connected components of a state space, in the order in which a breadth-first search
-/// reaches their first markings. So the initial marking is in component 0.
+/// The strongly connected components of a state space. They are in the order in which a
+/// breadth-first search reaches their first markings, so the initial marking is in component 0.
 pub(super) struct Components {
     /// The markings of each component in ascending order.
     pub(super) members: Vec<Vec<usize>>,
@@ -23,8 +23,8 @@ pub(super) struct Components {
     pub(super) of_marking: Vec<usize>,
     /// Number of firings within each component.
     within: Vec<usize>,
-    /// For each pair of components, the number of firings from the first to the second, and the
-    /// transitions that fire.
+    /// For each pair of components (from, to): the number of firings that lead from the first to
+    /// the second, and the transitions that fire.
     arcs: BTreeMap<(usize, usize), (usize, BTreeSet<usize>)>,
     /// For each component, whether no firing leads out of it.
     pub(super) is_terminal: Vec<bool>,

@@ -78,8 +78,8 @@ impl Game {
         })
     }
 
-    /// Fires the enabled binding at position `index` of the list in `state`, then moves time
-    /// forward until a transition is enabled.
+    /// Fires an enabled binding: the one at the index `position` of the list in `state`. Then moves
+    /// time forward until a transition is enabled.
     pub fn fire(&mut self, index: usize) -> Result<()> {
         let Some(choice) = self.choices.get(index).cloned() else {
             let reason = format!("choice {index} is not among the {}", self.choices.len());

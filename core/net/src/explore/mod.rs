@@ -1,7 +1,7 @@
 //! Enumerates all bindings that may fire in a marking, for the state space and the token game.
 //!
-//! This code is simple on purpose. The engine finds only the one binding that fires next; this
-//! module tries each combination of tokens. Tokens with equal field values count as one choice.
+//! This code is simple on purpose: it tries each combination of tokens, whereas the engine finds
+//! only the binding that fires next. Tokens with equal field values count as one choice.
 
 mod components;
 mod game;
@@ -25,7 +25,7 @@ pub use space::state_space;
 
 type Row = Vec<u64>;
 
-/// The data that are needed to evaluate inscriptions: the net, the lists to which tokens refer by
+/// The data that the evaluation of inscriptions needs: the net, the lists to which tokens refer by
 /// number, and the simulated time.
 #[derive(Clone, Copy)]
 struct Ground<'a> {
@@ -46,8 +46,8 @@ impl Deref for Ground<'_> {
 /// token game, and in ascending order in a state space.
 type Places = Vec<Vec<Row>>;
 
-/// A binding as its transition and, for each input arc, the position of the bound token in the
-/// arc's place.
+/// A binding as its transition and one position for each input arc. The position is the index of
+/// the bound token in the arc's place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Choice {
     transition: usize,
@@ -77,8 +77,8 @@ fn choices(net: Ground<'_>, places: &Places) -> Result<Vec<Choice>> {
     Ok(found)
 }
 
-/// Appends to `found` all bindings that begin with the tokens in `chosen`, which are bound to the
-/// first input arcs.
+/// Appends to `found` all bindings that extend the tokens in `chosen`. These tokens are bound to
+/// the first input arcs.
 fn extend(
     net: Ground<'_>,
     places: &Places,
@@ -122,9 +122,9 @@ fn extend(
     Ok(())
 }
 
-/// Returns two lists for a binding. The first has the field values of all bound tokens, in the
-/// order of the input arcs. The second has, for each input arc, the number of its token in the
-/// first list.
+/// Returns two lists for a binding. The first list has the field values of all bound tokens, in the
+/// order of the input arcs. The second list has, for each input arc, the position of its token in
+/// the first list.
 fn bound(net: Ground<'_>, places: &Places, transition: usize, chosen: &[usize]) -> (Row, Vec<u32>) {
     let mut rows = Vec::with_capacity(chosen.len() * net.stride);
     for (input, &at) in net.transitions[transition].inputs.iter().zip(chosen) {

@@ -23,8 +23,9 @@ const SHOWN_MAX: usize = 10;
 struct Space {
     markings: Vec<Places>,
     graph: DiGraph<(), usize>,
-    /// For each marking, the marking from which it was first reached and the transition that fired.
-    /// The search is breadth first, so these steps form a shortest path.
+    /// For each marking, the marking from which it was first reached, and the transition that
+    /// fired. The search is breadth first, so the steps from the initial marking to any marking
+    /// form a shortest path.
     reached: Vec<Option<(usize, usize)>>,
     complete: bool,
 }
@@ -140,8 +141,8 @@ impl Space {
     }
 }
 
-/// Encodes a marking as one list of words: for each place the number of its tokens, then their
-/// field values.
+/// Encodes a marking as one list of words. For each place, the list has the number of its tokens,
+/// followed by their field values.
 fn code_of(places: &Places) -> Vec<u64> {
     let of_place = |rows: &Vec<Row>| {
         let count = rows.len() as u64;
@@ -191,8 +192,9 @@ fn properties(net: Ground<'_>, space: &Space, report: &mut StateSpace) {
             .filter(|entry| keep(entry.0));
         kept.map(|entry| entry.1.to_owned()).collect()
     };
-    // A home marking can be reached from every marking. If only one strongly connected component
-    // has no edge that leaves it, its markings are the home markings; otherwise there are none.
+    // A home marking can be reached from every marking. If exactly one strongly connected component
+    // has no edge that leaves it, the home markings are its markings. Otherwise there are no home
+    // markings.
     let home = components.home().map(|at| components.members[at].len());
     let shown = dead.iter().take(SHOWN_MAX);
     let paths = shown.clone().map(|&at| space.path(&net, at)).collect();

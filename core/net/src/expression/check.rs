@@ -147,8 +147,8 @@ fn stack_needed(code: &[Instruction]) -> usize {
     most
 }
 
-/// Replaces code by its value if the code reads no field and draws nothing. Code that would fail is
-/// left unchanged, so that the run reports the failure.
+/// Replaces code by its value if the code reads no field and draws no random value. Code whose
+/// evaluation fails is left unchanged, so that the run reports the failure.
 fn fold(typed: Typed) -> Typed {
     let varies = typed.code.iter().any(|instruction| {
         matches!(

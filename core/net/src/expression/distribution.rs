@@ -8,8 +8,8 @@ use crate::definition::TableDefinition;
 use crate::stream::Stream;
 
 /// Draws one value of the distribution `kind` and returns it as a 64-bit word. `first` and `second`
-/// are its parameters in the order of the inscription; a distribution with one parameter ignores
-/// `second`.
+/// are its parameters in the order of the inscription. `second` is ignored if the distribution has
+/// one parameter.
 pub(crate) fn draw(kind: Draw, first: f64, second: f64, stream: &mut Stream) -> Result<u64, Fault> {
     let wrong = |value: f64| Fault::Parameter { draw: kind, value };
     let at_least_zero = |value: f64| match value >= 0.0 && value.is_finite() {
@@ -61,8 +61,8 @@ pub(crate) fn exponential(mean: f64, stream: &mut Stream) -> u64 {
     (unit * mean).to_bits()
 }
 
-/// A histogram from which values are drawn. A bin is drawn in proportion to its weight, then a
-/// value uniformly within the bin.
+/// A histogram from which values are drawn. First a bin is drawn with a probability proportional to
+/// its weight. Then a value is drawn uniformly within the bin.
 #[derive(Debug)]
 pub(crate) struct Table {
     edges: Vec<f64>,
@@ -179,7 +179,7 @@ mod tests {
         agrees(Draw::Erlang, 4.0, 2.0, 2.0, 1.0);
         agrees(Draw::Normal, 10.0, 1.0, 10.0, 1.0);
         agrees(Draw::Lognormal, 3.0, 0.5, 3.0, 1.5);
-        // The Weibull distribution with scale 2 and shape 2 has the mean 2 G(3/2) and the variance
+        // With scale 2 and shape 2, the Weibull distribution has the mean 2 G(3/2) and the variance
         // 4 (G(2) - G(3/2)^2), where G is the gamma function.
         let half = std::f64::consts::PI.sqrt() / 2.0;
         agrees(
@@ -191,8 +191,9 @@ mod tests {
         );
         agrees(Draw::Gamma, 4.0, 0.5, 2.0, 1.0);
         agrees(Draw::Discrete, 0.3, 0.0, 0.3, 0.21f64.sqrt());
-        // A normal variable of mean 0 and deviation 1 that is at least 0 is half-normal: its mean
-        // is sqrt(2/pi) and its variance 1 - 2/pi.
+        // Under the condition that it is at least 0, a normal variable of mean 0 and deviation 1 is
+        // half-normal. The half-normal distribution has the mean sqrt(2/pi) and the variance 1 -
+        // 2/pi.
         let half_normal = (2.0 / std::f64::consts::PI).sqrt();
         agrees(
             Draw::Normal,
@@ -212,7 +213,7 @@ mod tests {
         let table = Table::new(&definition).expect("a good table");
         let mut stream = Stream::new(4, 0, 0);
         let draws: Vec<f64> = (0..100_000).map(|_| table.draw(&mut stream)).collect();
-        // The histogram has the mean 0.25 * 0.5 + 0.75 * 3.5 = 2.75 and the second moment 0.25 / 3
+        // The histogram has the mean 0.25 * 0.5 + 0.75 * 3.5 = 2.75. Its second moment is 0.25 / 3
         // + 0.75 * 37 / 3.
         let mean = draws.iter().sum::<f64>() / 1e5;
         let error = ((0.25 / 3.0 + 9.25 - 2.75f64.powi(2)) / 1e5).sqrt();

@@ -1,5 +1,5 @@
-//! The reasons for which the evaluation of an inscription (an expression of a net) fails, and the
-//! limits beyond which it fails.
+//! The reasons why the evaluation of an inscription (an expression of a net) can fail. Some reasons
+//! are exceeded limits, which are defined here.
 
 use super::function::Draw;
 

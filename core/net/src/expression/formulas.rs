@@ -34,8 +34,8 @@ struct Operation {
 #[derive(Debug, Default)]
 pub(crate) struct Formulas {
     constants: Vec<(u8, u64)>,
-    /// For each value that is a field of a token: the position of the value, the input arc that
-    /// takes the token, and the field.
+    /// The values that are fields of tokens. Each is given by its position among all values, the
+    /// input arc that takes the token, and the field.
     fields: Vec<(u8, u16, u16)>,
     /// For each result of an operation: the position of the result, and the operation on earlier
     /// values.
@@ -141,8 +141,8 @@ fn operands_of(instruction: Instruction) -> Option<usize> {
 
 impl Formulas {
     /// Computes all values for one firing. `field_of` returns a field of the token that an input
-    /// arc takes. Returns false if an operation fails, even if the operation is in the branch of an
-    /// `if` that is not selected.
+    /// arc takes. Returns false if any operation fails. This includes operations in the branch of
+    /// an `if` that is not selected, since both branches are computed.
     #[inline(always)]
     pub(crate) fn compute(&self, values: &mut Values, field_of: impl Fn(u16, u16) -> u64) -> bool {
         for &(at, word) in &self.constants {

@@ -12,8 +12,8 @@ pub(crate) enum Draw {
     Uniform,
     /// `erlang(k, mean)`: the sum of k exponential variables; the sum has the mean `mean`.
     Erlang,
-    /// `normal(mean, sd)`: a normal variable under the condition that it is at least 0, where
-    /// values below 0 are drawn again.
+    /// `normal(mean, sd)`: a normal variable under the condition that it is at least 0. A value
+    /// below 0 is drawn again.
     Normal,
     /// `lognormal(mean, cv)`: the mean and the coefficient of variation of the variable, not of its
     /// logarithm.

@@ -7,8 +7,8 @@ use super::program::Instruction;
 use crate::definition::{Element, FieldType};
 use crate::lists::EMPTY;
 
-/// Converts code to the type `wanted`, for use as an element of a list. Minus zero becomes zero, so
-/// that equal lists have equal words.
+/// Converts code to the type `wanted`, for use as an element of a list. Minus zero becomes zero:
+/// equal lists must have equal words.
 pub(super) fn element(typed: Typed, wanted: FieldType) -> Result<Typed, String> {
     let mut typed = convert(typed, wanted)?;
     if wanted == FieldType::Real {
@@ -27,8 +27,8 @@ fn joined(parts: [Typed; 2], function: ListFunction, kind: FieldType) -> Typed {
 }
 
 impl Scope<'_> {
-    /// Type-checks a list literal `[a, b, c]`. All elements must have one type; if some are reals,
-    /// ints are converted to reals.
+    /// Type-checks a list literal `[a, b, c]`. All elements must have one type. In a list of ints
+    /// and reals, the ints are converted to reals.
     pub(super) fn list(&self, written: &[Expression]) -> Result<Typed, String> {
         let mut elements = Vec::with_capacity(written.len());
         for one in written {
@@ -127,8 +127,8 @@ fn one_argument(
     Ok(list)
 }
 
-/// The type of an element that the function `name` takes out of a list. It is an error to take an
-/// element out of the empty list `[]`.
+/// The type of the element that the function `name` returns from a list. Returns an error for the
+/// empty list `[]`, which has no element.
 fn held(name: &str, kind: Element) -> Result<FieldType, String> {
     kind.field_type()
         .ok_or_else(|| format!("{name}() of the empty list has no value"))

@@ -47,8 +47,8 @@ pub(crate) enum BinaryOperator {
     Modulo,
 }
 
-/// Operators with their symbol and precedence; a larger number binds more tightly. The parser takes
-/// the longest symbol that matches, such as `<=` instead of `<`.
+/// Operators with their symbol and precedence; an operator with a larger number binds more tightly.
+/// The parser takes the longest symbol that matches: at `<=` it takes `<=`, not `<`.
 const OPERATORS: [(&str, BinaryOperator, u8); 14] = [
     ("||", BinaryOperator::Or, 1),
     ("&&", BinaryOperator::And, 2),
@@ -176,8 +176,8 @@ impl Parser<'_> {
         let mut left = self.unary()?;
         let mut chained = 0;
         while let Some((operator, strength)) = self.operator(weakest) {
-            // A long chain of operators builds a deep tree on its left side, so each operator
-            // counts as one level of nesting.
+            // A long chain of operators builds a tree that is deep on its left side. Each operator
+            // therefore counts as one level of nesting.
             chained += 1;
             if chained > NESTING_MAX {
                 return Err(format!(
@@ -327,7 +327,7 @@ impl Parser<'_> {
 
 impl Expression {
     /// Calls `visit` with `(variable, field)` for every field of a variable that the expression
-    /// reads. A name without a field may also be a variable, so it is reported with an empty field.
+    /// reads. A name without a field may also be a variable; `visit` then gets an empty field.
     pub(crate) fn visit_fields<'a>(&'a self, visit: &mut impl FnMut(&'a str, &'a str)) {
         match self {
             Expression::Field(variable, field) => visit(variable, field),

@@ -1,8 +1,8 @@
 //! Compiled inscriptions as flat code, and the stack machine that evaluates them.
 //!
 //! Every value is one 64-bit word: an int, the bits of a real, 0 or 1 for a truth value, or the
-//! number of a list. Token fields and the stack are therefore plain arrays. Only calls of functions
-//! that a net defines recurse, and only functions of lists allocate memory.
+//! number of a list. Token fields and the stack are therefore plain arrays. Recursion occurs only
+//! in calls of functions that a net defines. Memory is allocated only by functions of lists.
 
 use std::cell::RefCell;
 
@@ -47,8 +47,8 @@ pub(crate) enum Instruction {
     Draw(Draw),
     /// Draws a value from the table (a histogram) with that index.
     Empirical(u16),
-    /// Applies a function to the list on top of the stack, and to the next word too if the function
-    /// has two arguments.
+    /// Applies a function to the list on top of the stack. If the function has two arguments, the
+    /// second one is the next word of the stack.
     List(ListFunction),
     /// Calls the function of the net with the index `function`, which takes `arguments` words off
     /// the stack.
@@ -96,8 +96,8 @@ pub(crate) enum Value {
 }
 
 /// The data that an inscription reads when it is evaluated. `rows` has the field values of all
-/// tokens. The values of the token that arc `arc` has bound begin at `tokens[arc] * stride`, where
-/// `stride` is the length of a row.
+/// tokens; a row of `stride` words belongs to one token. The row of the token that arc `arc` has
+/// bound begins at `tokens[arc] * stride`.
 #[derive(Clone, Copy)]
 pub(crate) struct Binding<'a> {
     pub(crate) rows: &'a [u64],
@@ -195,7 +195,7 @@ pub(crate) fn evaluate(
 }
 
 /// Executes an instruction of a less frequent kind (function, draw or parameter). `top` is the
-/// number of values on the stack; the new number is returned.
+/// number of values on the stack. Returns this number after the instruction.
 #[inline]
 fn seldom(
     instruction: Instruction,

@@ -1,8 +1,8 @@
-//! Type-checks records, which are elements of lists: how they are built from fields or tokens, and
-//! how their fields are read.
+//! Type-checks records, which are elements of lists. A record is built from fields or from a token,
+//! and its fields can be read.
 //!
-//! A record is stored as the list of its field values. The instructions for lists therefore suffice
-//! for records, and equal records are stored only once, as equal lists are.
+//! A record is stored as the list of its field values. Records therefore need no instructions apart
+//! from those for lists, and equal records are stored only once.
 
 use super::check::{counted, Scope, Typed, Variable};
 use super::function::ListFunction;
@@ -14,9 +14,9 @@ use crate::error::known;
 use crate::lists::EMPTY;
 
 impl Scope<'_> {
-    /// Type-checks a variable that stands alone, without `.field`. Its value is the variable's
-    /// whole token as a record. An error if no list type of the net has records of the token's
-    /// colour as elements.
+    /// Type-checks a variable that stands alone, without `.field`. Its value is the whole token of
+    /// the variable, as a record. It is an error if no list type of the net has records of the
+    /// token's colour as elements.
     pub(super) fn whole_token(&self, variable: &Variable<'_>) -> Result<Typed, String> {
         let Some(colour) = self.net.listed(variable.colour) else {
             let name = variable.name;
@@ -80,8 +80,8 @@ impl Scope<'_> {
     }
 }
 
-/// Returns code that reads field number `index`, of type `kind`, of a record. The code `record`
-/// leaves the record on the stack.
+/// Returns code that reads a field of a record. `index` is the number of the field and `kind` is
+/// its type. `record` is code that leaves the record on the stack.
 pub(crate) fn part(record: Vec<Instruction>, index: usize, kind: FieldType) -> Typed {
     let mut code = record;
     code.extend(std::iter::repeat_n(

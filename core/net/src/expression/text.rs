@@ -8,8 +8,8 @@ use crate::definition::FieldType;
 use crate::lists::EMPTY;
 
 impl Scope<'_> {
-    /// Type-checks a text literal. If the net's store of lists is at hand during compilation
-    /// (`texts`), the text is stored once; otherwise each evaluation builds it.
+    /// Type-checks a text literal. If the net's store of lists is available during compilation
+    /// (`texts`), the text is stored once. Otherwise each evaluation stores it.
     pub(super) fn text(&self, text: &str) -> Result<Typed, String> {
         let kind = FieldType::Text;
         if let Some(lists) = self.texts {
@@ -28,8 +28,8 @@ impl Scope<'_> {
         Ok(Typed { code, kind })
     }
 
-    /// Code that compares two texts. It leaves an int on the stack: -1, 0 or 1 if the text of
-    /// `left` is before, equal to or after the text of `right`.
+    /// Returns code that compares two texts. The code leaves an int on the stack: -1 if the text of
+    /// `left` is before the text of `right`, 0 if they are equal, 1 if it is after.
     pub(super) fn compared(&self, left: Typed, right: Typed) -> Typed {
         let mut code = left.code;
         code.extend(right.code);

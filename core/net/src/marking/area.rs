@@ -1,9 +1,9 @@
-//! Two values of a place: the time integral of the number of tokens in it, and the durations for
-//! which tokens stay in it.
+//! Two values of a place: the time integral of the number of tokens in it, and the durations of the
+//! tokens' stays in it.
 
 /// The exact time integral of the number of available tokens of a place, in nanoseconds times
-/// tokens. `token_ns` is the part from the latest call of `watch` (a restart) to the time
-/// `since_ns`. `most` is the largest number of tokens since the restart.
+/// tokens. `watch` restarts it. `token_ns` is the integral from the restart to the time `since_ns`.
+/// `most` is the largest number of tokens since the restart.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Area {
     pub(crate) since_ns: u64,

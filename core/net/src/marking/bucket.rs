@@ -1,30 +1,31 @@
-//! Buckets have the tokens of a place that wait for one input arc. The discipline of the place
-//! decides whether a bucket is a linked list, an array or a heap.
+//! Buckets have the tokens of a place that wait for one input arc. The form of a bucket depends on
+//! the discipline of the place: a linked list, an array or a heap.
 
 use crate::compiled::{Discipline, View};
 use crate::definition::FieldType;
 use crate::marking::ranked::{Rank, Ranked};
 
-/// The index that stands for no node, no token or no group of buckets. A node is the membership of
-/// one token in one bucket.
+/// The index that means "none": no token, no group of buckets or no node. A node is the membership
+/// of one token in one bucket.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// One token with its first membership in a bucket. The token's field values (its row) begin in the
-/// marking's array of rows at the token's index times the stride, which is the length of a row.
+/// One token with its first membership in a bucket. The token's field values (its row) are in the
+/// marking's array of rows. They begin at the token's index times the stride, which is the length
+/// of a row.
 ///
-/// The structure fills half a cache line. It has all numbers that a run reads about a token that
-/// arrives or leaves, except the field values.
+/// The structure fills half a cache line. It has all numbers that a run reads about an arriving or
+/// leaving token, except the field values.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Token {
-    /// Number of the token's arrival, counted over all places. A fifo place takes its tokens in the
-    /// order of this number.
+    /// Number of the token's arrival; arrivals in all places share one count. A fifo place takes
+    /// its tokens in the order of this number.
     pub(crate) arrival: u64,
     pub(crate) place: u32,
     /// Number of the token's latest membership in a bucket; NONE while the token is in no bucket.
-    /// `sibling` leads from each membership to the one made before it.
+    /// The field `sibling` of a membership has the number of the membership made before it.
     pub(crate) nodes: u32,
-    /// Number of the next token in a linked list: the list of tokens that become available at the
-    /// same time, or the list of freed tokens.
+    /// Number of the next token in a linked list. The list has either the tokens that become
+    /// available at one time, or the freed tokens.
     pub(crate) next: u32,
     bucket: u32,
     before: u32,
@@ -46,8 +47,9 @@ impl Token {
         }
     }
 
-    /// Records that the token now waits last in lane number `lane` of cell number `cell`. A lane is
-    /// a queue of tokens that one cluster of transitions takes; a token in a lane is in no bucket.
+    /// Records that the token now waits last in a lane: lane number `lane` of cell number `cell`. A
+    /// lane is a queue from which one cluster of transitions takes tokens. A token in a lane is in
+    /// no bucket.
     #[inline(always)]
     pub(crate) fn enter_lane(&mut self, cell: u32, lane: u32) {
         self.next = NONE;
@@ -226,8 +228,8 @@ pub(crate) fn reserve<T>(vector: &mut Vec<T>, more: usize) {
 }
 
 /// The waiting tokens of a place that fit one input arc, in the order in which they are taken. If
-/// the arc is joined with other arcs by equal fields, the tokens of a bucket have the same values
-/// of these fields (the key).
+/// the arc is joined with other arcs by equal fields, there is one bucket for each key. The key is
+/// the values of these fields.
 #[derive(Clone, Debug)]
 pub(crate) struct Bucket {
     /// The transition that takes tokens from the bucket. `searches` is true if any change of the
@@ -246,8 +248,8 @@ pub(crate) struct Bucket {
     store: Store,
 }
 
-/// The memberships of a bucket, by number, as an array or a heap. A fifo or lifo bucket stores none
-/// here, because its memberships form a linked list.
+/// The memberships of a bucket, by number, as an array or a heap. Empty for a fifo or lifo bucket,
+/// whose memberships form a linked list.
 #[derive(Clone, Debug)]
 #[allow(
     clippy::box_collection,
@@ -296,8 +298,8 @@ impl Bucket {
         nodes.member(node).after
     }
 
-    /// Appends the memberships of a heap to `into`, in the order in which their tokens are taken.
-    /// Appends nothing for a bucket of another form.
+    /// Appends the memberships of a bucket that is a heap to `into`, in the order in which their
+    /// tokens are taken. Appends nothing if the bucket is not a heap.
     pub(crate) fn sorted(&self, into: &mut Vec<u32>) {
         let Store::Heap(heap) = &self.store else {
             return;
@@ -316,8 +318,8 @@ impl Bucket {
         }
     }
 
-    /// Adds a membership (node) to the bucket. Returns true when its token is now the first to be
-    /// taken. `rank` computes the sort key and is called only for a heap.
+    /// Adds a membership (node) to the bucket. Returns true if its token is now the first to be
+    /// taken. `rank` computes the sort key; it is called only if the bucket is a heap.
     #[inline(always)]
     pub(crate) fn add(
         &mut self,
@@ -415,8 +417,8 @@ pub(crate) fn rank_of(discipline: Discipline, row: &[u64], arrival: u64) -> Rank
     }
 }
 
-/// Maps a 64-bit value of a field to a number whose unsigned order is the order of the values. NaN
-/// is above every number.
+/// Maps a field's 64-bit value to an unsigned number. The order of the numbers is the order of the
+/// values. NaN has the largest numbers.
 fn ordered(word: u64, kind: FieldType) -> u64 {
     const SIGN: u64 = 1 << 63;
     match kind {

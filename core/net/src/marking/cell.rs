@@ -1,6 +1,6 @@
 //! The cells of clusters, and how the cell of a key is found. A cluster is a group of transitions
-//! that share input places. A cell is the set of a cluster's waiting tokens that have the same key,
-//! the value by which the transitions match tokens.
+//! that share input places. The key is the value by which the transitions match tokens. A cell has
+//! the waiting tokens of one cluster that have the same key.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -25,9 +25,9 @@ pub(super) struct Lane {
 pub(super) struct Cell {
     /// The lanes that have tokens, as a set of bits.
     pub(super) filled: u32,
-    /// The members (transitions) of the cluster that have a valid entry for this cell in their heap
-    /// `ready`, as a set of bits. An entry becomes invalid when another token becomes the first one
-    /// for the member's first input arc.
+    /// The members (transitions) of the cluster whose heap `ready` has a valid entry for this cell,
+    /// as a set of bits. An entry becomes invalid when the first token for the member's first input
+    /// arc changes.
     pub(super) queued: u32,
     cluster: u32,
     /// Whether the cell is found through the hash table. Such a cell is removed when it is empty.
@@ -77,9 +77,9 @@ impl Cell {
 /// Finds the cells of one cluster by their keys.
 #[derive(Debug, Default)]
 pub(super) struct Directory {
-    /// A table from small values of the only joined field to the cell with this value, or to NONE.
-    /// Cells with larger values, or with several joined fields, are in `by_key`. If the cluster has
-    /// no joined field, its only cell is at index 0.
+    /// A table that gives the cell for a small value of the only joined field; NONE if there is no
+    /// such cell. Cells with larger values, or with several joined fields, are in `by_key`. If the
+    /// cluster has no joined field, its only cell is at index 0.
     pub(super) direct: Vec<u32>,
     by_key: HashMap<Key, u32, BuildHasherDefault<KeyHasher>>,
     /// Cells that are not in use.

@@ -1,8 +1,8 @@
 //! Stores the waiting tokens of clusters (groups of transitions that share input places) in cells,
-//! one for each key, and finds the bindings of the transitions of clusters.
+//! one for each key. Finds the bindings of the transitions of clusters.
 //!
 //! A cell stores its tokens in lanes (first-in first-out lists). Whether a transition can fire with
-//! the tokens of a cell depends only on which lanes have tokens, which is a set of bits. If a
+//! a cell depends only on the set of lanes that have tokens. This set is stored as bits. If a
 //! transition can fire with several cells, it takes the cell whose token for the first input arc
 //! arrived first.
 
@@ -117,8 +117,8 @@ impl Marking<'_> {
     fn push_ready(&mut self, transition: u32, arrival: u64, cell: u32) {
         let ready = &mut self.cells.ready[transition as usize];
         ready.push(Reverse((arrival, cell)));
-        // There is at most one entry that is up to date for each cell. If most entries are out of
-        // date, they are removed, so that the heap stays small.
+        // Each cell has at most one valid entry. If most entries are out of date, these are
+        // removed, so that the heap stays small.
         if ready.len() > 64 + 4 * self.cells.cells.len() {
             self.remove_stale(transition);
         }

@@ -7,8 +7,8 @@ use std::hash::{BuildHasherDefault, Hasher};
 use crate::compiled::{CompiledNet, Discipline, Key, Transition};
 use crate::marking::ranked::Ranked;
 
-/// Values of a joined field below this limit are looked up in a table. Larger values are looked up
-/// by hash, unless `direct_limits` returns a higher limit for the transition.
+/// Limit below which values of a joined field are looked up in a table; other values are looked up
+/// by hash. `direct_limits` returns a higher limit for some transitions.
 const DIRECT_KEYS: u64 = 1_024;
 
 /// Largest total size, in words, of all tables that have more than `DIRECT_KEYS` entries.
@@ -40,8 +40,8 @@ pub(crate) fn direct_limits(net: &CompiledNet) -> Vec<u64> {
     net.transitions.iter().map(&mut limit).collect()
 }
 
-/// One more than the largest value of a field in the initial tokens of a place, if this number is
-/// at most four times the number of these tokens. Otherwise 0.
+/// One more than the largest value of a field in the initial tokens of a place. If this is more
+/// than four times the number of these tokens, 0.
 fn dense_end(net: &CompiledNet, place: u32, field: u16) -> u64 {
     let rows = &net.places[place as usize].initial;
     let values = rows.iter().map(|row| row[usize::from(field)]);
@@ -67,8 +67,8 @@ pub(super) struct Group {
     pub(super) missing: u32,
     /// Position of this group in the heap of ready groups, or NONE if a bucket is empty.
     pub(super) position: u32,
-    /// Whether the group is found through the hash table. A hashed group is removed when it is
-    /// empty, since the table would otherwise grow with every new key, such as the number of a job.
+    /// Whether the group is found by hash. Such a group is removed when it is empty. Otherwise the
+    /// hash table would grow with every new key, such as the number of a job.
     pub(super) hashed: bool,
 }
 

@@ -5,8 +5,8 @@ use super::area::Area;
 use super::Marking;
 
 impl Marking<'_> {
-    /// Starts the time integral of a place's number of tokens at the present time, or restarts it.
-    /// After a restart, the integral of the earlier time is in `earlier_ns`.
+    /// Starts or restarts, at the present time, the time integral of a place's number of tokens. At
+    /// a restart, the integral up to now is added to `earlier_ns`.
     pub(crate) fn watch(&mut self, place: usize) {
         if !std::mem::replace(&mut self.counted[place], true) {
             self.counts[place] = self.here(place).count() as u32;

@@ -1,7 +1,7 @@
-//! Finds which transitions with several input places can fire. Tokens wait in buckets, one for each
-//! input arc and value of the joined fields (the key). The buckets of one transition and key form a
-//! group. A group is ready, so that the transition can fire, when each of its buckets has a
-//! token.
+//! Finds which transitions with several input places can fire. Tokens wait in buckets: one for each
+//! input arc and each key (the values of the joined fields). The buckets of one transition and key
+//! form a group. If each bucket of a group has a token, the group is ready, and the transition can
+//! fire.
 
 use super::group::Group;
 use super::Marking;
@@ -10,9 +10,9 @@ use crate::marking::bucket::{Bucket, NONE};
 use crate::marking::ranked::Rank;
 
 impl Marking<'_> {
-    /// The bucket for a token whose only joined field has the value `word`. Called for a value
-    /// without an entry in the table. If the value is too large for the table, the bucket is looked
-    /// up by hash. Otherwise the function creates the buckets of the value and their entries.
+    /// Returns the bucket for a token whose only joined field has the value `word`. Called if the
+    /// table has no entry for the value. If the value is too large for the table, the bucket is
+    /// looked up by hash. Otherwise the buckets of the value and their table entries are created.
     #[inline(never)]
     pub(super) fn bucket_of_one(
         &mut self,
@@ -86,8 +86,8 @@ impl Marking<'_> {
         index
     }
 
-    /// Updates a group of buckets after another token became the first one in `bucket`. Returns
-    /// true when every bucket of the group has a token, so that the transition's binding may have
+    /// Updates a group of buckets after the first token of `bucket` changed by an arrival. Returns
+    /// true if every bucket of the group has a token: the transition's binding may then have
     /// changed.
     #[inline(always)]
     pub(super) fn group_gained(
@@ -127,8 +127,8 @@ impl Marking<'_> {
         true
     }
 
-    /// Updates a group of buckets after `bucket` lost its first token. Returns true when every
-    /// bucket of the group had a token before, so that the transition's binding may have changed.
+    /// Updates a group of buckets after `bucket` lost its first token. Returns true if every bucket
+    /// of the group had a token before: the transition's binding may then have changed.
     #[inline(always)]
     pub(super) fn group_lost(&mut self, group: u32, bucket: u32, is_empty: bool) -> bool {
         let state = &mut self.groups[group as usize];

@@ -1,10 +1,10 @@
 //! The marking of a net: every token and, for each input arc, the waiting tokens that fit the arc.
 //!
-//! A token in a place is a member of one bucket for each input arc whose condition it meets. An arc
-//! that is joined with other arcs by equal fields has a bucket for each value of these fields (the
-//! key). The buckets of one transition and key form a group, and a group is ready when none of its
-//! buckets is empty. The cost of an arriving or leaving token therefore does not depend on the
-//! number of waiting tokens.
+//! A token in a place is in one bucket for each input arc whose condition it meets. If an arc is
+//! joined with other arcs by equal fields, it has a bucket for each value of these fields (the
+//! key). The buckets of one transition and key form a group. A group is ready when none of its
+//! buckets is empty. To keep this up to date, an arriving or leaving token changes only its
+//! buckets. The cost therefore does not depend on the number of waiting tokens.
 
 mod area;
 pub(crate) mod bucket;
@@ -49,9 +49,9 @@ pub(crate) struct Marking<'n> {
     pub(crate) now_ns: u64,
     pub(crate) rows: Vec<u64>,
     pub(crate) lists: RefCell<Lists>,
-    /// The locals of the transition that fires (values computed once per firing), followed by the
-    /// parameter `turn`. If an output arc makes several tokens, `turn` is the number of the token
-    /// that is being made.
+    /// The locals of the firing transition (values computed once per firing), followed by the
+    /// parameter `turn`. If an output arc makes several tokens, `turn` is the number of the present
+    /// token.
     pub(crate) parameters: Vec<u64>,
     free_token: u32,
     /// Number of tokens, both in places and in transit.
@@ -61,8 +61,8 @@ pub(crate) struct Marking<'n> {
     /// arc is not joined with other arcs, its view has one bucket, with the same number as the
     /// view.
     buckets: Vec<Bucket>,
-    /// For each view, a table from the value of its only joined field to the bucket of that value.
-    /// Contains only values below the limit in `direct_limits`.
+    /// For each view, a table from a value of its only joined field to the bucket of this value. It
+    /// has only values below the limit in `direct_limits`.
     direct: Vec<Vec<u32>>,
     /// For each transition, the limit below which values of a joined field are looked up in
     /// `direct`.
@@ -155,8 +155,8 @@ impl<'n> Marking<'n> {
         index
     }
 
-    /// Changes the place of a token that was taken from its old place. The token is not available
-    /// in the new place yet. Its field values stay unchanged.
+    /// Changes the place of a token that was taken from its old place. The token keeps its field
+    /// values. It is not available in the new place yet.
     #[inline]
     pub(crate) fn forward(&mut self, token: u32, place: u32) {
         let token = &mut self.nodes.tokens[token as usize];
@@ -238,8 +238,9 @@ impl<'n> Marking<'n> {
         }
     }
 
-    /// Adds a token to the buckets of the input arcs that require the value which the token has in
-    /// the field `dispatch.field`. Returns false if the evaluation of a guard fails.
+    /// Adds a token to buckets of the input arcs that require a certain value of the field
+    /// `dispatch.field`: those whose value the token has. Returns false if the evaluation of a
+    /// guard fails.
     fn enter_dispatched(&mut self, token: u32, dispatch: &Dispatch) -> bool {
         let word = self.row(token)[dispatch.field as usize];
         let views = dispatch.of(word).iter();
@@ -429,8 +430,8 @@ impl<'n> Marking<'n> {
         &self.buckets[index as usize]
     }
 
-    /// Frees the list cells to which no token refers. Does nothing if few cells are in use, since a
-    /// search for unused cells takes time.
+    /// Frees the list cells to which no token refers. Does nothing while few cells are in use,
+    /// since the search for unused cells takes time.
     #[cold]
     pub(crate) fn sweep_lists(&mut self) {
         if !self.lists.get_mut().is_full() {

@@ -3,8 +3,9 @@
 /// Sort key of a member: the value that is compared first, then an arrival number.
 pub(crate) type Rank = (u64, u64);
 
-/// A binary heap of members with sort keys, least first. The caller stores the position of each
-/// member, and the heap calls back whenever a position changes.
+/// A binary heap of members with sort keys; the member with the smallest key is first. The caller
+/// stores the position of each member. The heap calls a function of the caller whenever a position
+/// changes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ranked {
     heap: Vec<(Rank, u32)>,

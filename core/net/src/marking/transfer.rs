@@ -38,8 +38,9 @@ impl Marking<'_> {
         found
     }
 
-    /// Stops the counting of tokens in all places. Tokens that are already counted may then arrive
-    /// again without being counted twice. Returns, for each place, whether its tokens were counted.
+    /// Stops the counting of tokens in all places, so that tokens that are already counted can
+    /// arrive again without a second count. Returns, for each place, whether its tokens were
+    /// counted.
     pub(crate) fn count_nothing(&mut self) -> Vec<bool> {
         let nothing = vec![false; self.counted.len()];
         std::mem::replace(&mut self.counted, nothing)
@@ -64,9 +65,9 @@ impl Marking<'_> {
         debug_assert!(is_good, "no token arrives, so no guard fails");
     }
 
-    /// Lets a copy of a token of `cluster_run` arrive in a place. The copy has the number `token`,
-    /// the field values `row` and the arrival number `arrival`. Returns false if the evaluation of
-    /// a guard fails; the failure is then in `guard_fault`.
+    /// Lets a copy of a token of `cluster_run` arrive in a place. `token` is its number, `row` its
+    /// field values, and `arrival` its arrival number. Returns false if the evaluation of a guard
+    /// fails; the failure is then in `guard_fault`.
     #[must_use]
     pub(crate) fn arrive_copy(
         &mut self,

@@ -1,5 +1,6 @@
 //! Writes field values as words that can be compared between runs. A token stores a list or a text
-//! as the number of a cell, which differs from run to run. Here the elements are written instead.
+//! as the number of a cell, and this number differs from run to run. This module writes the
+//! elements instead.
 
 use super::{Marking, Token};
 use crate::definition::FieldType;
@@ -30,7 +31,7 @@ impl Marking<'_> {
     }
 
     /// Appends the field value `word` to `into`. A list or a text is written as its length and its
-    /// elements, since the number of its cell differs from run to run.
+    /// elements. The number of its cell is not written, since it differs from run to run.
     fn unfold(&self, lists: &Lists, word: u64, kind: FieldType, into: &mut Vec<u64>) {
         match kind {
             FieldType::Text => {

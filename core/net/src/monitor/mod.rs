@@ -57,8 +57,8 @@ pub(crate) enum PlanKind {
 #[derive(Debug)]
 pub(crate) struct Monitor<'p> {
     plan: &'p Plan,
-    /// Number of observations skipped so far. The length of a monitor's warm-up is a number of
-    /// observations, which are skipped.
+    /// Number of observations skipped so far. A monitor with a warm-up skips a given number of
+    /// observations.
     skipped: u64,
     /// Number of observations after the warm-up.
     pub(crate) count: u64,
@@ -164,8 +164,8 @@ fn value_plan(net: &CompiledNet, monitor: &ValueDefinition, context: &str) -> Re
     Ok(PlanKind::Value(Box::new(plan)))
 }
 
-/// Rejects logged expressions whose type is a list, a record or a text. Their values are numbers of
-/// cells, which are freed when the run ends, before the log is read.
+/// Rejects logged expressions whose type is a list, a record or a text. Such a value is the number
+/// of a cell. The cells are freed when the run ends, before the log is read.
 fn refuse_lists(fields: &[(Value, FieldType)], context: &str) -> Result<()> {
     match fields.iter().find(|entry| {
         matches!(
@@ -247,7 +247,7 @@ impl<'p> Monitor<'p> {
     }
 
     /// Passes a firing to the monitor, after the transition's locals were computed. `observes` is
-    /// false before the warm-up ends: firings are then not counted, but sojourns begin and levels
+    /// false during the warm-up: the firing is then not counted, but sojourns begin and levels
     /// change.
     pub(crate) fn fired(
         &mut self,
@@ -327,8 +327,9 @@ impl<'p> Monitor<'p> {
         true
     }
 
-    /// The report of the monitor's measurements. `area` returns, for the index of a place, the time
-    /// integral of the number of tokens in the place, and their number at the end.
+    /// Returns the report of the monitor's measurements. `area` takes the index of a place. It
+    /// returns the time integral of the number of tokens in this place, and their number at the
+    /// end.
     pub(crate) fn report(
         &self,
         net: &CompiledNet,
@@ -416,8 +417,8 @@ fn single_value(net: &CompiledNet, word: u64, kind: FieldType) -> Option<Logged>
     })
 }
 
-/// A field's value as JSON. A real that is not a number becomes null. `lists` is needed only for a
-/// list, a record or a text; otherwise it may be None.
+/// A field's value as JSON. A real that is NaN or infinite becomes null. `lists` may be None unless
+/// the value is a list, a record or a text.
 pub(crate) fn word_json(
     net: &CompiledNet,
     lists: Option<&Lists>,

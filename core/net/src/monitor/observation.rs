@@ -35,9 +35,9 @@ struct AtFiring {
     observations: Vec<(Option<Value>, Value)>,
 }
 
-/// A function that compiles an expression of a value monitor. Its arguments are the expression's
-/// text, the index of the transition, the names of the levels that the expression may read, and the
-/// expression's type.
+/// A function that compiles an expression of a value monitor. Its arguments are the text of the
+/// expression, the index of the transition, the names of the levels that the expression may read,
+/// and the type that the expression must have.
 pub(crate) type Compile<'a> = dyn Fn(&str, usize, &[String], FieldType) -> Result<Value> + 'a;
 
 impl ValuePlan {
@@ -105,8 +105,8 @@ pub(crate) struct Observed {
     value: Option<f64>,
     /// The time from which `value` is integrated, ns.
     since_ns: u64,
-    /// The time integral of the value (`area_ns`, the value times ns), and the duration in ns over
-    /// which it was taken (`lasted_ns`).
+    /// The time integral of the value and the duration of the integration. `area_ns` is the
+    /// integral, in the unit of the value times ns. `lasted_ns` is the duration in ns.
     area_ns: f64,
     lasted_ns: u64,
     count: u64,
@@ -146,8 +146,8 @@ impl Observed {
         self.count
     }
 
-    /// Passes a firing to the monitor. Returns the number of observations so far. Before the
-    /// warm-up ends, `observes` is false: nothing is counted, but the levels and the last observed
+    /// Passes a firing to the monitor, and returns the number of observations so far. `observes` is
+    /// false during the warm-up: nothing is counted then, but the levels and the last observed
     /// value change.
     pub(crate) fn fired(
         &mut self,
@@ -271,8 +271,8 @@ mod tests {
 
     #[test]
     fn values_hold_until_the_next_observation() {
-        // The transition fires at 0, 2 and 4 s. The observed value is fired * next + now(): 11 * 1
-        // + 0 at 0 s, and 13 * 3 + 4 at 4 s. At 2 s `next` is 2, so nothing is observed.
+        // The transition fires at 0, 2 and 4 s. The observed value is fired * next + now(). It is
+        // 11 * 1 + 0 at 0 s and 13 * 3 + 4 at 4 s. At 2 s nothing is observed, because `next` is 2.
         let found = results(&json!({"end_time_s": 5.0, "monitors": [monitor(None)]}));
         assert_eq!(found["count"], 2);
         assert_eq!(
@@ -292,8 +292,8 @@ mod tests {
         let options =
             json!({"end_time_s": 5.0, "warm_up_s": 1.0, "monitors": [monitor(Some(7.0))]});
         let found = results(&options);
-        // The value at the end of the warm-up counts as an observation, because the monitor has an
-        // initial value. Without an initial value it does not count.
+        // If the monitor has an initial value, its value at the end of the warm-up counts as an
+        // observation. Without an initial value, it does not count.
         assert_eq!(
             (&found["count"], &found["known_s"]),
             (&json!(2), &json!(4.0))

@@ -1,5 +1,5 @@
-//! Tests that `cluster_run`, which fires a net in fewer steps, and the reference engine fire alike
-//! on small random nets.
+//! Tests that `cluster_run` and the reference engine fire alike on small random nets. `cluster_run`
+//! fires a net in fewer steps.
 
 use std::sync::atomic::AtomicBool;
 
@@ -71,8 +71,8 @@ impl Maker {
     fn lean_transition(&mut self, at: usize, places: usize) -> Json {
         let variables = ["a", "b", "c"];
         let arcs = (1 + self.below(3)).min(places);
-        // The input places are neighbours and begin with an even number, so that several
-        // transitions often take from the same places.
+        // The input places are neighbours, and the number of the first one is even. Several
+        // transitions therefore often take tokens from the same places.
         let first = self.below(places) / 2 * 2;
         let inputs: Vec<usize> = (0..arcs).map(|arc| (first + arc) % places).collect();
         let outputs = (0..arcs.max(1 + self.below(3)))
@@ -220,8 +220,9 @@ fn results(net: &Json, options: &Json, clusters: bool) -> String {
     }
 }
 
-/// Two stations in a ring with three customers: `first` has one server and a uniform service time,
-/// `second` two servers and an exponential one. The field `turns` counts services of `first`.
+/// Two stations in a ring with three customers. `first` has one server and a uniform service time.
+/// `second` has two servers and an exponential service time. The field `turns` counts services of
+/// `first`.
 fn ring() -> Json {
     let customers = json!([[0, 0], [1, 0], [2, 0]]);
     json!({

@@ -141,8 +141,8 @@ impl Maker {
             (arcs, inputs) = (2, vec![inputs[0], (inputs[0] + 1) % places.len()]);
         }
         if draws || self.1 == Form::Plain {
-            // A transition that draws from a place of random discipline gets at most one input arc
-            // for each place: the reference engine supports no other random draws.
+            // The reference engine does not support several random draws from one place. If a
+            // transition draws at random, it therefore gets at most one input arc for each place.
             inputs.sort_unstable();
             inputs.dedup();
             arcs = inputs.len();
@@ -427,8 +427,8 @@ fn engine_and_reference_fire_alike() {
     );
 }
 
-/// Asserts that the real engine and the reference engine fire alike on nets of one form. At least
-/// 50 nets consist of clusters only; these nets fire at least 500 times in total.
+/// Asserts that the real engine and the reference engine fire alike on nets of one form. Of these
+/// nets, at least 50 must consist of clusters only, and these must fire at least 500 times.
 fn clusters_fire_alike(form: Form) {
     let (mut members, mut total) = (0, 0);
     for seed in 0..NETS {

@@ -112,8 +112,8 @@ impl Maker {
     }
 }
 
-/// Fires a net up to 120 times. Counts in `fired` the firings of transitions of each shape
-/// ("service" or "update") that `cluster_run` fires in fewer steps.
+/// Fires a net up to 120 times. `fired` counts the firings by the transition's shape ("service" or
+/// "update"). `cluster_run` fires transitions of these shapes in fewer steps.
 fn fired_by_shape(net: &Json, seed: u64, fired: &mut BTreeMap<&'static str, u64>) {
     let read = NetDefinition::from_json(&net.to_string()).expect("a net as data");
     let compiled = compile(read).expect("the net compiles");

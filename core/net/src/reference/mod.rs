@@ -42,8 +42,8 @@ pub struct Reference {
     arrivals: u64,
     sequence: u64,
     parsed: HashMap<String, Expression>,
-    /// Values of names that are not variables of arcs: the locals of the transition, or the
-    /// parameters of the function that is being evaluated.
+    /// Values of names that are not variables of arcs. They are the locals of the transition or,
+    /// while a function is evaluated, the function's parameters.
     named: Vec<(String, Scalar)>,
 }
 
@@ -347,8 +347,9 @@ impl Reference {
         }
     }
 
-    /// Removes the bound tokens from their places. If the discipline of a place is "random", the
-    /// last token fills the gap, as in the engine, so that both engines draw the same tokens.
+    /// Removes the bound tokens from their places. If the discipline of a place is "random", its
+    /// last token takes the position of a removed one. The real engine does the same, so both
+    /// engines draw the same tokens.
     fn remove(&mut self, bound: Bound) {
         let taken: Vec<(usize, u64)> = bound
             .iter()

@@ -49,8 +49,8 @@ impl Method {
         arguments: &[jvalue],
     ) -> Outcome<jni::objects::JValueOwned<'l>> {
         let class: &JClass = self.class.as_obj().into();
-        // SAFETY: the method id belongs to this class and was resolved by the signature that
-        // determines the callers' arguments and this result type.
+        // SAFETY: the method id belongs to this class. It was looked up by the signature, with
+        // which the arguments of the callers and this result type agree.
         unsafe {
             match self.id {
                 Id::New(id) => env

@@ -10,8 +10,8 @@ use super::super::File;
 use super::machine::Hadoop;
 use crate::{Error, ErrorKind, Result};
 
-/// The Java array of one client, as long as the longest transfer so far. All files of the client
-/// share the array, since a client uses one file at a time.
+/// The Java array through which one client transfers data. Its length is that of the longest
+/// transfer so far. A client uses one file at a time, so all its files share the array.
 #[derive(Clone, Default)]
 pub struct Array(Arc<Mutex<Option<(GlobalRef, usize)>>>);
 

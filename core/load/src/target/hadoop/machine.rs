@@ -27,8 +27,8 @@ const OPTIONS: [&str; 4] = [
 
 /// The only Java virtual machine: a process can start only one machine, and cannot restart it.
 static MACHINE: Mutex<Option<Arc<JavaVM>>> = Mutex::new(None);
-/// Loaded Hadoop classes by class path. They are kept until the process ends, because Hadoop's
-/// static state is too large to load again for each run.
+/// Loaded Hadoop classes by class path. They are kept until the process ends: Hadoop's static state
+/// takes so much memory that it is not loaded again for each run.
 static LOADED: Mutex<Option<HashMap<String, Arc<Hadoop>>>> = Mutex::new(None);
 
 thread_local! {

@@ -137,8 +137,8 @@ impl Server {
                 .credential(credential);
         let mut mounted = block_on(builder.mount())?;
         let root = mounted.root_nfs_fh3();
-        // The unmount call removes the client from the server's table of mounts, which serves only
-        // for information. The root handle stays valid.
+        // The unmount call removes the client from the server's table of mounts. The table is only
+        // informative, so the root handle stays valid.
         block_on(mounted.mount_client.umnt(mounted.mount_path)).map_err(MountError::Rpc)?;
         Ok((mounted.nfs3_client, root))
     }
@@ -148,8 +148,8 @@ impl Server {
 /// there is none.
 type Called<T, E> = std::result::Result<Nfs3Result<T, E>, RpcError>;
 
-/// A client's connection to the server. NFSv3 is stateless, so the connection can be opened again
-/// at the next call after a failure. The failed call itself is reported, not retried.
+/// A client's connection to the server. After a failure, the next call opens the connection again,
+/// which is possible because NFSv3 is stateless. The failed call is reported, not retried.
 pub struct Connection {
     server: Server,
     client: Option<Nfs3Client<Wire>>,

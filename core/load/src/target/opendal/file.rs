@@ -11,7 +11,7 @@ use super::call::wait;
 use crate::target::File;
 use crate::{Error, ErrorKind, Result};
 
-/// An object open for reading. Sequential reads share one request, as in an application; every
+/// An object open for reading. All sequential reads share one request, as in an application. Every
 /// positional read is a separate request.
 pub struct ObjectReader {
     runtime: Arc<Runtime>,

@@ -159,7 +159,7 @@ impl Spec {
         }
     }
 
-    /// The directory or prefix in which the run's directory is created: the path of the URI,
+    /// The directory or prefix in which the run's directory is created. It is the path of the URI
     /// followed by the option `root`.
     pub fn place(&self, uri: &OperatorUri) -> String {
         let parts = [uri.root().unwrap_or_default(), &self.root];

@@ -117,8 +117,8 @@ fn what_is_declared_is_what_the_services_say() {
         assert!(can.read && can.write && can.write_can_empty && can.stat && can.list);
         assert!(can.delete && can.create_dir && can.write_with_if_not_exists);
         assert_eq!(reported.rename, can.rename || can.copy, "{uri}");
-        // S3 appends only to objects in buckets of one kind, and a URI does not show the kind of
-        // its bucket.
+        // S3 appends only to objects in one type of bucket. A URI does not show the type of its
+        // bucket.
         assert_eq!(
             reported.append,
             can.write_can_append && service != Service::S3

@@ -1,5 +1,5 @@
-//! Makes system calls of one client. Each call takes an open directory and one name in it, so that
-//! no link in a path is followed.
+//! Makes system calls of one client. Each call takes an open directory and the name of one entry in
+//! it, so that no link in a path is followed.
 
 use super::calls::{self, checked};
 use super::Posix;
@@ -41,8 +41,8 @@ impl Posix {
         Ok(call(at, self.path.set(name)))
     }
 
-    /// Makes a system call that takes a path but no directory descriptor. The path leads through
-    /// /proc to the open directory.
+    /// Makes a system call that accepts a path but no directory descriptor. The directory is
+    /// reached by a path through /proc that names its descriptor.
     pub(super) fn called_through_descriptor(
         &mut self,
         operation: &'static str,

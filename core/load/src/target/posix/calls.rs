@@ -35,8 +35,8 @@ pub fn take_own_descriptors() {
 /// resolves paths from the working directory, which costs less than resolving them from a
 /// descriptor. Returns false in the first thread of the process, or if the kernel refuses.
 pub fn take_own_place(directory: i32) -> bool {
-    // SAFETY: the calls touch no memory. They unshare only the working directory of this thread;
-    // the first thread keeps that of the process.
+    // SAFETY: the calls touch no memory. They change only the working directory of this thread. The
+    // other threads keep the working directory of the process.
     unsafe {
         libc::gettid() != libc::getpid()
             && libc::unshare(libc::CLONE_FS) == 0
@@ -44,9 +44,9 @@ pub fn take_own_place(directory: i32) -> bool {
     }
 }
 
-// The most frequent calls bypass the C library. In a process of several threads, the C library
-// enables cancellation before every call that may block, and disables cancellation afterwards. This
-// costs two locked instructions, and the load generator does not use cancellation.
+// The most frequent calls bypass the C library. If a process has several threads, the C library
+// enables thread cancellation before every call that may block, and disables it afterwards. This
+// costs two locked instructions. The load generator does not use cancellation.
 
 /// Opens a file relative to the directory with the descriptor `at`. Returns the new descriptor, or
 /// -1 with `errno` set.

@@ -34,8 +34,9 @@ impl PosixFile {
     pub fn end(mut self) -> Result<()> {
         self.map = None;
         let descriptor = std::mem::replace(&mut self.descriptor, -1);
-        // SAFETY: the object has given up the descriptor, which is closed here and only here. Some
-        // file systems report failed writes only at this call.
+        // SAFETY: no other code uses the descriptor, because the object has given it up. It is
+        // closed only here. The result is checked, since some file systems report failed writes
+        // only at this call.
         checked("close", "", unsafe { calls::close(descriptor) }).map(drop)
     }
 
@@ -122,8 +123,9 @@ impl PosixFile {
         Ok(())
     }
 
-    /// Continues a read whose first call returned `first` bytes (-1: an error), until the buffer is
-    /// full or the file ends. Returns the number of bytes read in all calls.
+    /// Continues a read until the buffer is full or the file ends. `first` is the result of the
+    /// first call: a number of bytes, or -1 for an error. Returns the number of bytes read in all
+    /// calls.
     #[cold]
     fn read_on(&self, buffer: &mut [u8], offset: u64, first: isize) -> Result<usize> {
         let (mut filled, mut got) = (0, first);
@@ -141,8 +143,9 @@ impl PosixFile {
         }
     }
 
-    /// Sets a lock of type `kind` on the whole file. It is an open file description lock, which
-    /// belongs to this descriptor alone; distributed file systems send such locks to their servers.
+    /// Sets a lock of type `kind` on the whole file. It is an open file description lock: it
+    /// belongs to this descriptor, not to the process. Distributed file systems send such locks to
+    /// their servers.
     fn set_lock(&self, operation: &'static str, kind: i32) -> Result<()> {
         // SAFETY: a lock structure of zeroes is valid and means the whole file, from its start to
         // its end.

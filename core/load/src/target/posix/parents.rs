@@ -9,9 +9,9 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use super::calls::{self, CPath};
 
-/// Largest number of directories that one client keeps open. It is small, since a process may have
-/// few descriptors, and a client works in few directories at a time. It is at least two, since a
-/// rename needs two directories.
+/// Largest number of directories that one client keeps open. It is small for two reasons: a process
+/// may have few descriptors, and a client works in few directories at a time. It is at least two,
+/// since a rename needs two directories.
 const MOST: usize = 8;
 const FLAGS: i32 = libc::O_PATH | libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC;
 
