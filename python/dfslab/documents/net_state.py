@@ -116,9 +116,9 @@ class SccGraph(Document):
 
 
 class StateSpace(Document):
-    """The reachable markings of a net without time, and the properties that follow from them. Some
-    properties follow only from a complete state space. They are left out if the limit of
-    markings was reached.
+    """The reachable markings of a net without time, and the properties that follow from them.
+    Properties that only a complete state space shows are left out if the limit of markings was
+    reached.
     """
 
     arcs: int
