@@ -1,4 +1,6 @@
-"""Measures one core and one file system. The quantities are:
+"""Measures one core and one file system.
+
+The quantities are:
 - processor seconds of a TCP message, and of each additional byte of a message
 - rates of reading and writing memory, in bytes per second
 - seconds of a request to a FUSE file system

@@ -3,8 +3,7 @@
 The subset has:
 
 - numbers (`~` negates), strings, `()`, names, tuples, records, lists, `#field`;
-- function application, and the operators `::`, `^^`, `^`, `+ - * / div mod`, comparisons,
-  `andalso`, `orelse` and `not`;
+- function application, `::`, `^^`, `^`, `+ - * / div mod`, comparisons, `andalso`, `orelse`, `not`;
 - `if then else`, `let`, `case`, `fn`, patterns with `_` and `as`, and type annotations;
 - multisets with `` ` ``, `++`, `--`, `empty` and `@+`;
 - the declarations `val` and `fun`.
