@@ -46,13 +46,14 @@ def shorter() -> dict[str, Any]:
 
 
 def judged(document: dict[str, Any]) -> dict[str, Any]:
-    """Returns JSON data with each median relative error and its bar (a value that the error must
-    stay below).
+    """Returns the median relative errors of the predictions as JSON data. Each entry has the error,
+    its bar (the value that the error must stay below), and whether it is below the bar (`kept`).
 
-    One error is from a cross-validation over all configurations. It must be below the error of a
-    baseline that predicts the mean of the measurements. The error for held-out files alone does not
-    suffice. All held-out files have 4 MB, a middle size, for which even the mean may be right by
-    chance.
+    For each method there are two errors: of the held-out configurations that read or write files,
+    and of the configurations to which the method was fitted. These held-out files all have 4 MB, a
+    middle size, for which even the mean of all measurements may be right by chance. There is
+    therefore a third error: of the method `sequence` in a cross-validation over all configurations.
+    Its bar is the error of the baseline that predicts the mean of the measurements.
     """
     left_out = document["cross_validated"]
     rows = {}

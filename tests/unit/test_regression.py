@@ -158,8 +158,8 @@ def test_the_ideal_bound_is_the_declared_disk():
 
 
 def direct_point():
-    """Returns a configuration of direct reads of 64 KiB. The limit of these reads is the declared
-    disk."""
+    """Returns a configuration of direct reads of 64 KiB. The method `ideal` computes a bound of
+    their rate from the rate and the latency of the declared disk."""
     point = synthetic.scenario(hold_out=()).points()[0]
     values = {"workload.cache": "direct", "workload.transfer_size": "64 KiB"}
     return point.model_copy(update={"scenario": point.scenario.with_values(values)})

@@ -18,9 +18,9 @@ from dfslab.spec.scenario import Point, Scenario
 
 from verification.local.grid import MIB, Condition
 
-# Each measurement should take WANTED_S seconds, and ends after LIMIT_S seconds. All clients
-# together execute at most MOST_OPERATIONS operations. These operations use at most MOST_BYTES
-# bytes.
+# The number of operations of a measurement is chosen so that the measurement should take WANTED_S
+# seconds. A measurement that takes longer is ended after LIMIT_S seconds. All clients together
+# execute at most MOST_OPERATIONS operations, on files of at most MOST_BYTES bytes in total.
 WANTED_S, LIMIT_S = 0.6, 2.0
 MOST_BYTES, MOST_OPERATIONS = 256 * MIB, 20_000
 

@@ -63,7 +63,7 @@ pub struct ClientReport {
     pub bytes: u64,
 }
 
-/// Number of errors of one step and one kind.
+/// Number of errors of one kind in one call of a logical operation, such as `write/close`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorCount {
     /// The work and the call that failed, such as `write/close`.
@@ -244,7 +244,8 @@ pub struct Report {
     pub ends: Histogram,
     /// Figures of each client.
     pub per_client: Vec<ClientReport>,
-    /// Errors, one entry for each step and kind.
+    /// Errors that occurred: one entry for each failed call of a logical operation (such as
+    /// `write/close`) and each kind of error.
     pub errors: Vec<ErrorCount>,
     /// Number of bytes read whose content was compared with the expected content.
     pub verified_bytes: u64,

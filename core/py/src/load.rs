@@ -36,8 +36,8 @@ fn capabilities(target: &str) -> PyResult<String> {
     Ok(serde_json::to_string(&found).expect("plain data"))
 }
 
-/// Parses the specification of a stream for the client with the number `client` (from 0). Returns
-/// InputError if the specification is invalid or has no client with this number.
+/// Parses the specification of a stream. Returns InputError if the specification is invalid or has
+/// no client with the number `client` (from 0).
 fn stream_of(text: &str, client: u32) -> PyResult<StreamSpec> {
     let spec = spec_of(text)?;
     if client >= spec.clients {

@@ -129,7 +129,8 @@ pub(super) struct ClusterTable {
     pub(super) members: u32,
 }
 
-/// The values that all cells of a cluster have in common. The fields are explained at `Cell`.
+/// The values that all cells of a cluster have in common. The fields have the meanings of those of
+/// `cells::Cell`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CellLayout {
     pub(super) table: ClusterTable,

@@ -125,7 +125,7 @@ pub struct Entry {
     pub total_s: f64,
     /// Sum of self times, seconds.
     pub self_s: f64,
-    /// Mean duration, seconds; none if no durations are known.
+    /// Mean duration, seconds. If no durations are known, it is NaN, which is null in JSON.
     #[schemars(with = "Option<f64>")]
     pub mean_s: f64,
     /// Self time of these calls as a fraction of the self time of all calls, work and waits.

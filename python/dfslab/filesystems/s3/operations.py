@@ -1,8 +1,8 @@
-"""Describes the operations of S3. Each operation sends one request or a few requests. An object
-becomes visible when it is complete.
+"""Describes the operations of S3.
 
-Opening an object for reading sends nothing: the request is sent with the first read. The client
-buffers written data until a part is full or the object is closed. Closing the object makes it
+The operation `read` opens an object and reads it. Opening sends nothing: the first request is sent
+with the first read. In the operation `write`, the client buffers data until a part is full or the
+object is closed. Closing sends the last data and completes the object, which makes it visible and
 durable.
 """
 

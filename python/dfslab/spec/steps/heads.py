@@ -13,9 +13,9 @@ from dfslab.spec.steps.operation import Expression
 from dfslab.spec.systems.parameters import symbol
 
 SCATTERED, TRANSFER_BYTES = symbol("scattered"), symbol("transfer_size")
-# Largest part of a disk's latency that is not due to a movement of the head. The causes are the
-# command, the bus and the reading of flash cells. Together they take 0.02 to 0.2 ms in disks of
-# every type.
+# Upper limit, in seconds, of the time that a disk request takes without any movement of the head:
+# the time for the command, for the bus and, in flash disks, for the reading of the cells. Together
+# they take 0.02 to 0.2 ms, in hard disks as in flash disks.
 ELECTRONICS_S = 2e-4
 # Number of head positionings of a synchronous write: one for the data, and one for the attributes
 # if they are synchronised too.
