@@ -36,8 +36,10 @@ def cells(name: str, kind: str) -> list[dict]:
 
 
 def shape(cell: dict) -> list[tuple[str, list[str]]]:
-    """Returns (kind of output, sorted MIME types of its data) for each output of a cell."""
-    return [(one["output_type"], sorted(one.get("data", {}))) for one in cell["outputs"]]
+    """Returns (kind of output, sorted MIME types of its data) for each output of a cell. Standard
+    error is left out, because libraries warn there of some measurements and not of others."""
+    shown = [one for one in cell["outputs"] if one.get("name") != "stderr"]
+    return [(one["output_type"], sorted(one.get("data", {}))) for one in shown]
 
 
 def texts(cell: dict) -> list[str]:

@@ -72,7 +72,8 @@ class CpuReport(Document):
 
 
 class ErrorCount(Document):
-    """Number of errors of one step and one kind."""
+    """Number of errors of one kind in one call of a logical operation, such as
+    `write/close`."""
 
     # Number of errors of this step and kind.
     count: int
@@ -294,7 +295,8 @@ class LoadReport(Document):
     cpu_s: CpuReport
     # End times of successful operations, ns after the common start.
     ends: Histogram
-    # Errors, one entry for each step and kind.
+    # Errors that occurred: one entry for each failed call of a logical operation (such as
+    # `write/close`) and each kind of error.
     errors: list[ErrorCount]
     # The cost of the load generator itself.
     generator: GeneratorReport

@@ -48,7 +48,7 @@ class Entry(Document):
     instances: list[str] = Field(default_factory=list)
     # Cost class, which says what the calls do or wait for. Only in profiles of processes.
     kind: str | None = None
-    # Mean duration, seconds; none if no durations are known.
+    # Mean duration, seconds. If no durations are known, it is NaN, which is null in JSON.
     mean_s: float | None
     # Name of the calls.
     name: str

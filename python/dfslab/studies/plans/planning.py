@@ -109,7 +109,8 @@ class SimulatedCheck(BaseModel):
         rate = f"{self.simulated_per_s:.4g} {counted(self.operation)}/s"
         if self.size_bytes is not None:
             rate += f" ({units.text(self.simulated_per_s * self.size_bytes, 'B/s', 3)})"
-        error = f"{self.standard_error:.1%}" if self.standard_error >= 0.0005 else "below 0.05%"
+        error = f"{self.standard_error:.1%}"
+        error = "below 0.05%" if error == "0.0%" else error
         difference = self.computed_per_s / self.simulated_per_s - 1
         return (
             f"Simulated on {self.servers} servers with {self.clients} clients: {rate}, standard "
