@@ -1,4 +1,4 @@
-//! The engine's report on a run. It tells for each replication how it ended and what its monitors
+//! The engine's report on a run. It states for each replication how it ended and what its monitors
 //! measured.
 //! `report_schema.json` is the JSON Schema of the report. The Python types of the report are
 //! generated from this schema.

@@ -24,7 +24,7 @@ def members() -> dict[str, list[dict[str, str]]]:
     """Returns a dictionary of all members. Each key is a type of member, such as "workloads", and
     its value has one row for each member of that type.
 
-    A row contains the member's name, title and origin. The row of a file system also tells whether
+    A row contains the member's name, title and origin. The row of a file system also states whether
     it has a testbed.
     """
     return {

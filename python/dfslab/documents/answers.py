@@ -22,7 +22,7 @@ Number = Annotated[float, BeforeValidator(_not_finite)]
 
 class FittedConstant(Document):
     """A calibrated constant. `value` is in the SI unit `unit`. `log_standard_error` is the standard
-    error of ln(value). `learnt` tells how much the measurements reduced the variance of the
+    error of ln(value). `learnt` states how much the measurements reduced the variance of the
     constant: 0 for not at all, 1 for a reduction to zero."""
 
     key: str

@@ -26,7 +26,7 @@ MetricKind = Literal["rate", "throughput", "latency", "response"]
 @dataclass(frozen=True)
 class MetricType:
     """A metric: its name, SI unit, kind and label. `statistic` is, for example, "p99"; not every
-    metric has one. `of_operation` tells whether each operation has a separate value of the
+    metric has one. `of_operation` states whether each operation has a separate value of the
     metric."""
 
     name: str

@@ -48,7 +48,7 @@ NARROW, BORDER = 80, 3
 @dataclass(frozen=True)
 class Column:
     """The head of a table's column. `unit` is the SI unit of the column's values; it is empty for
-    text and ratios. `wraps` tells that the column has long texts, which may be broken into
+    text and ratios. `wraps` states that the column has long texts, which may be broken into
     lines."""
 
     title: str

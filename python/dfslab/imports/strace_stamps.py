@@ -18,7 +18,7 @@ PROCESS = r"(?:\[pid\s+(\d+)\]\s+|(\d+)\s+)?"
 RELATIVE_BESIDES = r"(?:\(\+\s*[\d.]+\)\s+)?"
 UNIX = re.compile(rf"^{PROCESS}(\d+\.\d+)\s+{RELATIVE_BESIDES}(.*)$")
 DAYTIME = re.compile(rf"^{PROCESS}(\d\d):(\d\d):(\d\d)\.(\d+)\s+{RELATIVE_BESIDES}(.*)$")
-# The rejected forms of time stamps, each with the reason. The reason tells the user how to record
+# The rejected forms of time stamps, each with the reason. The reason shows the user how to record
 # the trace again, so it differs between the forms.
 REFUSED = (
     (

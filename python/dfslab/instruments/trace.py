@@ -163,7 +163,7 @@ def part(paths: list[str], options: str) -> tuple[str, str]:
     """Reads the files `paths` in a Dask worker. Returns ("part", partial profile in base64).
 
     If the files cannot be read, returns ("input", text of the error) or ("run", text of the error)
-    instead. The first word tells which error is to be raised: InputError or RunFailed.
+    instead. The first word states which error is to be raised: InputError or RunFailed.
     """
     try:
         with core_form.readable([Path(path) for path in paths], _core.InputError) as files:

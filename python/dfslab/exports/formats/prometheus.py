@@ -72,7 +72,7 @@ def write(results: Sequence[Result]) -> bytes:
 
 
 def _completeness(results: Sequence[Result]) -> list[str]:
-    """Returns the lines of a gauge that tells for each result whether it is complete (1) or not
+    """Returns the lines of a gauge that states for each result whether it is complete (1) or not
     (0). Returns no lines if all results are complete."""
     if not completeness.incomplete(results):
         return []

@@ -336,6 +336,6 @@ def _simulated(found: _Found, targets: Targets) -> SimulatedCheck:
         operation=operation,
         computed_per_s=situation.predict(constants).rate_per_s,
         simulated_per_s=simulated.rate_per_s,
-        standard_error=simulated.errors.get("rate", 0.0),
+        standard_error=simulated.errors["rate"],
         size_bytes=targets.size_bytes if operation in targets.bytes_per_s else None,
     )
