@@ -3,11 +3,13 @@ Output that is not a number is refused."""
 
 from __future__ import annotations
 
+import statistics
 import subprocess
 
 import pytest
 from dfslab.testbeds.errors import TestbedError
-from dfslab.testbeds.hosts.score import score
+from dfslab.testbeds.hosts.control_groups import PERIOD_US
+from dfslab.testbeds.hosts.score import KERNEL_S, PERIODS, score
 
 
 class Here:
@@ -34,3 +36,49 @@ def test_the_program_gives_a_positive_score():
 def test_what_is_no_number_is_refused():
     with pytest.raises(TestbedError, match="score of here"):
         score(Here("no python"))  # type: ignore[arg-type]
+
+
+STEPS = 100
+"""Steps of time in one period of a simulated processor limit."""
+
+
+def runs(quota: int, begin: int, periods: int, count: int) -> list[float]:
+    """Simulates a kernel on a processor that is limited to `quota` steps in each period of STEPS
+    steps. The host has been idle before step `begin`, where the first of `count` consecutive runs
+    starts. A run ends at the first step that the kernel executes after `periods` periods.
+
+    Returns for each run its rate relative to the limit (1 means exactly the limit).
+    """
+    now, used, found = begin, 0, []
+    for _ in range(count):
+        start, executed = now, 0
+        while now - start < periods * STEPS or used >= quota:
+            if used < quota:
+                used, executed = used + 1, executed + 1
+            now += 1
+            used = 0 if now % STEPS == 0 else used
+        found.append(executed / (now - start) / (quota / STEPS))
+    return found
+
+
+@pytest.mark.parametrize("periods", [4, PERIODS])
+def test_one_run_exceeds_the_limit_by_at_most_one_quota(periods):
+    """The largest excess over all quotas and starts is at most 1 / `periods`, and almost reaches
+    it."""
+    first = [
+        runs(quota, begin, periods, 1)[0]
+        for quota in range(5, STEPS, 5)
+        for begin in range(0, STEPS, 5)
+    ]
+    assert 0.9 / periods < max(first) - 1 <= 1 / periods
+
+
+def test_later_runs_of_a_kernel_do_not_profit_from_an_unused_quota():
+    """So the median of five runs is the limit, within one step of each period."""
+    for quota in range(5, STEPS, 15):
+        for begin in range(0, STEPS, 15):
+            assert statistics.median(runs(quota, begin, PERIODS, 5)) == pytest.approx(1, abs=0.02)
+
+
+def test_a_run_lasts_whole_periods_of_the_limit():
+    assert pytest.approx(KERNEL_S * 1e6) == PERIODS * PERIOD_US

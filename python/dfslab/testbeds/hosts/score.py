@@ -13,12 +13,15 @@ from __future__ import annotations
 import sys
 
 from dfslab.testbeds.errors import TestbedError
+from dfslab.testbeds.hosts.control_groups import PERIOD_US
 from dfslab.testbeds.hosts.host import Host
 
-# A processor limit applies to each period of 0.1 s. Within 0.4 s, a kernel may therefore run up to
-# a fifth more than the limit allows. To avoid this error, each kernel runs for ten periods at a
-# time. The median of its runs is used.
-KERNEL_S = 1.0
+# A processor limit is a quota of processor time in each period. A run of n periods that begins
+# within a period overlaps n + 1 periods, so that it can use at most n + 1 quotas. Its rate is
+# therefore at most 1/n above the limit: a tenth with ten periods. Only the first run of a kernel
+# can begin with a quota that the host has not used before, and the median of five runs is used.
+PERIODS = 10
+KERNEL_S = PERIODS * PERIOD_US / 1e6
 LIMIT_S = 60.0
 PROGRAM = """
 import hashlib, math, statistics, sys, time, zlib
