@@ -29,7 +29,7 @@ if [[ $what == all && $(id -u) -eq 0 ]]; then
     need mfsmaster moosefs-master moosefs-chunkserver moosefs-client moosefs-cli
     need ceph-mon ceph-mon ceph-mgr ceph-osd ceph-mds ceph-fuse ceph-common
     need redis-server redis-server redis-tools
-    ldconfig -p | grep -q "libfuse.so.2 " || missing+=(libfuse2)
+    ldconfig -p | grep -q "libfuse3.so.3 " || missing+=(libfuse3-3)
     need ganesha.nfsd nfs-ganesha nfs-ganesha-vfs rpcbind libnfs-utils
 fi
 

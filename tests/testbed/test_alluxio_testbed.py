@@ -26,6 +26,41 @@ WORKER_TIMEOUT_S = 15.0
 HANG_S = 240.0
 
 
+# Argument 1: folder, argument 2: seconds. Four processes write files through, and rename and remove
+# them, each in its own folder below the given one. A fifth process tries all the time to remove
+# the given folder, which is never empty. Each writer leaves one file.
+WRITERS = """
+import multiprocessing, os, sys, time
+folder, end = sys.argv[1], time.monotonic() + float(sys.argv[2])
+def write(number):
+    count = 0
+    while time.monotonic() < end:
+        own, count = f"{folder}/{number}-{count}", count + 1
+        os.mkdir(own)
+        with open(f"{own}/new", "wb") as file:
+            file.write(bytes([number]) * 65536)
+        os.rename(f"{own}/new", f"{own}/old")
+        os.unlink(f"{own}/old")
+        os.rmdir(own)
+    with open(f"{folder}/{number}", "wb") as file:
+        file.write(bytes([number]) * 65536)
+def remove():
+    while time.monotonic() < end:
+        try:
+            os.rmdir(folder)
+        except OSError:
+            pass
+os.mkdir(folder)
+open(f"{folder}/kept", "wb").close()
+running = [multiprocessing.Process(target=write, args=[one]) for one in range(4)]
+running.append(multiprocessing.Process(target=remove))
+for one in running: one.start()
+for one in running: one.join()
+sys.exit(max(abs(one.exitcode) for one in running))
+"""
+WRITERS_S = 20.0
+
+
 @pytest.fixture(scope="module", autouse=True)
 def own_state(tmp_path_factory):
     """Provides a separate state folder for this module's testbed, and asserts at the end that the
@@ -152,6 +187,18 @@ def test_many_writers_of_short_files_drive_nothing_out(testbed, written):
     client(testbed).run(sys.executable, "-c", script, *files)
     until(lambda: memory_bytes(testbed) >= before_bytes + 12 * MIB)
     client(testbed).run("rm", *files)
+
+
+def test_four_processes_write_through_while_their_folder_is_removed(testbed, written):
+    """The calls of all processes end. With libfuse 2, calls block each other for ever within
+    seconds: a rename, the removal of the folder above it, and calls that wait for both."""
+    folder = testbed.mount_point / "writers"
+    words = (sys.executable, "-c", WRITERS, str(folder), str(WRITERS_S))
+    client(testbed).run(*words, limit_s=HANG_S)
+    for number in range(4):
+        stored = testbed.under_store / "writers" / str(number)
+        until(lambda stored=stored, number=number: stored.read_bytes() == bytes([number]) * 65536)
+    client(testbed).run("rm", "-r", str(folder))
 
 
 def test_the_command_line_and_the_mount_see_the_same_files(testbed, written):

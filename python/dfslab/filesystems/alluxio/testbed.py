@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from http.client import HTTPException
@@ -39,13 +40,17 @@ FORMAT = "alluxio.cli.Format"
 MASTER = "alluxio.master.AlluxioMaster"
 WORKER = "alluxio.worker.AlluxioWorker"
 FUSE = "alluxio.fuse.AlluxioFuse"
-# The library against which Alluxio's native FUSE library is linked.
-LIBFUSE = "libfuse.so.2"
+# The library against which Alluxio's native FUSE library is linked, and its lowest version. Before
+# libfuse 3.13, also in libfuse 2, a rename, a removal of a folder above it, and a creation or
+# removal of another file can block each other for ever (github.com/libfuse/libfuse, issue 695).
+# Several clients of one mount then hang: they rename in the folder of a run, and the first of them
+# that ends tries to remove this folder. Slow calls, as those of a write-through, make this likely.
+LIBFUSE, LIBFUSE_LEAST = "libfuse3.so.3", (3, 13)
 # Mount options. `sync_read` allows one read of a file at a time. Without it, the kernel's parallel
 # read-ahead sends reads out of order, and Alluxio reopens its stream for each of them. Reading 64
-# MiB then took over 60 s; with `sync_read`, it took 1 s. `big_writes` allows writes of more than a
-# page.
-MOUNT_OPTIONS, IN_ORDER = "big_writes", "sync_read,"
+# MiB then took over 60 s; with `sync_read`, it took 1 s. `max_write` limits reads and writes to 128
+# KiB, which is the limit of the description and of libfuse 2.
+MOUNT_OPTIONS, IN_ORDER = f"max_write={2**17}", "sync_read,"
 SHELL = "alluxio.cli.fs.FileSystemShell"
 MASTER_RPC, MASTER_WEB, WORKER_RPC, WORKER_WEB = 19998, 19999, 29999, 30000
 JAVA_LIMIT_S = 300.0
@@ -145,11 +150,7 @@ class Testbed(MountedTestbed, Traceable):
             under_hdfs.jars(notify)
         if parameters["trace"]:
             agent_jar(notify)
-        try:
-            ctypes.CDLL(LIBFUSE)
-        except OSError as error:
-            why = "not found; install libfuse2 (Debian)"
-            raise TestbedError("missing_program", f"looking for {LIBFUSE}", why) from error
+        check_libfuse()
         jars(notify)
 
     def start_servers(self) -> None:
@@ -357,7 +358,7 @@ class Testbed(MountedTestbed, Traceable):
             "alluxio.master.worker.timeout": _milliseconds(self.number("worker_timeout")),
             "alluxio.master.lost.worker.detection.interval": "1000ms",
             "alluxio.master.update.check.enabled": "false",
-            "alluxio.fuse.jnifuse.libfuse.version": "2",
+            "alluxio.fuse.jnifuse.libfuse.version": "3",
             "alluxio.security.authorization.permission.enabled": "false",
             "alluxio.user.file.reserved.bytes": str(RESERVED_BYTES),
             "alluxio.user.file.readtype.default": "NO_CACHE" if through else "CACHE",
@@ -417,6 +418,28 @@ def jars(notify: Notify = lambda text: None) -> Path:
     """Returns the folder of Alluxio's jars, which are downloaded when they are missing. Raises
     TestbedError when the download fails."""
     return maven_jars(f"alluxio-{VERSION}", POM, {"alluxio.version": VERSION}, notify)
+
+
+def check_libfuse() -> None:
+    """Raises TestbedError when LIBFUSE is not installed, or is older than LIBFUSE_LEAST."""
+    doing = f"looking for {LIBFUSE}"
+    try:
+        version = libfuse_version()
+    except OSError as error:
+        why = "not found; install libfuse3-3 (Debian)"
+        raise TestbedError("missing_program", doing, why) from error
+    if version < LIBFUSE_LEAST:
+        found, least = (".".join(map(str, one)) for one in (version, LIBFUSE_LEAST))
+        why = f"renames can block for ever in version {found}; install libfuse3-3 {least} or newer"
+        raise TestbedError("missing_program", doing, why)
+
+
+def libfuse_version() -> tuple[int, ...]:
+    """Returns the version of LIBFUSE, such as (3, 14, 0). Raises OSError when it is not
+    installed."""
+    version = ctypes.CDLL(LIBFUSE).fuse_pkgversion
+    version.restype = ctypes.c_char_p
+    return tuple(int(part) for part in re.findall(r"\d+", version().decode()))
 
 
 def _quantity(key: str, value: str, unit: str, least: str) -> float:
