@@ -14,6 +14,7 @@ from verification.local import experiment as local
 from verification.reproductions import (
     dfsperf,
     kumar,
+    kumar_blocks,
     kumar_copies,
     liu,
     liu_calls,
@@ -58,6 +59,9 @@ EXPERIMENTS = {
     "kumar": Experiment("Kumar 2018: GlusterFS by design", kumar.subjects, kumar.figures),
     "kumar-copies": Experiment(
         "Kumar 2018: copies and clients alone", kumar_copies.subjects, kumar_copies.figures
+    ),
+    "kumar-blocks": Experiment(
+        "Kumar 2018: block sizes alone", kumar_blocks.subjects, kumar_blocks.figures
     ),
     "liu": Experiment("Liu 2018: slowed parts of HDFS", liu.subjects, liu.figures),
     "liu-calls": Experiment(

@@ -1,16 +1,18 @@
 """Tests of figures that are ratios of two recorded rates, computed from runs with planted rates.
-The ratios are those for copies and for clients of Kumar 2018, and those of the DFS-Perf report."""
+The ratios are those for copies, clients and block sizes of Kumar 2018, and those of the DFS-Perf
+report."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
-from dfslab.documents.metrics import LATENCY, MEAN, key
+from dfslab.documents.metrics import LATENCY, MEAN, THROUGHPUT, key
 from dfslab.result import Metric, Result
 from dfslab.spec.scenario import Point
 from support.synthetic import measured
 
 from verification import recordings
-from verification.reproductions import dfsperf, kumar_copies
+from verification.reproductions import dfsperf, kumar_blocks, kumar_copies
 
 NOISE = (0.9, 1.0, 1.1)
 OF_METADATA = {"local": 2.0, "hdfs": 1.1, "glusterfs": 1.0, "alluxio": 0.5}
@@ -45,6 +47,34 @@ def _rate_of(point: Point) -> float:
     copies = 0.5 if point.labels[kumar_copies.COPIES] == 4 else 1.0
     clients = (3.0 if read else 0.8) if point.labels[kumar_copies.CLIENTS] == 4 else 1.0
     return 100.0 * copies * clients
+
+
+def test_block_sizes_are_compared_for_each_operation():
+    """The planted rate rises by a factor of 8 up to 256 KiB, and falls by a factor of 1.25 beyond.
+    With caches it rises by a factor of 1.1 over all sizes."""
+    points = recordings.scenario(kumar_blocks.SCENARIO).points()
+    runs = [_run_of_blocks(one, number, noise) for one in points for number, noise in _noise()]
+    found = {(one.bar, one.part): one for one in kumar_blocks.of_runs("planted", runs)}
+    operations = {one.labels[kumar_blocks.OPERATION] for one in points}
+    expected = {("kumar.blocks-rise", one): 8.0 for one in operations}
+    expected |= {("kumar.blocks-level", one): 1.25 for one in operations}
+    expected |= {("kumar.blocks-cached", one): 1.1 for one in kumar_copies.READS}
+    assert {key: one.value for key, one in found.items()} == pytest.approx(expected)
+    assert {one.points for one in found.values()} == {7 * len(NOISE)}
+
+
+def _run_of_blocks(point: Point, repetition: int, noise: float) -> Result:
+    """Returns a run with a planted throughput, which is a power of the block size."""
+    size, is_direct = kumar_blocks.block_bytes(point), point.labels["workload.cache"] == "direct"
+    if is_direct:
+        below = (min(size, 2**18) / 2**12) ** 0.5
+        rate = below * (max(size, 2**18) / 2**18) ** (-np.log2(1.25) / 5)
+    else:
+        rate = (size / 2**11) ** (np.log2(1.1) / 12)
+    run = measured(point, 1.0, repetition)
+    return run.model_copy(
+        update={"metrics": {**run.metrics, THROUGHPUT: Metric(value=1e6 * noise * rate)}}
+    )
 
 
 def test_each_pair_is_of_the_same_system():

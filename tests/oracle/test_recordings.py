@@ -21,6 +21,7 @@ from verification.figures import committed
 from verification.reproductions import (
     dfsperf,
     kumar,
+    kumar_blocks,
     kumar_copies,
     liu,
     liu_calls,
@@ -132,7 +133,7 @@ def test_every_experiment_with_figures_has_its_recordings():
         assert found <= set(EXPERIMENTS[name].subjects()), name
 
 
-REPEATED = (wu_locations, wu_scale, kumar_copies, dfsperf)
+REPEATED = (wu_locations, wu_scale, kumar_blocks, kumar_copies, dfsperf)
 
 
 @pytest.mark.parametrize("recording", [one for every in REPEATED for one in every.subjects()])

@@ -52,6 +52,11 @@ PARAMETERS: Mapping[str, Sequence[LevelValue]] = {
     "file_system.io_cache": [0, 1],
 }
 BLOCKS = "workload.transfer_size"
+LINKS = ("deployment.node.server.adapter.bandwidth", "deployment.node.client.adapter.bandwidth")
+# The link of Kumar's clusters with Gigabit Ethernet (section 3.4), and the four operations whose
+# speed Figure 4 shows.
+GIGABIT = "993 Mbit/s"
+OPERATIONS = ("sequential_write", "sequential_read", "random_write", "random_read")
 # Table 8 of Kumar 2018. The values are the minutes that a transfer of data takes on each cluster.
 # The name of a cluster has its processor, its link and its number of servers.
 TABLE_8 = {
@@ -134,25 +139,30 @@ def table_7_reads() -> Obtained:
     return judged(max(found, key=lambda key: found[key]) == BLOCKS and caches > 0.05, text)
 
 
-def _curve(operation: str, is_direct: bool) -> Floats:
-    return _rates(
-        _study(), [{**_state(operation, is_direct), BLOCKS: size} for size in PARAMETERS[BLOCKS]]
-    )
+def _curve(operation: str, is_direct: bool, link: str = "") -> Floats:
+    """Returns the predicted bytes per second for each block size. `link`: bandwidth of clients and
+    servers; "" means the bandwidth of the study's scenario."""
+    links = dict.fromkeys(LINKS, link) if link else {}
+    state = {**_state(operation, is_direct), **links}
+    return _rates(_study(), [{**state, BLOCKS: size} for size in PARAMETERS[BLOCKS]])
 
 
 def figure_4() -> Obtained:
-    """Judges three statements on the throughput with direct I/O:
+    """Judges three statements on the throughput with direct I/O, for the four operations and the
+    link of the paper's clusters:
 
     - It never falls when the block size rises.
     - At 256 KiB it is more than twice as high as at the smallest block size.
     - It is level (SIMILAR) from 256 KiB to 8 MiB.
     """
-    curves = {name: _curve(name, True) for name in ("sequential_write", "sequential_read")}
+    curves = {name: _curve(name, True, GIGABIT) for name in OPERATIONS}
     text = "; ".join(
         f"{name} {curve[0] / 1e6:.2g} to {curve[3] / 1e6:.3g} MB/s at 256 KiB, "
         f"{curve[-1] / 1e6:.3g} at 8 MiB"
         for name, curve in curves.items()
     )
+    slow = _curve("sequential_write", True)
+    text += f"; writes with the study's link gain a factor of {slow[3] / slow[0]:.1f} only"
     rises = all((np.diff(curve) > -1e-9).all() for curve in curves.values())
     level = all(curve[-1] <= SIMILAR * curve[3] for curve in curves.values())
     return judged(rises and level and all(c[3] > 2 * c[0] for c in curves.values()), text)
@@ -254,16 +264,14 @@ def table_1() -> Obtained:
     processor time."""
     found = _processors()
     text = ", ".join(f"{link}, {block}: {power}" for (link, block), power in found.items())
-    return judged(found["993 Mbit/s", "4 KiB"] == "45 W", text)
+    return judged(found[GIGABIT, "4 KiB"] == "45 W", text)
 
 
 def infiniband_needs_processors() -> Obtained:
     """Judges whether InfiniBand needs a processor of at least as much power as Gigabit Ethernet
     does."""
     watts = {key: float(power.partition(" ")[0]) for key, power in _processors().items()}
-    pairs = [
-        (watts["993 Mbit/s", block], watts["5.8 Gbit/s", block]) for block in ("128 KiB", "4 KiB")
-    ]
+    pairs = [(watts[GIGABIT, block], watts["5.8 Gbit/s", block]) for block in ("128 KiB", "4 KiB")]
     text = ", ".join(f"{gigabit:g} W becomes {infiniband:g} W" for gigabit, infiniband in pairs)
     return judged(all(b >= a for a, b in pairs) and any(b > a for a, b in pairs), text)
 

@@ -6,14 +6,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
+import numpy as np
+from dfslab import quantiles
 from dfslab.cli import compat
 from dfslab.documents.table import percent_text
-from dfslab.spec.design import Design
+from dfslab.spec.design import Design, LevelValue, number
 from dfslab.spec.scenario import Scenario
 from dfslab.studies import crossval
 from dfslab.studies.designs import learning
 from dfslab.studies.designs.lessons import PaperTable
-from dfslab.studies.designs.slopes import slopes
+from dfslab.studies.designs.slopes import operation_of, robust, slopes
 
 from verification import recordings
 from verification.papers.obtained import Obtained, judged, verdict_of
@@ -36,6 +38,18 @@ HARDWARE = (
     "servers",
     "clients",
     "copies",
+)
+# Figure 4 of Kumar 2018: the block size from which the speed is level, and the largest one. LEVEL
+# is the largest ratio of two rates of a level curve, as for the prediction of the figure.
+KNEE_BYTES, LARGEST_BYTES = 2**18, 2**23
+LEVEL = 1.5
+# Features of hardware and layout that are varied besides the copies.
+DIRECT_FEATURES = (
+    "deployment.node.server.adapter.bandwidth",
+    "deployment.node.server.disk.read_rate",
+    "deployment.node.server.disk.write_rate",
+    "deployment.node.server.count",
+    "workload.clients",
 )
 SWITCHES = ("write_behind", "read_ahead", "io_cache", "md_cache", "quick_read")
 # Options of iozone that Kumar's example in section 3.3 uses on one machine.
@@ -205,6 +219,66 @@ def more_servers() -> Obtained:
 def larger_blocks() -> Obtained:
     """Judges the claim of Kumar 2018 that larger blocks raise throughput."""
     return _claim("larger blocks, faster")
+
+
+def figure_4() -> Obtained:
+    """Judges figure 4 of Kumar 2018 by the runs of the study with direct I/O: for each operation,
+    two slopes of log2 throughput for a doubling of the block size.
+
+    - Up to KNEE_BYTES, a hit is a slope above 0, and a miss a slope below 0.
+    - Beyond, the curve is level if the throughput changes by less than a factor of LEVEL over all
+      sizes. A hit is a 90 % interval of this change within that factor, and a miss an interval
+      outside it.
+
+    An interval that includes a limit is undecided.
+    """
+    below, above = hinge_slopes()
+    doublings = np.log2(LARGEST_BYTES / KNEE_BYTES)
+    limit = np.log2(LEVEL) / doublings
+    same = sum(low > 0 for low, _ in below.values())
+    other = sum(high < 0 for _, high in below.values())
+    same += sum(-limit < low and high < limit for low, high in above.values())
+    other += sum(high < -limit or low > limit for low, high in above.values())
+    open_ = len(below) + len(above) - same - other
+    text = "; ".join(
+        f"{name} {sum(below[name]) / 2:+.2f} up to 256 KiB, {sum(above[name]) / 2:+.2f} beyond"
+        for name in below
+    )
+    counts = f"{same} as in the paper, {open_} inconclusive, {other} otherwise"
+    return Obtained(f"{text}: {counts}", verdict_of(int(same), int(other), int(open_)))
+
+
+@cache
+def hinge_slopes() -> tuple[dict[str, tuple[float, float]], dict[str, tuple[float, float]]]:
+    """Returns the 90 % intervals of the slopes up to KNEE_BYTES and beyond, by operation. One
+    regression over all runs with direct I/O has these slopes, a constant for each operation, and
+    the features of hardware and layout (DIRECT_FEATURES)."""
+    every = rows()
+    own = [i for i, one in enumerate(every.points) if one.scenario.workload.cache == "direct"]
+    points = [every.points[i] for i in own]
+    blocks = np.log2([_number(one.labels["workload.transfer_size"]) for one in points])
+    names = np.array([operation_of(one) for one in points])
+    writes = np.array(["write" in name for name in names])
+    columns = [np.log2([_number(one.labels[key]) for one in points]) for key in DIRECT_FEATURES]
+    copies = np.log2([_number(one.labels["file_system.copies"]) for one in points])
+    columns += [copies * writes, copies * ~writes]
+    operations = sorted(set(names))
+    columns += [1.0 * (names == name) for name in operations[1:]]
+    knee = np.log2(KNEE_BYTES)
+    for part in (np.minimum(blocks - knee, 0.0), np.maximum(blocks - knee, 0.0)):
+        columns += [part * (names == name) for name in operations]
+    matrix = np.column_stack(columns)
+    values, errors = robust(matrix, np.log2(every.rates[own]))
+    half = quantiles.student(0.95, len(own) - matrix.shape[1] - 1) * errors
+    ends = list(zip(values - half, values + half, strict=True))[-2 * len(operations) :]
+    below = dict(zip(operations, ends[: len(operations)], strict=True))
+    return below, dict(zip(operations, ends[len(operations) :], strict=True))
+
+
+def _number(label: LevelValue) -> float:
+    found = number(label)
+    assert isinstance(found, float)
+    return found
 
 
 def disks_to_read() -> Obtained:

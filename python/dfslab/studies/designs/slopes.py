@@ -54,7 +54,7 @@ def slopes(rows: TrainingRows) -> list[Slope]:
             continue
         if "read" in name and np.ptp(kept[own]):
             matrix = np.column_stack([matrix, kept[own]])
-        values, errors = _robust(matrix, np.log2(rows.rates[own]))
+        values, errors = robust(matrix, np.log2(rows.rates[own]))
         half = float(quantiles.student(0.5 + CONFIDENCE / 2, len(own) - matrix.shape[1] - 1))
         for at, factor in enumerate(encoding.names):
             slope, error = float(values[at]), float(errors[at])
@@ -67,7 +67,7 @@ def slopes(rows: TrainingRows) -> list[Slope]:
     return found
 
 
-def _robust(matrix: Floats, target: Floats) -> tuple[Floats, Floats]:
+def robust(matrix: Floats, target: Floats) -> tuple[Floats, Floats]:
     """Returns (slopes, standard errors) of a regression with Huber's loss.
 
     A column that is a linear combination of other columns has slope 0 and an infinite standard
