@@ -222,3 +222,18 @@ def test_a_note_of_what_failed_says_what_may_help():
         (notes[name],) = measure.notes_of(failed, False, given)
     assert notes["hdfs"].endswith("(os error 5)")
     assert "driven out what has no other copy" in notes["alluxio"]
+
+
+def test_a_note_of_hung_calls_on_alluxio_names_the_library_that_can_block():
+    """The error is that of a run which was given up, as the load generator reports it."""
+    error = ErrorCount(
+        operation="no_answer/wait",
+        kind="timeout",
+        count=4,
+        first='wait "dfslab-1": the load generator has been removing the directory for 180 s',
+    )
+    given = synthetic.scenario()
+    choice = given.file_system.model_copy(update={"name": "alluxio"})
+    given = given.model_copy(update={"file_system": choice})
+    (note,) = measure.notes_of(MeasuredLoad(wall_s=1.0, errors=[error]), False, given)
+    assert "libfuse before 3.13 can block" in note

@@ -137,6 +137,11 @@ def advice(message: str) -> str:
             "workers may have driven out what has no other copy: store less at a time, or give "
             "them more memory (a testbed's memory_tier)"
         )
+    if "no_answer" in message or "no answer" in message:
+        return (
+            "calls on a mount by libfuse before 3.13 can block each other for ever: set "
+            "alluxio.fuse.jnifuse.libfuse.version=3 and use libfuse 3.13 or newer"
+        )
     return ""
 
 
