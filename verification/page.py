@@ -24,11 +24,14 @@ A cell is the value and, in brackets, the number of points. **MISS**: the bar is
 
 
 def page(figures: Sequence[Figure], variations: Sequence[Variation]) -> str:
-    """Returns the page of all figures, and of the effects of varied constants, as Markdown text."""
+    """Returns the page of all figures, and of the effects of varied constants, as Markdown text. An
+    experiment that has no recording yet has no section."""
     sections = [HEAD, _summary(figures)]
     for name, experiment in EXPERIMENTS.items():
-        sections.append(f"## {experiment.title}\n")
         own = [one for one in figures if one.experiment == name]
+        if not own:
+            continue
+        sections.append(f"## {experiment.title}\n")
         sections += [
             _section(bars()[bar_id], [one for one in own if one.bar == bar_id])
             for bar_id in dict.fromkeys(one.bar for one in own)
