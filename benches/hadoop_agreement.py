@@ -218,7 +218,7 @@ def ran(target: HadoopTarget, operation: str, **stream: Any) -> dict[str, Any]:
     files are on disk and a pause of `think_time_s` has passed.
     """
 
-    def gate() -> float:
+    def barrier() -> float:
         os.sync()
         time.sleep(stream.get("think_time_s", 0.0))
         return time.monotonic()
@@ -226,7 +226,7 @@ def ran(target: HadoopTarget, operation: str, **stream: Any) -> dict[str, Any]:
     mix = [{"operation": operation}]
     spec = Stream.model_validate({"transfer_size_bytes": TRANSFER, "mix": mix, **stream})
     plan = LoadPlan(stream=spec, target=target, run_directory=f"dfslab-{os.getpid()}")
-    report = json.loads(_core.run_load(plan.text, None, gate)[0])
+    report = json.loads(_core.run_load(plan.text, None, barrier)[0])
     assert report["complete"], report["errors"]
     return report
 

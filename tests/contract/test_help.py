@@ -10,6 +10,7 @@ import shlex
 import pytest
 from dfslab.cli import root
 from dfslab.cli.command_table import COMMANDS, EXAMPLES
+from dfslab.cli.live.printing import Printing, printing_of
 from dfslab.cli.live.version import commit_of, text
 from support.command import dfslab
 
@@ -89,3 +90,16 @@ def test_no_color_prints_without_colours(monkeypatch):
     answer = dfslab(*words, "--no-color")
     assert (answer.returncode, colours.search(answer.stdout)) == (0, None)
     assert "NO_COLOR" not in os.environ
+    assert colours.search(dfslab(*words).stdout), "the option belongs to one command"
+
+
+def test_the_options_of_a_group_hold_for_its_commands():
+    group = root.command("net")
+    with group.make_context("net", ["--quiet", "check", "--no-color", "net.json"]) as context:
+        name, inner, words = group.resolve_command(context, ["check", "--no-color", "net.json"])
+        with inner.make_context(name, words, parent=context) as within:
+            found = printing_of(within, as_json=True)
+        assert printing_of(context) == Printing(is_quiet=True)
+    assert found == Printing(as_json=True, is_quiet=True, is_colourless=True)
+    with root.command("list").make_context("list", []) as context:
+        assert printing_of(context) == Printing()

@@ -138,7 +138,7 @@ def test_defaults_are_the_cores():
 @pytest.mark.parametrize(
     "change",
     [
-        lambda schema: schema["properties"].pop("hold"),
+        lambda schema: schema["properties"].pop("barrier_after_phases"),
         lambda schema: schema["required"].append("verify"),
         lambda schema: schema["$defs"]["Share"]["properties"]["weight"].update(type="integer"),
         lambda schema: schema["$defs"]["OperationKind"]["oneOf"].pop(),

@@ -77,13 +77,12 @@ KEPT_NAMES = {
 # and the value is the reason. Help texts are output, which tests/golden/help.txt records.
 KEPT_PROSE = {("python/dfslab/cli/testbed_commands.py", "of its own"): "a help text"}
 # Words that are banned in names of Rust and Java, in addition to `WORDS` and `IN_NAMES`.
-IN_RUST_AND_JAVA = {"together": "shared state, merge, batch"}
+IN_RUST_AND_JAVA = {"gate": "barrier, interceptor", "together": "shared state, merge, batch"}
 # Words of Rust names that are allowed although they are banned. The key is (beginning of the file's
 # path, name or word), and the value is the reason.
 KEPT_IN_RUST = {
     ("core/net/", "lane"): "a first-in first-out list of a cell",
     ("core/net/", "lanes"): "the first-in first-out lists of a cell",
-    ("core/py/", "trace_together"): "a function that Python calls",
     ("core/", "files_together"): "a key of the load plan",
 }
 PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")

@@ -73,7 +73,7 @@ PLAN = (
     '"transfer_size_bytes": 131072, "file_choice": "sequential", "think_time_s": 0.0}, '
     f'"target": {POSIX % WAYS[0][1]}, "run_directory": "RUN", "verify": "sample", '
     '"time_limit_s": 60.0, "max_errors": 4611686018427387904, '
-    '"layers": [{"timeout": {"after_s": 1.0}}], "record": false, "hold": false'
+    '"layers": [{"timeout": {"after_s": 1.0}}], "record": false, "barrier_after_phases": false'
 )
 
 

@@ -96,7 +96,7 @@ def test_a_load_that_broke_off_is_not_counted(monkeypatch):
 
     def broken(plan, *where, **more):
         done = whole(plan, *where, **more)
-        complete = done.report.complete and not plan.hold
+        complete = done.report.complete and not plan.barrier_after_phases
         return done._replace(report=done.report.model_copy(update={"complete": complete}))
 
     monkeypatch.setattr(call_counts.fleet, "run_load", broken)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import random
 import re
+from dataclasses import replace
 from pathlib import Path
 from xml.sax.saxutils import escape
 
@@ -57,6 +58,33 @@ def test_what_is_not_read_is_refused_in_one_line_with_a_way_around(row: Row):
     line = str(caught.value)
     assert row.refused in line
     assert "\n" not in line
+
+
+STAMPED = Row("time stamp", "", ml="fun late x = 1`7 @ x")
+
+
+def test_a_time_stamp_may_come_from_a_function():
+    net = cpn.read(document(replace(STAMPED, first="late 5", made="INT", puts="n")))
+    assert served(net) == [[7]]
+    (report,) = engine.run(net)
+    assert report.end_time_ns == 5_000_000_000
+
+
+@pytest.mark.parametrize(
+    ("puts", "reason"),
+    [
+        ("late 5", "in initial markings only"),
+        ("n @ 5 @+ 1", "in initial markings only"),
+        ("if n > 1 then n @ 5 else n", "in initial markings only"),
+        ("(n @ 5) -- 1`3", "in initial markings only"),
+        ("PAIR.mult(n @ 5, HUE.all())", "without delays"),
+        ("PAIR.mult(n @+ 5, HUE.all())", "without delays"),
+    ],
+)
+def test_an_arc_has_no_time_stamp_in_any_part_of_its_expression(puts: str, reason: str):
+    made = "PAIR" if "mult" in puts else "INT"
+    with pytest.raises(InputError, match=reason):
+        cpn.read(document(replace(STAMPED, puts=puts, made=made)))
 
 
 JUNK = (

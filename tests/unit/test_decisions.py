@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from dfslab.documents.answers import Sureness
 from dfslab.models.tree.prediction import Situation
 from dfslab.result import Result
 from dfslab.spec.changes.change import KINDS, Change
@@ -152,11 +153,11 @@ def test_the_error_of_a_kind_is_learnt_and_shrunk_towards_the_blind_error():
 
 def test_the_words_for_how_sure_a_gain_is():
     assert [sureness(p) for p in (0.99, 0.95, 0.9, 0.75, 0.6)] == [
-        "high",
-        "high",
-        "medium",
-        "low",
-        "cannot tell",
+        Sureness.HIGH,
+        Sureness.HIGH,
+        Sureness.MEDIUM,
+        Sureness.LOW,
+        Sureness.UNDECIDED,
     ]
     sure, none = gain_of(np.array([2.0]), [0.1]), gain_of(np.array([1.0]), [0.01])
     assert (sure.sureness, none.sureness) == ("high", "high")

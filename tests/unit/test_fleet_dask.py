@@ -128,7 +128,7 @@ def test_nodes_wait_for_each_other_where_they_take_others_files(tmp_path, cluste
         seed=7, clients=4, phases=phases, file_size=whole.stream.file_size, transfer_size_bytes=4096
     )
     for held in (False, True):
-        wanted = whole.model_copy(update={"stream": stream, "hold": held})
+        wanted = whole.model_copy(update={"stream": stream, "barrier_after_phases": held})
         report, *_ = run.run_load(wanted, Nodes(cluster, 2))
         assert report.complete, report.errors
         assert [phase.count for phase in report.phases] == [16, 16]

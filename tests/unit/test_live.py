@@ -13,6 +13,7 @@ from itertools import pairwise
 
 from dfslab.cli import shared
 from dfslab.cli.live.live import LoadView
+from dfslab.cli.live.printing import Printing
 from dfslab.fleet import run
 from dfslab.fleet.client_hosts import HERE, ClientHost
 from dfslab.fleet.watch import LiveCounts
@@ -101,12 +102,11 @@ def test_a_workload_is_observed_while_it_runs_here_and_in_agents():
 
 
 def test_programs_and_pipes_see_nothing_of_it(monkeypatch):
-    # An earlier test may have run a command with the option --quiet in this process.
-    shared.QUIET.set(False)
     for as_json, is_terminal in ((True, True), (False, False), (False, True)):
         console = Console(file=io.StringIO(), force_terminal=is_terminal)
-        monkeypatch.setattr(terminal, "console", lambda _, chosen=console: chosen)
-        watched = shared.with_progress(as_json, lambda report: report.watch is not None)
+        monkeypatch.setattr(terminal, "console", lambda *_, chosen=console: chosen)
+        printing = Printing(as_json=as_json)
+        watched = shared.with_progress(printing, lambda report: report.watch is not None)
         assert watched == (is_terminal and not as_json), json.dumps([as_json, is_terminal])
 
 

@@ -3,6 +3,7 @@ rows."""
 
 from __future__ import annotations
 
+from dfslab.cli.live.printing import Printing
 from dfslab.cli.shared import emit
 from dfslab.documents.table import Column, Table
 from dfslab.report import terminal
@@ -18,5 +19,9 @@ def test_a_name_with_colons_is_no_emoji():
 
 
 def test_of_a_table_without_rows_only_the_notes_are_printed(capsys):
-    emit(False, None, Table("What to change", [Column("gain")], [], ["Three gains are withheld."]))
+    emit(
+        Printing(),
+        None,
+        Table("What to change", [Column("gain")], [], ["Three gains are withheld."]),
+    )
     assert capsys.readouterr().out == "Three gains are withheld.\n"

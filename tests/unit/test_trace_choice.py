@@ -190,7 +190,7 @@ def test_nodes_of_a_cluster_read_under_the_same_choice(otlp, tmp_path):
     other.write_text(otlp.read_text().replace('"traceId": "0', '"traceId": "f'))
     options = reading(drop=["attempt"]).options()
     parts = [bytes(_core.trace_part([str(path)], options)) for path in (otlp, other)]
-    together = json.loads(_core.trace_together(parts[::-1], options))
+    together = json.loads(_core.merge_trace_shards(parts[::-1], options))
     assert together["left_out"]["attempt"]["calls"] == 12
     assert (
         together["spans"]

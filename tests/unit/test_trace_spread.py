@@ -57,7 +57,7 @@ def text(found):
 
 def test_the_bytes_are_those_of_a_serial_merge(scheduler, files):
     serial = [_core.trace_part([str(path)], "{}") for path in files]
-    one = text(trace.read(_core.trace_together(serial, "{}")))
+    one = text(trace.read(_core.merge_trace_shards(serial, "{}")))
     draw = random.Random(SEED)
     for _ in range(3):
         draw.shuffle(files)

@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import fmean, median
 
+from dfslab.documents.answers import Sureness
 from dfslab.spec.changes.goal import Goal
 from dfslab.spec.scenario import Point
 from dfslab.studies.decisions.advice_table import Recommended
@@ -64,9 +65,9 @@ def recommended() -> Headlines:
         **firsts,
         "changes recommended (number)": float(len(rows)),
         "combinations recommended (number)": float(sum(" and " in row.change for row in rows)),
-        "gains of high certainty (number)": float(words.count("high")),
-        "gains of medium certainty (number)": float(words.count("medium")),
-        "gains of low certainty (number)": float(words.count("low")),
+        "gains of high certainty (number)": float(words.count(Sureness.HIGH)),
+        "gains of medium certainty (number)": float(words.count(Sureness.MEDIUM)),
+        "gains of low certainty (number)": float(words.count(Sureness.LOW)),
         "gains withheld (number)": float(sum(bool(row.withheld) for row in rows)),
         "contradictions with measurements (number)": float(len(trust_in(measured).contradictions)),
         "mean width of the gains' intervals (ln)": fmean(

@@ -60,7 +60,7 @@ pub fn run(
             .map(|line| {
                 let sender = sender.clone();
                 scope.spawn(move || {
-                    let outcome = hold(line, stop, &sender).map_err(|error| {
+                    let outcome = delay_packets(line, stop, &sender).map_err(|error| {
                         format!("queue {} of {}: {error}", line.queue, line.netns)
                     });
                     if outcome.is_err() {
@@ -81,7 +81,7 @@ pub fn run(
     })
 }
 
-fn hold(
+fn delay_packets(
     line: &LinkDirection,
     stop: &AtomicBool,
     sender: &mpsc::Sender<()>,

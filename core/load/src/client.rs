@@ -62,10 +62,10 @@ pub struct Client<'a> {
     /// file's alternative name, which it has after a rename. None if `path` leads to no file of
     /// this client.
     leads_to: Option<(u64, bool)>,
-    /// Files kept open between operations. `held` has the client's own files, by file number.
-    /// `held_of_others` has the files of other clients, by (owner, number).
-    pub(crate) held: Vec<Option<Box<dyn File>>>,
-    pub(crate) held_of_others: BTreeMap<(u32, u64), Box<dyn File>>,
+    /// Files kept open between operations. `open_files` has the client's own files, by file number.
+    /// `open_files_of_others` has the files of other clients, by (owner, number).
+    pub(crate) open_files: Vec<Option<Box<dyn File>>>,
+    pub(crate) open_files_of_others: BTreeMap<(u32, u64), Box<dyn File>>,
     pub(crate) buffer: Vec<u8>,
     pub(crate) buffer_start: usize,
     /// Cache of one entry for `first_page`. It has the file (owner, number) that was requested
@@ -112,8 +112,8 @@ impl<'a> Client<'a> {
             prefix: setup.prefix(number),
             path: String::with_capacity(256),
             leads_to: None,
-            held: Vec::new(),
-            held_of_others: BTreeMap::new(),
+            open_files: Vec::new(),
+            open_files_of_others: BTreeMap::new(),
             buffer,
             buffer_start,
             paged: None,
@@ -269,7 +269,7 @@ impl<'a> Client<'a> {
     /// Opens the client's files before the timed part, if all operations are single transfers or
     /// syncs in open files. The time of opening is then not part of the first transfers. Does
     /// nothing if there are more than MOST_OPENED_BEFORE files.
-    pub fn open_held(&mut self) -> Result<()> {
+    pub fn open_kept_files(&mut self) -> Result<()> {
         let stream = &self.setup.plan.stream;
         let kinds = stream.kinds();
         let single = |kind: &OperationKind| {
@@ -284,7 +284,7 @@ impl<'a> Client<'a> {
         }
         for file in 0..self.files.len() as u64 {
             self.done.clear();
-            self.ensure_held(self.number, file)?;
+            self.ensure_open(self.number, file)?;
         }
         Ok(())
     }

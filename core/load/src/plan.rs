@@ -92,7 +92,7 @@ pub struct Plan {
     /// Whether to wait at the barrier also at the end of each phase, before files are checked and
     /// removed.
     #[serde(default)]
-    pub hold: bool,
+    pub barrier_after_phases: bool,
     /// Whether the files stay after the run instead of being removed.
     #[serde(default)]
     pub keep: bool,

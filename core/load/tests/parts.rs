@@ -111,8 +111,8 @@ fn merged_reports_equal_the_report_of_one_recorder() {
 }
 
 #[test]
-fn a_run_that_is_stopped_at_its_gate_leaves_nothing() {
-    let root = directory("gate");
+fn a_run_that_is_stopped_at_its_barrier_leaves_nothing() {
+    let root = directory("barrier");
     let plan = plan(&root.display().to_string(), 1, 3);
     let control = Arc::new(Control::with_barrier());
     let its = Arc::clone(&control);

@@ -104,24 +104,24 @@ type Done<'py> = (String, Py<SpanTable>, Bound<'py, PyBytes>);
 /// call of `watch`. `latencies` is the histogram of all latencies since the start, as a list of
 /// (value in the middle of a bucket in ns, number of operations).
 ///
-/// With a `gate`, the prepared run waits at a barrier and calls `gate()`, which returns the start
-/// time of the run as a reading of CLOCK_MONOTONIC in seconds.
+/// With a `barrier`, the prepared run waits until `barrier()` returns the start time of the run, a
+/// reading of CLOCK_MONOTONIC in seconds.
 ///
 /// Ctrl-C or an exception of a callback stops the run, removes its files and raises
 /// KeyboardInterrupt or that exception. A run whose target does not answer within the plan's time
 /// limit and grace is given up. The report of this run is incomplete and names the calls that did
 /// not return; the run's threads are not ended.
 #[pyfunction]
-#[pyo3(signature = (plan, progress=None, gate=None, watch=None))]
+#[pyo3(signature = (plan, progress=None, barrier=None, watch=None))]
 fn run_load<'py>(
     py: Python<'py>,
     plan: &str,
     progress: Option<Bound<'py, PyAny>>,
-    gate: Option<Bound<'py, PyAny>>,
+    barrier: Option<Bound<'py, PyAny>>,
     watch: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Done<'py>> {
     let plan = Plan::parse(plan).map_err(from_load)?;
-    let control = Arc::new(match gate {
+    let control = Arc::new(match barrier {
         Some(_) => Control::with_barrier(),
         None => Control::default(),
     });
@@ -141,7 +141,11 @@ fn run_load<'py>(
     while !over.load(Ordering::Acquire) && !worker.is_finished() {
         py.detach(|| std::thread::park_timeout(POLL));
         let outcome_of_report = match interrupted {
-            None => report(py, &control, [&watch, &progress, &gate].map(Option::as_ref)),
+            None => report(
+                py,
+                &control,
+                [&watch, &progress, &barrier].map(Option::as_ref),
+            ),
             Some(_) => py.check_signals(),
         };
         if let Err(error) = outcome_of_report {
@@ -177,13 +181,13 @@ fn finished<'py>(
 /// each interval. It does the following, in this order:
 /// - checks for Ctrl-C
 /// - calls `watch` with the totals so far and `progress` with the completed fraction
-/// - if the run waits at its barrier, calls `gate` and passes the returned start time to the run
+/// - if the run waits at its barrier, calls `barrier` and passes the returned start time to the run
 ///
 /// Returns KeyboardInterrupt after Ctrl-C, or the exception of a callback.
 fn report(
     py: Python<'_>,
     control: &Control,
-    [watch, progress, gate]: [Option<&Bound<'_, PyAny>>; 3],
+    [watch, progress, barrier]: [Option<&Bound<'_, PyAny>>; 3],
 ) -> PyResult<()> {
     py.check_signals()?;
     if let Some(watch) = watch {
@@ -195,9 +199,9 @@ fn report(
     if let Some(progress) = progress {
         progress.call1(control.progress())?;
     }
-    match gate {
-        Some(gate) if control.waiting() => {
-            control.start_at_monotonic(gate.call0()?.extract()?);
+    match barrier {
+        Some(barrier) if control.waiting() => {
+            control.start_at_monotonic(barrier.call0()?.extract()?);
             Ok(())
         }
         _ => Ok(()),

@@ -19,7 +19,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(trace_profile, module)?)?;
     module.add_function(wrap_pyfunction!(trace_part, module)?)?;
     module.add_function(wrap_pyfunction!(trace_sharing, module)?)?;
-    module.add_function(wrap_pyfunction!(trace_together, module)?)?;
+    module.add_function(wrap_pyfunction!(merge_trace_shards, module)?)?;
     module.add_function(wrap_pyfunction!(trace_folded, module)?)?;
     module.add_function(wrap_pyfunction!(trace_pprof, module)?)?;
     module.add_function(wrap_pyfunction!(trace_otlp, module)?)?;
@@ -102,7 +102,7 @@ fn part_of(bytes: &[u8]) -> PyResult<Part> {
 }
 
 /// Reads trace files as one shard of a larger profile. Returns the shard's encoding, which
-/// `trace_together` and `trace_sharing` of the same version of dfslab can read.
+/// `merge_trace_shards` and `trace_sharing` of the same version of dfslab can read.
 #[pyfunction]
 fn trace_part(py: Python<'_>, paths: Vec<PathBuf>, options_json: &str) -> PyResult<Vec<u8>> {
     let reading = reading_of(&options_of(options_json)?)?;
@@ -135,7 +135,7 @@ fn trace_sharing(py: Python<'_>, parts: Vec<Vec<u8>>) -> PyResult<Vec<Vec<usize>
 
 /// Merges shards, in any order, into one profile. Returns JSON as `trace_profile` does.
 #[pyfunction]
-fn trace_together(py: Python<'_>, parts: Vec<Vec<u8>>, options_json: &str) -> PyResult<String> {
+fn merge_trace_shards(py: Python<'_>, parts: Vec<Vec<u8>>, options_json: &str) -> PyResult<String> {
     let options = options_of(options_json)?;
     let selection = reading_of(&options)?.selection;
     py.detach(|| {

@@ -11,6 +11,7 @@ import typer
 from dfslab.cli import listing
 from dfslab.cli.decide import compare_command
 from dfslab.cli.exchange.exporting import write_form
+from dfslab.cli.live.printing import Printing, printing_of
 from dfslab.cli.shared import (
     AllowIncomplete,
     AsJson,
@@ -46,6 +47,7 @@ app = typer.Typer()
 
 @app.command()
 def run(
+    context: typer.Context,
     scenario: ScenarioFile,
     sets: SetOptions = None,
     out: Out = Path("runs"),
@@ -65,40 +67,47 @@ def run(
     ] = None,
 ) -> None:
     """Every method the scenario names, compared, one HTML page."""
+    printing = printing_of(context, as_json)
     chosen = read_scenario(scenario, sets, budget, scheduler)
     if against is not None:
         if recorded is not None:
             raise InputError("--from", str(recorded), "and --against exclude each other")
         other = read_scenario(against, sets, budget, scheduler)
-        compare_command.run_against(chosen, other, out, fresh, allow_incomplete, as_json)
+        compare_command.run_against(chosen, other, out, fresh, allow_incomplete, printing)
         return
     with of(scenario):
         done = with_laboratory(
-            as_json, lambda lab: lab.run(lab.plan(chosen, recorded=recorded), out, fresh, True)
+            printing, lambda lab: lab.run(lab.plan(chosen, recorded=recorded), out, fresh, True)
         )
     with judged(done.results, allow_incomplete):
-        emit_run(as_json, done, wide, f"page: {done.page}")
+        emit_run(printing, done, wide, f"page: {done.page}")
         note(done.processor_time.text if done.processor_time is not None else "")
 
 
 @app.command()
 def design(
-    scenario: ScenarioFile, sets: SetOptions = None, budget: Budget = "", as_json: AsJson = False
+    context: typer.Context,
+    scenario: ScenarioFile,
+    sets: SetOptions = None,
+    budget: Budget = "",
+    as_json: AsJson = False,
 ) -> None:
     """What a scenario's design would run, in which order, and what that costs; runs nothing."""
+    printing = printing_of(context, as_json)
     chosen = read_scenario(scenario, sets, budget)
     with of(scenario):
         from dfslab.cli import commands_work
 
-        plan = with_progress(as_json, lambda report: commands_work.design(chosen))
+        plan = with_progress(printing, lambda report: commands_work.design(chosen))
     from dfslab.report import terminal
 
     planned = terminal.plan_document(plan)
-    emit(as_json, planned.model_dump(mode="json"), *terminal.plan_tables(planned))
+    emit(printing, planned.model_dump(mode="json"), *terminal.plan_tables(planned))
 
 
 @app.command()
 def learn(
+    context: typer.Context,
     scenario: ScenarioFile,
     data: Annotated[Path, typer.Argument(metavar="RUN|DATA", help="A run folder, or its table.")],
     page: Annotated[Path | None, typer.Option("--page", help="A new file for the page.")] = None,
@@ -119,24 +128,25 @@ def learn(
     With --next or --about KEY=VALUE it names only the one to three runs that shrink the uncertainty
     most for each hour: of all configurations, or of those with this value.
     """
+    printing = printing_of(context, as_json)
     chosen = read_scenario(scenario, None)
     if only_next or about:
         if page is not None:
             raise InputError(
                 "--page", str(page), "shows all findings; leave out --next and --about"
             )
-        _next_runs(chosen, data, about or [], as_json)
+        _next_runs(chosen, data, about or [], printing)
         return
     output = Output("--page", page, force).check([scenario]) if page is not None else None
-    done = with_laboratory(as_json, lambda lab: lab.learn(chosen, data, output))
+    done = with_laboratory(printing, lambda lab: lab.learn(chosen, data, output))
     if output is not None and output.is_standard:
         return
     from dfslab.report import run_document as documents
 
-    emit(as_json, documents.of(done).get("learning"), *documents.tables(done)[1:])
+    emit(printing, documents.of(done).get("learning"), *documents.tables(done)[1:])
 
 
-def _next_runs(chosen: Scenario, data: Path, about: list[str], as_json: bool) -> None:
+def _next_runs(chosen: Scenario, data: Path, about: list[str], printing: Printing) -> None:
     """Prints the runs to make next. `about`: texts KEY=VALUE; only configurations with these values
     count. Raises InputError if a text has another form."""
     for text in about:
@@ -145,11 +155,11 @@ def _next_runs(chosen: Scenario, data: Path, about: list[str], as_json: bool) ->
     from dfslab.cli import commands_work
 
     wanted = {key: literal(value) for key, _, value in (text.partition("=") for text in about)}
-    found = with_progress(as_json, lambda report: commands_work.next_runs(chosen, data, wanted))
+    found = with_progress(printing, lambda report: commands_work.next_runs(chosen, data, wanted))
     document = [one.model_dump(mode="json") for one in found]
     from dfslab.studies.designs import lessons
 
-    emit(as_json, document, lessons.proposals_table(found))
+    emit(printing, document, lessons.proposals_table(found))
 
 
 def reopened(folder: Path, *kinds: type[StudyResult]) -> FinishedRun:
@@ -162,12 +172,14 @@ def reopened(folder: Path, *kinds: type[StudyResult]) -> FinishedRun:
 
 @app.command()
 def fit(
+    context: typer.Context,
     run_folder: RunFolder,
     clients: Annotated[str, typer.Option("--clients", hidden=True)] = "",
     servers: Annotated[str, typer.Option("--servers", hidden=True)] = "",
     as_json: AsJson = False,
 ) -> None:
     """The time of every measured step as a function, and what was expected."""
+    printing = printing_of(context, as_json)
     if run_folder.is_file():
         if not (clients or servers):
             allowed = (
@@ -179,7 +191,7 @@ def fit(
         from dfslab.cli.quick.other_load import scaling
 
         predicted = scaling(run_folder, clients, servers)
-        emit(as_json, predicted.document, predicted.table)
+        emit(printing, predicted.document, predicted.table)
         return
     if clients or servers:
         option, value = ("--clients", clients) if clients else ("--servers", servers)
@@ -194,11 +206,12 @@ def fit(
         "expectations": [] if expected is None else expected.model_dump(mode="json")["verdicts"],
     }
     found = [table for one in (fitted, expected) if one is not None for table in one.tables(done)]
-    emit(as_json, document, *found)
+    emit(printing, document, *found)
 
 
 @app.command()
 def report(
+    context: typer.Context,
     run_folder: RunFolder,
     form: Annotated[str, typer.Option("--as", hidden=True)] = "page",
     output: Annotated[
@@ -212,10 +225,11 @@ def report(
 
     `dfslab export` writes the results in other forms.
     """
+    printing = printing_of(context, as_json)
     if form != "page":
         # `dfslab report RUN --as FORM` is the former form of `dfslab export RUN --as FORM` and
         # still works.
-        write_form(run_folder, form, output, force, as_json)
+        write_form(run_folder, form, output, force, printing)
         return
     from dfslab.laboratory import write_page
 
@@ -223,11 +237,12 @@ def report(
     page = write_page(reopened(run_folder), target)
     if target is not None and target.is_standard:
         return
-    emit(as_json, {"page": str(page)}, f"page: {page}")
+    emit(printing, {"page": str(page)}, f"page: {page}")
 
 
 @app.command()
 def calibrate(
+    context: typer.Context,
     scenario: Annotated[
         Path | None,
         typer.Argument(help="Measure the hosts of its testbed, or of its run.fleet, instead."),
@@ -252,6 +267,7 @@ def calibrate(
 
     A deployment names the profile: profile = "FILE", and predictions use it.
     """
+    printing = printing_of(context, as_json)
     named = named_output(output, force, as_json) if output is not None else None
     if named is not None:
         named.check([] if scenario is None else [scenario])
@@ -263,21 +279,21 @@ def calibrate(
         chosen = read_scenario(scenario, None)
         with of(scenario):
             found = with_progress(
-                as_json, lambda report: profiles.of_scenario(chosen, directory, repeats, report)
+                printing, lambda report: profiles.of_scenario(chosen, directory, repeats, report)
             )
     elif scheduler:
         found = with_progress(
-            as_json, lambda report: profiles.of_scheduler(scheduler, directory, repeats, report)
+            printing, lambda report: profiles.of_scheduler(scheduler, directory, repeats, report)
         )
     else:
         found = with_progress(
-            as_json, lambda report: profiles.of_machine(directory, repeats, report)
+            printing, lambda report: profiles.of_machine(directory, repeats, report)
         )
     if named is not None:
         named.write(found.toml)
         if named.is_standard:
             return
-    emit(as_json, found.document, found.toml.rstrip())
+    emit(printing, found.document, found.toml.rstrip())
 
 
 _TOOLS = "dfs-perf, elbencho, fio, ior, iozone or mdtest"
@@ -285,6 +301,7 @@ _TOOLS = "dfs-perf, elbencho, fio, ior, iozone or mdtest"
 
 @app.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 def compat(
+    context: typer.Context,
     tool: Annotated[str, typer.Argument(metavar="TOOL", help=_TOOLS)],
     words: Annotated[
         list[str] | None, typer.Argument(metavar="ARGUMENTS", help="The tool's own arguments.")
@@ -298,22 +315,25 @@ def compat(
     elbencho or iozone and its options.
     DFS_PERF_PROCESSES_NUM=N stands for N lines of conf/slaves.
     """
+    printing = printing_of(context, as_json)
     from dfslab.cli import compat as compats
 
     chosen, summary = compats.read(tool, words or [])
     from dfslab.cli import commands_work
 
-    results = with_laboratory(as_json, lambda lab: commands_work.measure(lab, chosen))
+    results = with_laboratory(printing, lambda lab: commands_work.measure(lab, chosen))
     with judged(results):
-        emit(as_json, [result.model_dump(mode="json") for result in results], summary(results))
+        emit(printing, [result.model_dump(mode="json") for result in results], summary(results))
 
 
 @app.command()
 def merge(
+    context: typer.Context,
     files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Files of one load.")],
     as_json: AsJson = False,
 ) -> None:
     """One report from the files that a load's agents left on their nodes (state folder, parts)."""
+    printing = printing_of(context, as_json)
     from dfslab.cli import commands_work
 
     found = commands_work.merge_parts(files)
@@ -325,13 +345,14 @@ def merge(
     document = found.model_dump(mode="json", exclude_unset=True)
     if not found.complete:
         note(f"incomplete: {lost[0] if lost else 'the load was cut short or operations failed'}")
-    emit(as_json, document, f"{found.rate_per_s:.1f} operations a second", *rows, *lost)
+    emit(printing, document, f"{found.rate_per_s:.1f} operations a second", *rows, *lost)
     if not found.complete:
         raise typer.Exit(1)
 
 
 @app.command()
 def search(
+    context: typer.Context,
     scenario: ScenarioFile,
     sets: SetOptions = None,
     scheduler: Scheduler = "",
@@ -341,34 +362,37 @@ def search(
     ] = "",
 ) -> None:
     """The highest rate of an open workload that meets a latency objective, and the knee."""
+    printing = printing_of(context, as_json)
     requested = [f"run.search.objective={objective}"] if objective else []
     chosen = read_scenario(scenario, [*(sets or ()), *requested], scheduler=scheduler)
     with of(scenario):
         from dfslab.cli import commands_work
 
-        found = with_laboratory(as_json, lambda lab: commands_work.search_rate(lab, chosen))
+        found = with_laboratory(printing, lambda lab: commands_work.search_rate(lab, chosen))
     document = found.document()
     from dfslab.report import terminal
 
-    emit(as_json, document, *terminal.search_tables(document))
+    emit(printing, document, *terminal.search_tables(document))
 
 
 @app.command()
 def visibility(
+    context: typer.Context,
     scenario: ScenarioFile,
     sets: SetOptions = None,
     as_json: AsJson = False,
     trials: Annotated[int, typer.Option("--trials", min=1, help="Changes of each kind.")] = 50,
 ) -> None:
     """When one client's changes are visible to another, and the stale answers until then."""
+    printing = printing_of(context, as_json)
     chosen = read_scenario(scenario, sets)
     with of(scenario):
         from dfslab.cli import commands_work
 
-        found = with_laboratory(as_json, lambda lab: commands_work.visible(lab, chosen, trials))
+        found = with_laboratory(printing, lambda lab: commands_work.visible(lab, chosen, trials))
     from dfslab.report import terminal
 
-    emit(as_json, [row.table() for row in found], terminal.visibility_table(found))
+    emit(printing, [row.table() for row in found], terminal.visibility_table(found))
 
 
 @app.command("list")

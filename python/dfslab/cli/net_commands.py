@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from dfslab.cli.live.printing import printing_of
 from dfslab.cli.shared import AsJson
 from dfslab.nets.run_limits import MARKINGS_MAX
 from dfslab.report.harmless import harmless
@@ -48,8 +49,15 @@ def show(
     sys.stdout.write(files.written(net, form, page))
 
 
+def _console(context: typer.Context) -> Console:
+    """Returns the console for the output of a command."""
+    is_colourless = printing_of(context).is_colourless
+    return harmless(Console(emoji=False, no_color=is_colourless or None))
+
+
 @app.command("check")
 def check(
+    context: typer.Context,
     file: NetArgument,
     markings: Annotated[int, typer.Option(min=1, help="At most so many markings.")] = MARKINGS_MAX,
     with_invariants: Annotated[
@@ -80,7 +88,7 @@ def check(
     table = _table(sizes, space)
     if found is not None:
         table.add_row("place invariants", escape("\n".join(str(one) for one in found)) or "none")
-    harmless(Console(emoji=False)).print(table)
+    _console(context).print(table)
 
 
 @app.command("states")
@@ -141,6 +149,7 @@ def _plain(value: JsonValue) -> str:
 
 @app.command("run")
 def run(
+    context: typer.Context,
     file: NetArgument,
     replications: Annotated[int, typer.Option(min=1, max=10_000, help="Independent runs.")] = 8,
     end_time: Annotated[
@@ -172,7 +181,7 @@ def run(
         print(found.model_dump_json())
         return
 
-    console = harmless(Console(emoji=False))
+    console = _console(context)
     console.print(_means(found))
     if stopped := found.ends.get("dead"):
         console.print(

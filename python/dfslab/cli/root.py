@@ -6,6 +6,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from dataclasses import replace
 from types import ModuleType
 from typing import Annotated, Any, Protocol, runtime_checkable
 
@@ -13,7 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from dfslab.cli.command_table import ABOUT, COMMANDS, EXAMPLES, FORMER
-from dfslab.cli.live.quiet import QUIET
+from dfslab.cli.live.printing import printing_of
 from dfslab.cli.live.version import text
 from dfslab.discover import DiscoveryError
 from dfslab.extras import missing
@@ -25,8 +26,6 @@ from dfslab.testbeds.errors import TestbedError
 INTERRUPTED = 130
 # The options that print the help of a command.
 HELP = ["-h", "--help"]
-# The environment variable that switches colours off (https://no-color.org).
-NO_COLOR = "NO_COLOR"
 
 
 def module(name: str) -> ModuleType:
@@ -90,17 +89,17 @@ def _common_options() -> list[Any]:
     return options
 
 
-def _become_quiet(is_quiet: bool) -> None:
+def _become_quiet(context: typer.Context, is_quiet: bool) -> None:
+    """Stores in the context of the command that `--quiet` is given. The contexts of the
+    commands of a group inherit it."""
     if is_quiet:
-        QUIET.set(True)
+        context.obj = replace(printing_of(context), is_quiet=True)
 
 
 def _become_colourless(context: typer.Context, is_colourless: bool) -> None:
-    """If `is_colourless`, sets the variable NO_COLOR, which every console reads, until the command
-    has ended."""
-    if is_colourless and not os.environ.get(NO_COLOR):
-        os.environ[NO_COLOR] = "1"
-        context.call_on_close(lambda: os.environ.pop(NO_COLOR, None))
+    """Stores in the context of the command that `--no-color` is given."""
+    if is_colourless:
+        context.obj = replace(printing_of(context), is_colourless=True)
 
 
 def _only_common_options(
@@ -167,7 +166,6 @@ def main() -> None:
 
     Exits with 0 (done), 1 (the run failed), 2 (wrong input) or 130 (interrupted).
     """
-    QUIET.set(False)
     try:
         code = app(standalone_mode=False, prog_name="dfslab")
         if code == INTERRUPTED:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from dfslab.cli.live.lines import LineReporter
-from dfslab.cli.live.quiet import QUIET, SilentReporter
+from dfslab.cli.live.printing import Printing, SilentReporter
 from dfslab.cli.live.time_left import TimeLeft
 from dfslab.notify import silent
 from dfslab.spec.files.outputs import Output
@@ -266,7 +266,7 @@ class Reporter:
 AnyReporter = Reporter | LineReporter | SilentReporter
 
 
-def with_progress(as_json: bool, work: Callable[[AnyReporter], Found]) -> Found:
+def with_progress(printing: Printing, work: Callable[[AnyReporter], Found]) -> Found:
     """Runs `work(report)` and returns its result. `work` reports its progress by calling
     `report(done, total, text)`, which moves a progress bar.
 
@@ -274,11 +274,11 @@ def with_progress(as_json: bool, work: Callable[[AnyReporter], Found]) -> Found:
     output is JSON. If progress does not go to a terminal, it is printed as lines. With the option
     --quiet, no progress is shown.
     """
-    if QUIET.get():
+    if printing.is_quiet:
         return work(SilentReporter())
     from dfslab.report import terminal
 
-    console = terminal.console(as_json)
+    console = terminal.console(printing.as_json, printing.is_colourless)
     if not console.is_terminal:
         return work(LineReporter())
     from rich.console import Group
@@ -297,7 +297,7 @@ def with_progress(as_json: bool, work: Callable[[AnyReporter], Found]) -> Found:
         TimeLeftColumn(left),
     )
     progress = Progress(*columns, console=console, transient=True)
-    if as_json:
+    if printing.as_json:
         with progress:
             return work(Reporter(progress, None, left))
     view = LoadView()
@@ -305,15 +305,15 @@ def with_progress(as_json: bool, work: Callable[[AnyReporter], Found]) -> Found:
         return work(Reporter(progress, view.watch, left))
 
 
-def with_laboratory(as_json: bool, work: Callable[[Laboratory], Found]) -> Found:
+def with_laboratory(printing: Printing, work: Callable[[Laboratory], Found]) -> Found:
     """Runs `work(laboratory)` and returns its result. Progress is shown as by `with_progress`."""
     from dfslab.laboratory import Laboratory
 
     def begun(report: AnyReporter) -> Found:
-        notify = silent if QUIET.get() else note
+        notify = silent if printing.is_quiet else note
         return work(Laboratory(report, report.watch, notify=notify))
 
-    return with_progress(as_json, begun)
+    return with_progress(printing, begun)
 
 
 def note(text: str) -> None:
@@ -347,9 +347,9 @@ def _encoded(value: object) -> object:
 
 
 def emit_run(
-    as_json: bool, run: FinishedRun, wide: bool, *lines: str, folder: Path | None = None
+    printing: Printing, run: FinishedRun, wide: bool, *lines: str, folder: Path | None = None
 ) -> None:
-    """Prints a finished run. With `as_json`, it is printed as JSON; otherwise as tables, followed
+    """Prints a finished run. With `--json`, it is printed as JSON; otherwise as tables, followed
     by `lines`. `wide`: all methods and repetitions are in the tables. `folder`: the path of the run
     folder in the commands of printed sentences; if None, it is the link to the latest run of the
     scenario."""
@@ -361,7 +361,7 @@ def emit_run(
         Paragraph(*for_run(named, [part.text])) if isinstance(part, Paragraph) else part
         for part in run_document.tables(run, wide)
     ]
-    emit(as_json, run_document.of(run), *shown, *lines)
+    emit(printing, run_document.of(run), *shown, *lines)
 
 
 def for_run(folder: Path, sentences: Sequence[str]) -> list[str]:
@@ -374,16 +374,16 @@ def for_run(folder: Path, sentences: Sequence[str]) -> list[str]:
     return [re.sub(r"\bRUN(?=[/`])", lambda _: named, one) for one in sentences]
 
 
-def emit(as_json: bool, document: object, *tables: object) -> None:
-    """Prints `document` as JSON if `as_json` is true. Otherwise prints `tables`, which are tables
-    and lines of text. If a table has no rows, only its notes are printed."""
-    if as_json:
+def emit(printing: Printing, document: object, *tables: object) -> None:
+    """Prints `document` as JSON if the option --json is given. Otherwise prints `tables`, which are
+    tables and lines of text. If a table has no rows, only its notes are printed."""
+    if printing.as_json:
         print(json.dumps(document, default=_encoded, allow_nan=False))
         return
     from dfslab.documents.table import Paragraph, Table
     from dfslab.report import terminal
 
-    console = terminal.console(False)
+    console = terminal.console(False, printing.is_colourless)
     for table in tables:
         if isinstance(table, Paragraph):
             _print_paragraph(table.text, console.width)

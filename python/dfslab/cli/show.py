@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from dfslab.cli.live.printing import printing_of
 from dfslab.cli.shared import SHOW_FORMS, AsJson, ScenarioFile, emit, read_scenario
 from dfslab.spec.check import check
 
@@ -20,20 +21,23 @@ app = typer.Typer(help="Show what is described.", no_args_is_help=True)
 
 @app.command("filesystem")
 def show_filesystem(
+    context: typer.Context,
     name: str,
     form: Annotated[str, typer.Option("--as", help=SHOW_FORMS)] = "table",
     operation: Annotated[str, typer.Option("--operation", help="One operation only.")] = "",
     as_json: AsJson = False,
 ) -> None:
     """Parameters, formulas, diagrams or the net, all derived from the description."""
+    printing = printing_of(context, as_json)
     from dfslab.cli import describing
 
     document, shown = describing.filesystem(name, form, operation)
-    emit(as_json, document, *shown)
+    emit(printing, document, *shown)
 
 
 @app.command("mount")
 def show_mount(
+    context: typer.Context,
     place: Annotated[
         str,
         typer.Argument(help="A directory on a mounted file system, or hdfs://HOST:PORT/DIRECTORY."),
@@ -47,19 +51,21 @@ def show_mount(
     as_json: AsJson = False,
 ) -> None:
     """What an existing mount or cluster says of itself; nothing is written."""
+    printing = printing_of(context, as_json)
     from dfslab.cli import testbed_work as testbeds
 
     found = testbeds.existing(place, web_address).document()
     named = shlex.quote(place)
     measured = f"dfslab measure {named}; " if Path(place).is_dir() else ""
     following = f"next: {measured}dfslab expect {named}"
-    emit(as_json, found, *(f"{key}: {value}" for key, value in found.items()), following)
+    emit(printing, found, *(f"{key}: {value}" for key, value in found.items()), following)
 
 
 @app.command("scenario")
-def show_scenario(scenario: ScenarioFile, as_json: AsJson = False) -> None:
+def show_scenario(context: typer.Context, scenario: ScenarioFile, as_json: AsJson = False) -> None:
     """A scenario with every default written out, and its configurations."""
+    printing = printing_of(context, as_json)
     chosen = read_scenario(scenario, None)
     points = [{"id": p.id, "labels": p.labels, "held_out": p.held_out} for p in check(chosen)]
     document = {"scenario": chosen.model_dump(mode="json"), "points": points}
-    emit(as_json, document, chosen.toml(), f"# {len(points)} configurations")
+    emit(printing, document, chosen.toml(), f"# {len(points)} configurations")

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from dfslab.cli.live.printing import printing_of
 from dfslab.cli.shared import AsJson, SetOptions, emit
 from dfslab.spec.model import InputError
 
@@ -14,6 +15,7 @@ app = typer.Typer(help="Real file systems on this machine.", no_args_is_help=Tru
 
 @app.command("up")
 def up(
+    context: typer.Context,
     name: Annotated[str, typer.Argument(help="A file system that has a testbed.")],
     servers: Annotated[int, typer.Option(min=0, help="Hosts with a data role; 0: the usual.")] = 0,
     clients: Annotated[int, typer.Option(min=0, help="Client hosts; 0: 1.")] = 0,
@@ -27,10 +29,11 @@ def up(
 
     HDFS without any of the hardware options runs on this machine as it is, without root.
     """
+    printing = printing_of(context, as_json)
     values = dict(text.partition("=")[::2] for text in sets or [])
     from dfslab.report import terminal
 
-    console = terminal.console(as_json)
+    console = terminal.console(as_json, printing.is_colourless)
     from dfslab.cli import testbed_work as testbeds
 
     requested = testbeds.RequestedHardware(servers, clients, link, delay, disk)
@@ -38,25 +41,27 @@ def up(
         console.print(f"stale: {one} (`dfslab testbed down --stale` removes what it left)")
     testbed = testbeds.up(name, values, requested, lambda text: console.print(text))
     emit(
-        as_json, testbed, terminal.checks_table(testbed.hardware), f"{testbed.name}: {testbed.uri}"
+        printing, testbed, terminal.checks_table(testbed.hardware), f"{testbed.name}: {testbed.uri}"
     )
 
 
 @app.command("check")
-def check(as_json: AsJson = False) -> None:
+def check(context: typer.Context, as_json: AsJson = False) -> None:
     """What this kernel and this user can do for testbeds, and what is disabled by what is
     missing.
     """
+    printing = printing_of(context, as_json)
     from dfslab.cli import testbed_work as testbeds
 
     found = testbeds.check()
     from dfslab.report import terminal
 
-    emit(as_json, found, terminal.features_table(found))
+    emit(printing, found, terminal.features_table(found))
 
 
 @app.command("down")
 def down(
+    context: typer.Context,
     name: Annotated[str, typer.Argument(help="Name that `dfslab testbed status` shows.")] = "",
     everything: Annotated[
         bool, typer.Option("--all", help="Every testbed of this machine.")
@@ -67,6 +72,7 @@ def down(
     as_json: AsJson = False,
 ) -> None:
     """Stop a testbed and remove what it left."""
+    printing = printing_of(context, as_json)
     if [bool(name), everything, stale].count(True) != 1:
         raise InputError(
             "testbed down", name or None, "needs the name of a testbed, or --all, or --stale"
@@ -74,18 +80,21 @@ def down(
     from dfslab.cli import testbed_work as testbeds
 
     taken = testbeds.down("--all" if everything else "--stale" if stale else name)
-    emit(as_json, taken, *(f"{one}: down" for one in taken))
+    emit(printing, taken, *(f"{one}: down" for one in taken))
 
 
 @app.command("status")
 def status(
-    name: Annotated[str, typer.Argument(help="Only this testbed.")] = "", as_json: AsJson = False
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="Only this testbed.")] = "",
+    as_json: AsJson = False,
 ) -> None:
     """Which testbeds are up, which are stale."""
+    printing = printing_of(context, as_json)
     from dfslab.cli import testbed_work as testbeds
 
     found = testbeds.status(name)
     shown = [f"{one.name}: {one.state} {one.uri or one.why}" for one in found]
     if testbeds.stale() and not name:
         shown.append("`dfslab testbed down --stale` removes what stale testbeds left")
-    emit(as_json, found, *(shown or ["no testbed is up"]))
+    emit(printing, found, *(shown or ["no testbed is up"]))

@@ -1,10 +1,11 @@
 """The details that a model reports in addition to the predicted metrics: calibrated constants,
-fitted regressions, and how much was simulated.
+fitted regressions, and how much was simulated; also the words for the certainty of an answer.
 """
 
 from __future__ import annotations
 
 import math
+from enum import StrEnum
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator
@@ -18,6 +19,16 @@ def _not_finite(value: float | None) -> float:
 
 # JSON has no infinities and no NaN. Such numbers are written as null, and null is read as NaN.
 Number = Annotated[float, BeforeValidator(_not_finite)]
+
+
+class Sureness(StrEnum):
+    """How probable it is that a statement, such as a predicted gain, is right, as a word.
+    `studies/decisions/gains.py` has the least probability of each word."""
+
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+    UNDECIDED = "cannot tell"
 
 
 class FittedConstant(Document):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dfslab.documents.document import Document
 from dfslab.documents.table import Value
+from dfslab.spec.design import DesignKind
 
 
 class PlannedCost(Document):
@@ -24,7 +25,7 @@ class PlannedDesign(Document):
     """A plan of experiments: the runs that were chosen for each testbed. It also has the number of
     all combinations of factor levels, and the number of those that are allowed."""
 
-    kind: str
+    kind: DesignKind
     # `box`: number of all combinations of factor levels. `legal`: number of combinations that
     # satisfy the constraints of the design and the checks of the file system.
     legal: int

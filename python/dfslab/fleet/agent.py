@@ -140,7 +140,9 @@ class Agent:
         """Receives the plan, runs it, and sends the answer to the controller."""
         try:
             plan = self._lines.document()
-            report, spans, recorded = _core.run_load(plan, self._progress, self._gate, self._watch)
+            report, spans, recorded = _core.run_load(
+                plan, self._progress, self._barrier, self._watch
+            )
         except Stopped as stopped:
             # The controller has usually ended by now. A controller that still runs receives the
             # paths that the agent could not remove.
@@ -168,7 +170,7 @@ class Agent:
             os.dup2(nowhere, self._out)
             os.close(nowhere)
 
-    def _gate(self) -> float:
+    def _barrier(self) -> float:
         """Reports to the controller that this agent has reached a barrier, and waits for the agreed
         start of the next phase. Returns the start in seconds of CLOCK_MONOTONIC. Raises Stopped if
         the agent has to stop.

@@ -117,7 +117,7 @@ def _here(
         return _done(report, spans, recorded)
     begun: list[float] = []
 
-    def gate() -> float:
+    def barrier() -> float:
         watch.prepared()
         now_s = time.monotonic()
         if not begun:
@@ -132,8 +132,8 @@ def _here(
         watch.observed(found)
         watch.by_host({name: found})
 
-    barrier = gate if watch.needs_barriers else None
-    report, spans, recorded = _core.run_load(plan.text, progress, barrier, observed)
+    passed = barrier if watch.needs_barriers else None
+    report, spans, recorded = _core.run_load(plan.text, progress, passed, observed)
     return _done(report, spans, recorded)
 
 

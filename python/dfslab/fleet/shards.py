@@ -82,12 +82,12 @@ PHASES = ("preparing", "running", "verifying", "cleaning up")
 def turns(plan: LoadPlan) -> int:
     """Returns the number of barriers of a run.
 
-    A plan with `hold` set has one barrier before and one after every phase. Other plans have one
-    barrier before every phase, and one after the last phase. Barriers are needed because clients
-    may use each other's files.
+    A plan with `barrier_after_phases` set has one barrier before and one after every phase. Other
+    plans have one barrier before every phase, and one after the last phase. Barriers are needed
+    because clients may use each other's files.
     """
     phases = len(plan.stream.all_phases)
-    return 2 * phases if plan.hold else phases + 1
+    return 2 * phases if plan.barrier_after_phases else phases + 1
 
 
 def fail(link: Shard) -> None:

@@ -140,7 +140,7 @@ def _counted(plan: LoadPlan, place: ClientHost, observe: Observe, stream: Stream
             "time_limit_s": None,
             "run_directory": f"{plan.run_directory}-{sum(each)}",
             "layers": [],
-            "hold": True,
+            "barrier_after_phases": True,
         }
         counted = plan.model_copy(update=changes)
         marks = _Marks(output_path, observe)

@@ -122,10 +122,10 @@ def run_load(
     scores = session.testbed.scores if session.testbed is not None and shares_vary(point) else None
     warm_up_once(point, target, session, options.progress)
     disks = _cold_disks(point, session)
-    # `hold` adds a barrier after each phase, so that the disk counters can be read before later
-    # work, such as checking caches or removing files, reads the disks as well.
+    # `barrier_after_phases` adds a barrier after each phase, so that the disk counters can be read
+    # before later work, such as checking caches or removing files, reads the disks as well.
     plan = _plan(point, repetition, target, records=options.record is not None).model_copy(
-        update={**(changes or {}), "hold": disks is not None}
+        update={**(changes or {}), "barrier_after_phases": disks is not None}
     )
     # An experimental design has hundreds of runs, of which only the rates are used. Reading the
     # daemons' counters would take as long as a run, so it is skipped.

@@ -140,7 +140,7 @@ def spread(paths: Sequence[Path], scheduler: str, reading: Reading | None = None
         groups = [groups[place] for place in apart] + joined
         parts = [parts[place] for place in apart] + again
     try:
-        return read(_core.trace_together(parts, options))
+        return read(_core.merge_trace_shards(parts, options))
     except _core.InputError as error:
         raise InputError("trace", None, str(error)) from error
 

@@ -272,12 +272,21 @@ def visibility_table(rows: Sequence[Visibility]) -> Table:
     return table
 
 
-def console(json_wanted: bool) -> Console:
+def console(json_wanted: bool, is_colourless: bool = False) -> Console:
     """Returns the console for output that people read. The console writes to stderr if stdout
-    carries JSON."""
+    carries JSON. `is_colourless`: whether it prints without colours; if not, the variable NO_COLOR
+    decides."""
     stream = sys.stderr if json_wanted else sys.stdout
     width = None if stream.isatty() else _width_of_pipe()
-    return harmless(Console(stderr=json_wanted, highlight=False, width=width, emoji=False))
+    return harmless(
+        Console(
+            stderr=json_wanted,
+            highlight=False,
+            width=width,
+            emoji=False,
+            no_color=is_colourless or None,
+        )
+    )
 
 
 def _width_of_pipe() -> int:

@@ -106,12 +106,15 @@ def shapes(key: str, given: set[str]) -> bool:
     return parts[0] == "file_system" and parts[-1] not in given
 
 
+DesignKind = Literal["full", "latin", "d-optimal", "screening"]
+
+
 class Design(CheckedModel):
     """The experimental design of a scenario: which of its configurations are run. Without factors,
     all configurations of the scenario's sweep are run."""
 
     FORMER_KEYS: ClassVar[Mapping[str, str]] = {"beds": "testbeds", "per_bed": "per_testbed"}
-    kind: Literal["full", "latin", "d-optimal", "screening"] = Field(
+    kind: DesignKind = Field(
         "d-optimal", description="How configurations are chosen from the legal ones"
     )
     testbeds: Annotated[int, Field(ge=0)] = Field(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from pydantic import JsonValue
@@ -40,9 +41,11 @@ from dfslab.studies.contract import FinishedRun, Needs, Progress, Study, StudyRe
 # uncertain.
 FLAT, MARKED = 1.15, 1.5
 LEAST_NOISE = 0.10
+StatementKind = Literal["dominates", "size", "deployment", "count"]
+Outcome = Literal["hit", "miss", "within noise"]
 # The kinds of expectations that compare two configurations. A kind's function takes a scenario key.
 # It returns True if the compared configurations may differ in this key.
-KINDS: Mapping[str, Callable[[str], bool]] = {
+KINDS: Mapping[StatementKind, Callable[[str], bool]] = {
     "size": lambda key: key == "workload.file_size",
     "deployment": lambda key: key.startswith("deployment."),
     "count": lambda key: key in ("workload.clients", "workload.operations_per_client"),
@@ -51,7 +54,9 @@ KINDS: Mapping[str, Callable[[str], bool]] = {
 # number of pairs would otherwise grow quadratically. No shipped scenario reaches the limit: none
 # varies one kind of key over more than eleven configurations.
 NEAREST = 12
-HIT, MISS, NOISE = "hit", "miss", "within noise"
+HIT: Outcome = "hit"
+MISS: Outcome = "miss"
+NOISE: Outcome = "within noise"
 OUTCOMES = (HIT, MISS, NOISE)
 StepSeconds = Mapping[tuple[str, StepPath], float]
 NAMES = ("expectations",)
@@ -63,7 +68,7 @@ BASIS = (
     "opposite direction. An expected flat step is a hit if it changed by at most a factor of 1.5, "
     "and a miss if it changed by more than that factor and the noise."
 )
-KIND_WORDS = {
+KIND_WORDS: Mapping[StatementKind, str] = {
     "dominates": "which step takes longest",
     "size": "from one size to another",
     "count": "from one count to another",
@@ -80,7 +85,7 @@ class Statement:
     `kind`: "dominates" or a key of KINDS.
     """
 
-    kind: str
+    kind: StatementKind
     operation: str
     step: StepPath
     point_id: str
@@ -89,7 +94,7 @@ class Statement:
     expected: float
 
     @property
-    def claim(self) -> str:
+    def claim(self) -> Literal["longer", "shorter", "flat"]:
         """The expected ratio as a word: "longer", "shorter" or "flat"."""
         if max(self.expected, 1 / self.expected) <= FLAT:
             return "flat"
@@ -107,7 +112,7 @@ class Verdict:
     statement: Statement
     measured: float
     noise: float
-    outcome: str
+    outcome: Outcome
 
 
 class Expected(StudyResult):
@@ -261,7 +266,7 @@ def _neighbours(
                 yield Statement(kind, key[0], key[1], second.id, first.id, key[1], ratio)
 
 
-def _pairs(points: Sequence[Point]) -> Iterator[tuple[str, Point, Point]]:
+def _pairs(points: Sequence[Point]) -> Iterator[tuple[StatementKind, Point, Point]]:
     """Yields (kind, point, later point) for points that differ only in keys of one kind. The kinds
     are file size, deployment, and number of clients and operations.
 
@@ -320,7 +325,7 @@ def _judged(one: Statement, mine: Sequence[float], other: Sequence[float]) -> Ve
     noise = max(LEAST_NOISE, 2 * float(np.sqrt(sum(errors))))
     flat = one.claim == "flat"
     if flat and abs(log) <= np.log(MARKED):
-        outcome = HIT
+        outcome: Outcome = HIT
     elif abs(log) <= noise:
         outcome = NOISE
     else:
@@ -328,9 +333,9 @@ def _judged(one: Statement, mine: Sequence[float], other: Sequence[float]) -> Ve
     return Verdict(one, float(np.exp(log)), float(np.exp(noise)), outcome)
 
 
-def tally(verdicts: Sequence[Verdict]) -> dict[str, dict[str, int]]:
+def tally(verdicts: Sequence[Verdict]) -> dict[StatementKind, dict[Outcome, int]]:
     """Returns for each kind of expectation the number of verdicts with each outcome."""
-    found: dict[str, dict[str, int]] = {}
+    found: dict[StatementKind, dict[Outcome, int]] = {}
     for verdict in verdicts:
         counts = found.setdefault(verdict.statement.kind, dict.fromkeys(OUTCOMES, 0))
         counts[verdict.outcome] += 1

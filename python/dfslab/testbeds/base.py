@@ -361,9 +361,9 @@ class BaseTestbed(ABC, Generic[CheckedParameters]):
     def daemon_states(self) -> list[DaemonState]:
         """Returns the name, process, current state and memory of every daemon."""
         return [
-            DaemonState(name, daemon.process.pid, daemon.state(), daemon.process.resident_bytes())
+            DaemonState(name, process.pid, process.state(), process.resident_bytes())
             for name, daemon in self.daemons.items()
-            if daemon.process is not None
+            if (process := daemon.process) is not None
         ]
 
     def environment(self) -> dict[str, str]:

@@ -9,11 +9,12 @@ import subprocess
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 from dfslab.spec.clock import REAL, Clock
 from dfslab.testbeds import state
 from dfslab.testbeds.errors import TestbedError, last_lines
-from dfslab.testbeds.hosts.process import MARK, LiveProcess, end
+from dfslab.testbeds.hosts.process import MARK, LiveProcess, ProcessState, end
 
 POLL_S = 0.1
 READY_DEADLINE_S = 300.0
@@ -178,9 +179,8 @@ class Daemon:
         if self.process is not None:
             self.process.signal(number)
 
-    def state(self) -> str:
-        """Returns the state of the daemon: "stopped" (never started), "running", "paused" or
-        "dead"."""
+    def state(self) -> ProcessState | Literal["stopped"]:
+        """Returns the state of the daemon; "stopped" if it was never started."""
         return "stopped" if self.process is None else self.process.state()
 
     def reap(self) -> None:

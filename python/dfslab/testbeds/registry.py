@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from dfslab.spec.clock import REAL, Clock
 from dfslab.testbeds import state
@@ -17,6 +18,9 @@ from dfslab.testbeds.hosts.process import LiveProcess, end, kill, marked, writin
 from dfslab.testbeds.state import DaemonState, TestbedFolder, TestbedRecord
 
 ALL, STALE = "--all", "--stale"
+# A daemon of a degraded testbed is dead or paused. A stale testbed is abandoned: its owner or all
+# its daemons have ended, or its record is unreadable.
+TestbedState = Literal["starting", "up", "degraded", "stale"]
 STAGE_GRACE_S = 2.2
 SWEEP_GRACE_S = 0.5
 
@@ -32,21 +36,13 @@ class LoggedDaemon(DaemonState):
 class TestbedStatus:
     """The current state of a testbed, as `dfslab testbed status` shows it.
 
-    `state` has one of four values:
-
-    - "starting"
-    - "up"
-    - "degraded": a daemon is dead or suspended.
-    - "stale": the testbed is abandoned. Its owner or all its daemons have ended, or its record is
-      unreadable.
-
     `why` is the reason for the state. `owner` is the PID of the process with which the testbed
     ends; it is None if the testbed outlives the process that started it.
     """
 
     name: str
     system: str
-    state: str
+    state: TestbedState
     why: str
     uri: str
     folder: str
@@ -179,7 +175,7 @@ def _described(folder: TestbedFolder) -> TestbedStatus:
     )
 
 
-def _judged(record: TestbedRecord) -> tuple[str, str]:
+def _judged(record: TestbedRecord) -> tuple[TestbedState, str]:
     """Returns the state of a testbed and the reason for this state."""
     if record.owner is not None and not record.owner.alive():
         return "stale", f"its owner (process {record.owner.pid}) ended"

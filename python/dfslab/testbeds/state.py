@@ -26,7 +26,7 @@ from dfslab.spec.deployment import Deployment
 from dfslab.spec.files.homes import home, locked
 from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts.ports import Reservations, free_ports
-from dfslab.testbeds.hosts.process import LiveProcess
+from dfslab.testbeds.hosts.process import LiveProcess, ProcessState
 from dfslab.testbeds.settings import Setting
 
 MARKER = ".dfslab-bed"
@@ -39,14 +39,11 @@ PREFIX_DIGITS, ID_DIGITS = 5, 12
 
 @dataclass(frozen=True)
 class DaemonState:
-    """The current state of a daemon.
-
-    `state`: "running", "paused" or "dead". `resident_bytes`: its memory.
-    """
+    """The current state of a daemon. `resident_bytes`: its memory."""
 
     name: str
     pid: int
-    state: str
+    state: ProcessState
     resident_bytes: int
 
 

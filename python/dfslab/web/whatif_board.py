@@ -8,9 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import Literal
 
 from dfslab import discover
 from dfslab.documents import metrics
+from dfslab.documents.answers import Sureness
 from dfslab.documents.document import Document, StrictDocument
 from dfslab.documents.table import labels_text
 from dfslab.method import Model, RunFailed
@@ -79,7 +81,7 @@ class WhatIfAnswer(Document):
     gain: float | None
     low: float | None
     high: float | None
-    sureness: str
+    sureness: Sureness | Literal[""]
     limit: str
     withheld: list[str]
     times: list[ChangedTimes]

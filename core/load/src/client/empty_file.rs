@@ -88,7 +88,7 @@ impl Client<'_> {
         let deleted = self.only_call(operation, scheduled, record, (Step::Delete, call));
         if deleted {
             self.set_made(file, Made::default());
-            if self.hold(self.number, file, None).is_some() {
+            if self.set_open_file(self.number, file, None).is_some() {
                 // Closing the open file may have taken long, and its time must not count as part of
                 // the deletion.
                 self.read_clock();

@@ -158,10 +158,10 @@ impl<'a> Client<'a> {
                     true => target.open_write(path),
                     false => target.open(path),
                 })?;
-                self.hold(owner, file, Some(open));
+                self.set_open_file(owner, file, Some(open));
                 Ok(())
             }
-            OperationKind::Close => match self.hold(owner, file, None) {
+            OperationKind::Close => match self.set_open_file(owner, file, None) {
                 Some(open) => self.timed(Step::Close, 0, |_, _| open.close()),
                 None => {
                     let reason = "opening it failed before";
@@ -171,7 +171,7 @@ impl<'a> Client<'a> {
             OperationKind::Fsync => {
                 let mut open = self.taken(owner, file)?;
                 let outcome = self.timed(Step::Fsync, 0, |_, _| open.fsync());
-                self.hold(owner, file, Some(open));
+                self.set_open_file(owner, file, Some(open));
                 outcome
             }
             OperationKind::Truncate => self.truncate_file(operation),
@@ -204,7 +204,7 @@ impl<'a> Client<'a> {
     /// Stores `open` in the table of open files under a file's owner and number, or clears this
     /// entry if `open` is None. Returns the previous entry.
     #[inline]
-    pub(crate) fn hold(
+    pub(crate) fn set_open_file(
         &mut self,
         owner: u32,
         file: u64,
@@ -212,31 +212,31 @@ impl<'a> Client<'a> {
     ) -> Option<Box<dyn File>> {
         if owner != self.number {
             return match open {
-                Some(open) => self.held_of_others.insert((owner, file), open),
-                None => self.held_of_others.remove(&(owner, file)),
+                Some(open) => self.open_files_of_others.insert((owner, file), open),
+                None => self.open_files_of_others.remove(&(owner, file)),
             };
         }
         let place = file as usize;
-        if place >= self.held.len() {
+        if place >= self.open_files.len() {
             // The table is not made longer for an empty entry. If the table had an entry for every
             // file number ever used, it would need more memory than the open files themselves.
             open.as_ref()?;
-            self.held.resize_with(place + 1, || None);
+            self.open_files.resize_with(place + 1, || None);
         }
-        std::mem::replace(&mut self.held[place], open)
+        std::mem::replace(&mut self.open_files[place], open)
     }
 
     /// Takes an open file out of the table of open files. A file that is not in the table is
-    /// opened. The caller puts the open file into the table with `hold`.
+    /// opened. The caller puts the open file into the table with `set_open_file`.
     #[inline]
     fn taken(&mut self, owner: u32, file: u64) -> Result<Box<dyn File>> {
         let own = owner == self.number;
-        if let Some(open) = self.held.get_mut(file as usize).filter(|_| own) {
+        if let Some(open) = self.open_files.get_mut(file as usize).filter(|_| own) {
             if let Some(open) = open.take() {
                 return Ok(open);
             }
         }
-        if let Some(open) = self.hold(owner, file, None) {
+        if let Some(open) = self.set_open_file(owner, file, None) {
             return Ok(open);
         }
         self.go_to(owner, file);
@@ -248,9 +248,9 @@ impl<'a> Client<'a> {
     }
 
     /// Opens a file and stores it in the table of open files, unless it is in the table already.
-    pub(crate) fn ensure_held(&mut self, owner: u32, file: u64) -> Result<()> {
+    pub(crate) fn ensure_open(&mut self, owner: u32, file: u64) -> Result<()> {
         let open = self.taken(owner, file)?;
-        self.hold(owner, file, Some(open));
+        self.set_open_file(owner, file, Some(open));
         Ok(())
     }
 
@@ -273,7 +273,7 @@ impl<'a> Client<'a> {
         let outcome = self.timed(Step::Rename, 0, |target, to| target.rename(&from, to));
         outcome?;
         if self.target.opens_by_name() {
-            self.hold(self.number, file, None);
+            self.set_open_file(self.number, file, None);
         }
         let renamed = !made.renamed;
         self.set_made(file, Made { renamed, ..made });
@@ -285,7 +285,7 @@ impl<'a> Client<'a> {
         self.must_be_own("delete", file)?;
         self.timed(Step::Delete, 0, |target, path| target.delete(path))?;
         self.set_made(file, Made::default());
-        self.hold(self.number, file, None);
+        self.set_open_file(self.number, file, None);
         Ok(())
     }
 

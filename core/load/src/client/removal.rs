@@ -11,8 +11,8 @@ impl Client<'_> {
     /// target does not answer, and returns this error.
     pub fn clean_up(&mut self) -> Result<()> {
         self.slot.work(Work::CleanUp);
-        self.held.clear();
-        self.held_of_others.clear();
+        self.open_files.clear();
+        self.open_files_of_others.clear();
         let mut first = Ok(());
         for file in self.own_files() {
             let made = std::mem::take(&mut self.files[file as usize]);

@@ -34,7 +34,12 @@ impl Client<'_> {
         let (of, offset) = ((operation.owner, operation.file), operation.offset_bytes);
         let size = operation.size_bytes;
         let range = self.buffer_start..self.buffer_start + size as usize;
-        let open = held(self.number, &mut self.held, &mut self.held_of_others, of)?;
+        let open = open_file(
+            self.number,
+            &mut self.open_files,
+            &mut self.open_files_of_others,
+            of,
+        )?;
         let start = self.now;
         self.slot.begin(Step::Read, Some(of.1), start);
         let got = open.read_at(&mut self.buffer[range], offset);
@@ -79,7 +84,12 @@ impl Client<'_> {
         let (of, offset) = ((operation.owner, operation.file), operation.offset_bytes);
         let size = operation.size_bytes;
         let (page, own) = (self.first_page(of.0, of.1), of.0 == self.number);
-        let open = held(self.number, &mut self.held, &mut self.held_of_others, of)?;
+        let open = open_file(
+            self.number,
+            &mut self.open_files,
+            &mut self.open_files_of_others,
+            of,
+        )?;
         let its = self.files.get_mut(of.1 as usize);
         let generation = its.filter(|_| own).map_or(0, |made| made.next(setup));
         let chunk = (setup.content).lent((page, generation), offset, size as usize);
@@ -114,8 +124,13 @@ impl Client<'_> {
         let (of, offset) = ((operation.owner, operation.file), operation.offset_bytes);
         let size = operation.size_bytes;
         let range = self.buffer_start..self.buffer_start + size as usize;
-        let Some(open) = held(self.number, &mut self.held, &mut self.held_of_others, of) else {
-            self.ensure_held(of.0, of.1)?;
+        let Some(open) = open_file(
+            self.number,
+            &mut self.open_files,
+            &mut self.open_files_of_others,
+            of,
+        ) else {
+            self.ensure_open(of.0, of.1)?;
             return self.read_at(operation, record);
         };
         self.slot.begin(Step::Read, Some(of.1), self.now);
@@ -165,8 +180,13 @@ impl Client<'_> {
         let size = operation.size_bytes;
         let (setup, page) = (self.setup, self.first_page(of.0, of.1));
         let own = of.0 == self.number;
-        let Some(open) = held(self.number, &mut self.held, &mut self.held_of_others, of) else {
-            self.ensure_held(of.0, of.1)?;
+        let Some(open) = open_file(
+            self.number,
+            &mut self.open_files,
+            &mut self.open_files_of_others,
+            of,
+        ) else {
+            self.ensure_open(of.0, of.1)?;
             return self.write_at(operation);
         };
         let its = self.files.get_mut(of.1 as usize);
@@ -200,7 +220,12 @@ impl Client<'_> {
 
     /// Forces the data of an open file, given as (owner, number), to disk.
     fn force(&mut self, of: (u32, u64)) -> Result<()> {
-        let open = held(self.number, &mut self.held, &mut self.held_of_others, of);
+        let open = open_file(
+            self.number,
+            &mut self.open_files,
+            &mut self.open_files_of_others,
+            of,
+        );
         self.slot.begin(Step::Fsync, Some(of.1), self.now);
         let outcome = open.expect("it was written to").fsync();
         self.noted(Step::Fsync, 0, outcome)
@@ -221,7 +246,7 @@ impl Client<'_> {
 /// Returns the open file with this owner and number from the tables of open files; None if it is
 /// not open.
 #[inline]
-fn held<'h>(
+fn open_file<'h>(
     client: u32,
     own: &'h mut [Option<Box<dyn File>>],
     others: &'h mut BTreeMap<(u32, u64), Box<dyn File>>,

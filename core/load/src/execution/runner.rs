@@ -175,7 +175,7 @@ fn conduct(shared: &SharedState, factory: &dyn Factory) -> CpuReport {
         // True if the files of this shard's clients must not be removed yet, because other shards
         // may still read them.
         let read_on = plan.shared && plan.stream.takes_others();
-        if begun && (plan.hold || last && read_on) {
+        if begun && (plan.barrier_after_phases || last && read_on) {
             shared.control.pass_barrier(true);
         }
         shared.settled.wait();
@@ -264,7 +264,7 @@ fn one_client(mut client: Client, shared: &SharedState) -> Option<Record> {
             return Err(preparation::too_slow(plan));
         }
         shared.empty_caches(&mut client)?;
-        client.open_held()
+        client.open_kept_files()
     });
     client.slot.idle();
     if let Err(error) = prepared {
@@ -291,7 +291,7 @@ fn run_phases(client: &mut Client, shared: &SharedState) -> Record {
             stream.next_phase();
             client.renamed_by_others = stream.renamed_by_others();
             if client.target.opens_by_name() {
-                client.held_of_others.clear();
+                client.open_files_of_others.clear();
             }
             let ran = guarded("run", || {
                 timed_phase(client, &mut stream, phase, &mut one, shared);

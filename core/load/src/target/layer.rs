@@ -122,12 +122,15 @@ impl Layers {
         if self.0.layers.is_empty() {
             return target;
         }
-        let gate = Gate {
+        let interceptor = Interceptor {
             shared: Arc::clone(&self.0),
             client,
             calls: Arc::new(AtomicU64::new(0)),
         };
-        Box::new(Layered { target, gate })
+        Box::new(Layered {
+            target,
+            interceptor,
+        })
     }
 
     /// Starts the timed part of a phase at `zero`, ns of the monotonic clock. From now on the
@@ -155,14 +158,14 @@ impl Layers {
 
 /// Applies the layers to every call of one client.
 #[derive(Clone)]
-struct Gate {
+struct Interceptor {
     shared: Arc<Shared>,
     client: u32,
     calls: Arc<AtomicU64>,
 }
 
-impl Gate {
-    fn through<T>(
+impl Interceptor {
+    fn intercept<T>(
         &self,
         operation: &'static str,
         bytes: u64,
@@ -268,95 +271,103 @@ fn wait_until(due_ns: u64) {
 
 struct Layered {
     target: Box<dyn Target>,
-    gate: Gate,
+    interceptor: Interceptor,
 }
 
 struct LayeredFile {
     file: Box<dyn File>,
-    gate: Gate,
+    interceptor: Interceptor,
 }
 
 impl Layered {
     fn file(&self, file: Box<dyn File>) -> Box<dyn File> {
-        let gate = self.gate.clone();
-        Box::new(LayeredFile { file, gate })
+        let interceptor = self.interceptor.clone();
+        Box::new(LayeredFile { file, interceptor })
     }
 }
 
 impl Target for Layered {
     fn create(&mut self, path: &str) -> Result<Box<dyn File>> {
         let file = self
-            .gate
-            .through("create", 0, || self.target.create(path))?;
+            .interceptor
+            .intercept("create", 0, || self.target.create(path))?;
         Ok(self.file(file))
     }
 
     fn open(&mut self, path: &str) -> Result<Box<dyn File>> {
-        let file = self.gate.through("open", 0, || self.target.open(path))?;
+        let file = self
+            .interceptor
+            .intercept("open", 0, || self.target.open(path))?;
         Ok(self.file(file))
     }
 
     fn append(&mut self, path: &str) -> Result<Box<dyn File>> {
         let file = self
-            .gate
-            .through("append", 0, || self.target.append(path))?;
+            .interceptor
+            .intercept("append", 0, || self.target.append(path))?;
         Ok(self.file(file))
     }
 
     fn open_write(&mut self, path: &str) -> Result<Box<dyn File>> {
         let file = self
-            .gate
-            .through("open_write", 0, || self.target.open_write(path))?;
+            .interceptor
+            .intercept("open_write", 0, || self.target.open_write(path))?;
         Ok(self.file(file))
     }
 
     fn stat(&mut self, path: &str) -> Result<u64> {
-        self.gate.through("stat", 0, || self.target.stat(path))
+        self.interceptor
+            .intercept("stat", 0, || self.target.stat(path))
     }
 
     fn exists(&mut self, path: &str) -> Result<bool> {
-        self.gate.through("exists", 0, || self.target.exists(path))
+        self.interceptor
+            .intercept("exists", 0, || self.target.exists(path))
     }
 
     fn list(&mut self, path: &str) -> Result<usize> {
-        self.gate.through("list", 0, || self.target.list(path))
+        self.interceptor
+            .intercept("list", 0, || self.target.list(path))
     }
 
     fn rename(&mut self, from: &str, to: &str) -> Result<()> {
-        self.gate
-            .through("rename", 0, || self.target.rename(from, to))
+        self.interceptor
+            .intercept("rename", 0, || self.target.rename(from, to))
     }
 
     fn delete(&mut self, path: &str) -> Result<()> {
-        self.gate.through("delete", 0, || self.target.delete(path))
+        self.interceptor
+            .intercept("delete", 0, || self.target.delete(path))
     }
 
     fn mkdir(&mut self, path: &str) -> Result<()> {
-        self.gate.through("mkdir", 0, || self.target.mkdir(path))
+        self.interceptor
+            .intercept("mkdir", 0, || self.target.mkdir(path))
     }
 
     fn rmdir(&mut self, path: &str) -> Result<()> {
-        self.gate.through("rmdir", 0, || self.target.rmdir(path))
+        self.interceptor
+            .intercept("rmdir", 0, || self.target.rmdir(path))
     }
 
     fn truncate(&mut self, path: &str, bytes: u64) -> Result<()> {
-        self.gate
-            .through("truncate", 0, || self.target.truncate(path, bytes))
+        self.interceptor
+            .intercept("truncate", 0, || self.target.truncate(path, bytes))
     }
 
     fn chmod(&mut self, path: &str, mode: u32) -> Result<()> {
-        self.gate
-            .through("chmod", 0, || self.target.chmod(path, mode))
+        self.interceptor
+            .intercept("chmod", 0, || self.target.chmod(path, mode))
     }
 
     fn set_xattr(&mut self, path: &str, value: &[u8]) -> Result<()> {
-        self.gate
-            .through("set_xattr", 0, || self.target.set_xattr(path, value))
+        self.interceptor
+            .intercept("set_xattr", 0, || self.target.set_xattr(path, value))
     }
 
     fn get_xattr(&mut self, path: &str) -> Result<usize> {
-        self.gate
-            .through("get_xattr", 0, || self.target.get_xattr(path))
+        self.interceptor
+            .intercept("get_xattr", 0, || self.target.get_xattr(path))
     }
 
     fn drop_cache(&mut self, path: &str) -> Result<()> {
@@ -379,42 +390,44 @@ impl Target for Layered {
 impl File for LayeredFile {
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
         let bytes = buffer.len() as u64;
-        self.gate.through("read", bytes, || self.file.read(buffer))
+        self.interceptor
+            .intercept("read", bytes, || self.file.read(buffer))
     }
 
     fn read_at(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
         let bytes = buffer.len() as u64;
-        self.gate
-            .through("read", bytes, || self.file.read_at(buffer, offset))
+        self.interceptor
+            .intercept("read", bytes, || self.file.read_at(buffer, offset))
     }
 
     fn write(&mut self, bytes: Bytes) -> Result<()> {
         let length = bytes.len() as u64;
-        self.gate
-            .through("write", length, || self.file.write(bytes))
+        self.interceptor
+            .intercept("write", length, || self.file.write(bytes))
     }
 
     fn write_at(&mut self, bytes: &[u8], offset: u64) -> Result<()> {
         let length = bytes.len() as u64;
-        self.gate
-            .through("write", length, || self.file.write_at(bytes, offset))
+        self.interceptor
+            .intercept("write", length, || self.file.write_at(bytes, offset))
     }
 
     fn fsync(&mut self) -> Result<()> {
-        self.gate.through("fsync", 0, || self.file.fsync())
+        self.interceptor.intercept("fsync", 0, || self.file.fsync())
     }
 
     fn lock(&mut self) -> Result<()> {
-        self.gate.through("lock", 0, || self.file.lock())
+        self.interceptor.intercept("lock", 0, || self.file.lock())
     }
 
     fn unlock(&mut self) -> Result<()> {
-        self.gate.through("unlock", 0, || self.file.unlock())
+        self.interceptor
+            .intercept("unlock", 0, || self.file.unlock())
     }
 
     fn close(self: Box<Self>) -> Result<()> {
-        let LayeredFile { file, gate } = *self;
-        gate.through("close", 0, || file.close())
+        let LayeredFile { file, interceptor } = *self;
+        interceptor.intercept("close", 0, || file.close())
     }
 }
 

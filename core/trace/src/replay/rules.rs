@@ -144,7 +144,7 @@ impl Tree<'_> {
         // is (logical thread of the stream, logical thread of the calls). The value has the
         // smallest lag of these dependencies in ns, and one dependency for each segment of the
         // stream.
-        let mut gates: BTreeMap<(u32, u32), (u64, Vec<Release>)> = BTreeMap::new();
+        let mut unobserved_waits: BTreeMap<(u32, u32), (u64, Vec<Release>)> = BTreeMap::new();
         let mut near = (NONE, HashMap::new());
         for stream in streams {
             // Streams of one logical thread are consecutive, so the distances from this logical
@@ -178,19 +178,23 @@ impl Tree<'_> {
             if found.len() > before || stream.kind == Kind::Leaf {
                 continue;
             }
-            let gate = self.gate(&ends, near);
-            if let Some(gate) = gate {
-                let threads = (stream.thread, self.events[gate.events].thread);
-                if gates
+            let unobserved_wait = self.unobserved_wait(&ends, near);
+            if let Some(wait) = unobserved_wait {
+                let threads = (stream.thread, self.events[wait.events].thread);
+                if unobserved_waits
                     .get(&threads)
-                    .is_none_or(|(lag_ns, _)| gate.lag_ns < *lag_ns)
+                    .is_none_or(|(lag_ns, _)| wait.lag_ns < *lag_ns)
                 {
-                    let all = self.all_of(&stream, &ends, &gate, false);
-                    gates.insert(threads, (gate.lag_ns, all));
+                    let all = self.all_of(&stream, &ends, &wait, false);
+                    unobserved_waits.insert(threads, (wait.lag_ns, all));
                 }
             }
         }
-        found.extend(gates.into_values().flat_map(|(_, releases)| releases));
+        found.extend(
+            unobserved_waits
+                .into_values()
+                .flat_map(|(_, releases)| releases),
+        );
     }
 
     /// Finds calls that the items of a stream follow although no waiting is visible. This is the
@@ -200,7 +204,7 @@ impl Tree<'_> {
     /// The calls of one name on one neighbouring logical thread (distance 1 in `near`) are
     /// considered if there are as many calls as items. If several names qualify, returns the one
     /// with the smallest lag; None if there is none.
-    fn gate(&self, ends: &[u64], near: &HashMap<u32, u32>) -> Option<Candidate> {
+    fn unobserved_wait(&self, ends: &[u64], near: &HashMap<u32, u32>) -> Option<Candidate> {
         let mut found: Option<Candidate> = None;
         for (index, events) in self.events.iter().enumerate() {
             if near.get(&events.thread) != Some(&1) || events.spans.len() != ends.len() {

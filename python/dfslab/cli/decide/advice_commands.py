@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dfslab.cli.decide.verify_option import verified
+from dfslab.cli.live.printing import Printing, printing_of
 from dfslab.cli.shared import AsJson, emit, for_run, note, time_s
 from dfslab.spec.changes.goal import goal_of
 from dfslab.spec.files.ready import scenario_file
@@ -67,6 +68,7 @@ def existing_source(given: Path) -> Path:
 
 @app.command()
 def whatif(
+    context: typer.Context,
     source: Source,
     changes: Annotated[
         list[str], typer.Argument(metavar="CHANGE…", help='Such as "servers +1" or "copies 2".')
@@ -79,6 +81,7 @@ def whatif(
     relative (+1, x2, /2, "+50 %"). Example: dfslab whatif scenarios/hdfs-hosts.toml "servers +1"
     "client link 10 Gbit/s"
     """
+    printing = printing_of(context, as_json)
     source = existing_source(source)
     from dfslab.studies.decisions.decision_input import evidence_of
     from dfslab.studies.decisions.measured_place import check_is_described
@@ -87,11 +90,12 @@ def whatif(
     check_is_described(source)
     found = gains_of(evidence_of(source), changes)
     found = found.model_copy(update={"settling": for_run(source, found.settling)})
-    emit(as_json, found.document(), *lines(found.sentences()), found.table())
+    emit(printing, found.document(), *lines(found.sentences()), found.table())
 
 
 @app.command()
 def advise(
+    context: typer.Context,
     source: AdvisedSource,
     goal: Annotated[
         str,
@@ -127,6 +131,7 @@ def advise(
     --verify, the first changes are carried out on the testbed, and real gains are compared with the
     predicted ones. Example: dfslab advise scenarios/glusterfs.toml --goal write_throughput
     """
+    printing = printing_of(context, as_json)
     source = existing_source(source)
     if not verify:
         own = {"--pairs": pairs != PAIRS, "--time": time != TIME, "--records": records != RECORDS}
@@ -139,14 +144,14 @@ def advise(
 
         _check_no_options(source, goal, within, prices, verify or None)
         answer = advise_io(counters)
-        emit(as_json, answer.model_dump(mode="json"), *lines(answer.sentences()), answer.table())
+        emit(printing, answer.model_dump(mode="json"), *lines(answer.sentences()), answer.table())
         return
     limit_s = time_s("--time", time)
     from dfslab.studies.decisions.measured_place import check_is_described
 
     check_is_described(source)
     if verify:
-        _verify(source, goal, within, prices, verify, pairs, limit_s, records, yes, as_json)
+        _verify(source, goal, within, prices, verify, pairs, limit_s, records, yes, printing)
         return
     found = _stored(source) if (goal, within, prices) == ("rate", None, None) else None
     if found is None:
@@ -156,7 +161,7 @@ def advise(
 
         found = recommend(evidence_of(source), goal_of(goal), prices_of(prices), within)
     found = found.model_copy(update={"settling": for_run(source, found.settling)})
-    emit(as_json, found.document(), *lines(found.sentences()), found.table())
+    emit(printing, found.document(), *lines(found.sentences()), found.table())
 
 
 def _io_counters(source: Path) -> IoCounters | None:
@@ -194,7 +199,7 @@ def _verify(
     limit_s: float,
     records: Path,
     yes: bool,
-    as_json: bool,
+    printing: Printing,
 ) -> None:
     """Prints the advice, carries out its first `most` changes, and prints the real gains. After an
     interrupt, first prints the gains measured so far."""
@@ -204,9 +209,9 @@ def _verify(
 
     evidence = evidence_of(source)
     advice = recommend(evidence, goal_of(goal), prices_of(prices), within)
-    if not as_json:
-        emit(as_json, None, *lines(advice.sentences()), advice.table())
-    found = verified(evidence, advice, most, pairs, limit_s, records, yes, as_json)
+    if not printing.as_json:
+        emit(printing, None, *lines(advice.sentences()), advice.table())
+    found = verified(evidence, advice, most, pairs, limit_s, records, yes, printing)
     document = {
         "advice": advice.document(),
         "verified": {
@@ -214,7 +219,7 @@ def _verify(
             "agreement": {one.record: one.agreement for one in found.rows},
         },
     }
-    emit(as_json, document, *lines(found.sentences()), found.table(), f"records: {found.records}")
+    emit(printing, document, *lines(found.sentences()), found.table(), f"records: {found.records}")
     if found.is_interrupted:
         raise KeyboardInterrupt
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dfslab.cli.decide.advice_commands import lines
+from dfslab.cli.live.printing import Printing, printing_of
 from dfslab.cli.shared import (
     AllowIncomplete,
     AsJson,
@@ -33,6 +34,7 @@ app = typer.Typer()
 
 @app.command()
 def compare(
+    context: typer.Context,
     run_folder: RunFolder,
     other: Annotated[
         Path | None, typer.Argument(metavar="[RUN]", help="Another run: what has changed.")
@@ -53,6 +55,7 @@ def compare(
     number of comparisons. Example: dfslab compare runs/mine/before runs/mine/after --fail-if "p99 >
     +5 %"
     """
+    printing = printing_of(context, as_json)
     if other is None:
         if fail_if:
             raise InputError("--fail-if", fail_if, "needs two runs to compare")
@@ -62,10 +65,10 @@ def compare(
 
         done = Laboratory().reopen(run_folder, note)
         with judged(done.results, allow_incomplete):
-            emit_run(as_json, done, False, folder=run_folder)
+            emit_run(printing, done, False, folder=run_folder)
         return
     output = named_output(page, force, as_json, "--page").check() if page is not None else None
-    _two_runs(run_folder, other, fail_if, output, allow_incomplete, as_json)
+    _two_runs(run_folder, other, fail_if, output, allow_incomplete, printing)
 
 
 def _two_runs(
@@ -74,7 +77,7 @@ def _two_runs(
     fail_if: str,
     output: Output | None,
     allow_incomplete: bool,
-    as_json: bool,
+    printing: Printing,
 ) -> None:
     """Compares two runs, and writes the page to `output` if it is not None. Exits with code 1 if a
     rule of --fail-if holds, or if results are incomplete and `allow_incomplete` is false."""
@@ -92,13 +95,18 @@ def _two_runs(
         output.write(comparison_page.render(found))
     with judged([*first, *second], allow_incomplete):
         if output is None or not output.is_standard:
-            emit(as_json, found.model_dump(mode="json"), *lines(found.sentences()), found.table())
+            emit(printing, found.model_dump(mode="json"), *lines(found.sentences()), found.table())
     if found.failed:
         raise typer.Exit(1)
 
 
 def run_against(
-    first: Scenario, second: Scenario, out: Path, fresh: bool, allow_incomplete: bool, as_json: bool
+    first: Scenario,
+    second: Scenario,
+    out: Path,
+    fresh: bool,
+    allow_incomplete: bool,
+    printing: Printing,
 ) -> None:
     """Measures two scenarios alternately, and prints the differences between their results.
     `fresh`: start new runs instead of resuming unfinished ones. Exits with code 1 if results are
@@ -107,12 +115,16 @@ def run_against(
 
     check_comparable(first, second)
     before, after = with_laboratory(
-        as_json, lambda lab: lab.run_against((lab.plan(first), lab.plan(second)), out, fresh)
+        printing, lambda lab: lab.run_against((lab.plan(first), lab.plan(second)), out, fresh)
     )
     with judged([*before.results, *after.results], allow_incomplete):
         names = (str(before.folder), str(after.folder))
         found = compare_runs(before.results, after.results, names)
         pages = (f"page: {one.page}" for one in (before, after))
         emit(
-            as_json, found.model_dump(mode="json"), *lines(found.sentences()), found.table(), *pages
+            printing,
+            found.model_dump(mode="json"),
+            *lines(found.sentences()),
+            found.table(),
+            *pages,
         )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dfslab.cli.decide.advice_commands import lines
-from dfslab.cli.live.quiet import QUIET
+from dfslab.cli.live.printing import Printing, printing_of
 from dfslab.cli.shared import AsJson, Force, emit, named_output, note, time_s, with_progress
 from dfslab.spec.files.outputs import Output, check_folder
 from dfslab.spec.input_error import InputError
@@ -57,6 +57,7 @@ RUNS = Path("runs")
 
 @app.command()
 def expect(
+    context: typer.Context,
     place: PlaceName,
     time: Annotated[
         str, typer.Option("--time", metavar="TIME", help="How long it measures, about.")
@@ -75,6 +76,7 @@ def expect(
     Hardware of servers, which no client can observe, is assumed with wide intervals, unless options
     declare it.
     """
+    printing = printing_of(context, as_json)
     from dfslab.studies.expect.grid import check_time
 
     seconds = time_s("--time", time)
@@ -89,13 +91,13 @@ def expect(
         if RUNS.is_dir():
             output(made).check()
 
-    found, probed, made = _discovered(place, texts, servers, copies, as_json, check, seconds)
+    found, probed, made = _discovered(place, texts, servers, copies, printing, check, seconds)
     from dfslab.studies.expect import place_rates
 
     planned = place_rates.plan(found, probed, made, seconds)
     written = output(made)
     note(planned.announcement())
-    answer = with_progress(as_json, lambda report: place_rates.compared(planned, report, note))
+    answer = with_progress(printing, lambda report: place_rates.compared(planned, report, note))
     RUNS.mkdir(parents=True, exist_ok=True)
     written.write(made.commented_toml())
     answer = answer.model_copy(update={"scenario": str(written.path)})
@@ -104,7 +106,7 @@ def expect(
         shown["verdict"] = row.verdict
     hardware = f"By: {'; '.join(answer.hardware)}."
     emit(
-        as_json,
+        printing,
         document,
         *lines(answer.sentences()),
         answer.table(),
@@ -115,6 +117,7 @@ def expect(
 
 @app.command("init")
 def init(
+    context: typer.Context,
     place: PlaceName,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="A new file; else NAME.toml.")
@@ -130,6 +133,7 @@ def init(
     as_json: AsJson = False,
 ) -> None:
     """Write the scenario of an existing place, for predict, whatif, advise, measure and run."""
+    printing = printing_of(context, as_json)
     texts = _declared(server_disk, server_link, client_link, latency, web)
 
     def target_of(made: PlaceScenario) -> Output:
@@ -138,14 +142,14 @@ def init(
 
     if output is not None:
         named_output(output, force, as_json).check()
-    _, _, made = _discovered(place, texts, servers, copies, as_json, target_of)
+    _, _, made = _discovered(place, texts, servers, copies, printing, target_of)
     target = target_of(made)
     target.write(made.commented_toml())
     if target.is_standard:
         return
     document = {"scenario": str(target.path), "hardware": made.hardware, "notes": list(made.notes)}
     emit(
-        as_json,
+        printing,
         document,
         *lines(made.hardware),
         *lines(made.notes),
@@ -175,7 +179,7 @@ def _discovered(
     texts: Mapping[str, str | None],
     servers: int | None,
     copies: int | None,
-    as_json: bool,
+    printing: Printing,
     check: Callable[[PlaceScenario], object],
     time_s: float | None = None,
 ) -> tuple[DiscoveredPlace, Probed, PlaceScenario]:
@@ -185,7 +189,7 @@ def _discovered(
 
     - `texts`: the text of each hardware option; None if the option is not given.
     - `servers`, `copies`: numbers from the command line; None if not given.
-    - `as_json`: whether standard output is for JSON only.
+    - `printing`: how the command prints.
     - `check`: called before the probes with a scenario that has the final name. It raises
       InputError if the output cannot be written.
     - `time_s`: seconds for measurements; None if nothing is measured afterwards.
@@ -216,8 +220,8 @@ def _discovered(
     check(scenario_of(found, Probed(), given))
     if time_s is not None:
         check_time(time_s, operations_of(found.is_in_memory))
-    if not QUIET.get():
+    if not printing.is_quiet:
         kinds = "memory, disk and calls" if found.is_local else "memory and round trips"
         note(f"probing {kinds}: some seconds, longer on a busy machine")
-    probed = with_progress(as_json, lambda report: places.probed(found, report))
+    probed = with_progress(printing, lambda report: places.probed(found, report))
     return found, probed, scenario_of(found, probed, given)

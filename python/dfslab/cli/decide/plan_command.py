@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from dfslab.cli.decide.advice_commands import PriceFile, lines
+from dfslab.cli.live.printing import printing_of
 from dfslab.cli.shared import AsJson, emit
 
 app = typer.Typer()
@@ -14,6 +15,7 @@ app = typer.Typer()
 
 @app.command("plan")
 def plan_deployment(
+    context: typer.Context,
     target: Annotated[
         str, typer.Argument(metavar="TARGET", help='"write >= 2 GB/s, p99 create <= 20 ms"')
     ],
@@ -37,6 +39,7 @@ def plan_deployment(
     p90, p99) and a number of files. Example: dfslab plan "write >= 2 GB/s, 50 M files of 1 MiB, p99
     create <= 20 ms"
     """
+    printing = printing_of(context, as_json)
     from dfslab.spec.hardware.uncertainty import parse_uncertainty
     from dfslab.studies.decisions.prices import prices_of
     from dfslab.studies.plans.planning import plan
@@ -45,4 +48,4 @@ def plan_deployment(
     stated = parse_uncertainty("--uncertain", uncertain or [])
     goals, money = parse_targets(target), prices_of(prices)
     found = plan(target, goals, systems or [], copies, money, stated)
-    emit(as_json, found.model_dump(mode="json"), *lines(found.sentences()), found.table())
+    emit(printing, found.model_dump(mode="json"), *lines(found.sentences()), found.table())

@@ -9,6 +9,7 @@ import typer
 
 from dfslab.cli.decide.advice_commands import RECORDS, lines
 from dfslab.cli.decide.verify_option import ask, place_of
+from dfslab.cli.live.printing import Printing, printing_of
 from dfslab.cli.shared import (
     AsJson,
     Force,
@@ -33,6 +34,7 @@ app = typer.Typer()
 
 @app.command()
 def tune(
+    context: typer.Context,
     source: Annotated[
         str,
         typer.Argument(
@@ -66,6 +68,7 @@ def tune(
     or mount only settings of clients change: transfer size and number of clients. Copies and forced
     writes change only with --may. Example: dfslab tune scenarios/glusterfs.toml --runs 3
     """
+    printing = printing_of(context, as_json)
     from dfslab.studies.trials.intervention_record import check_records
     from dfslab.studies.trials.tunable_settings import check_permissions
     from dfslab.studies.trials.tuned_place import plan_tuning
@@ -74,7 +77,7 @@ def tune(
     limit_s = time_s("--time", time)
     check_permissions(may or ())
     target = named_output(output, force, as_json).check() if output is not None else None
-    scenario, opening, is_running = _opened(source, sets, yes, as_json)
+    scenario, opening, is_running = _opened(source, sets, yes, printing)
     if may and (is_running or not scenario.file_system.access.testbed):
         allowed = "has no use here: only settings of clients are changed in this place"
         raise InputError("--may", ", ".join(may), allowed)
@@ -83,18 +86,18 @@ def tune(
     if len(scenario.points()) > 1:
         note(f"tunes the first of {len(scenario.points())} configurations; --set chooses another")
     note(plan.announcement())
-    found, kept = with_progress(as_json, lambda report: tuned(plan, opening, note, report, note))
+    found, kept = with_progress(printing, lambda report: tuned(plan, opening, note, report, note))
     if target is not None:
         target.write(kept.with_methods(scenario.run.methods).brief_toml())
         found = found.model_copy(update={"scenario": str(target.path)})
     if target is None or not target.is_standard:
-        emit(as_json, found.model_dump(mode="json"), *lines(found.sentences()), found.table())
+        emit(printing, found.model_dump(mode="json"), *lines(found.sentences()), found.table())
     if found.is_interrupted:
         raise KeyboardInterrupt
 
 
 def _opened(
-    source: str, sets: list[str] | None, yes: bool, as_json: bool
+    source: str, sets: list[str] | None, yes: bool, printing: Printing
 ) -> tuple[Scenario, Opening, bool]:
     """Returns a triple: the scenario to tune, the function that opens the scenario for
     measurements, and whether the source is a running testbed. `source` is a scenario's file or
@@ -114,9 +117,9 @@ def _opened(
     is_ready = path.parent == Path() and not path.exists() and path.stem in ready.files()
     if is_ready or path.is_file() or path.suffix == ".toml":
         scenario = read_scenario(path, sets, methods=("measure", "sequence"))
-        ask(place_of(scenario), yes, as_json)
+        ask(place_of(scenario), yes, printing.as_json)
         return scenario, measuring, False
     place = find(source)
-    ask(place.uri or place.directory if place.testbed is None else "", yes, as_json)
+    ask(place.uri or place.directory if place.testbed is None else "", yes, printing.as_json)
     made, opening = place_scenario(place)
     return checked_with(made, sets), opening, place.testbed is not None

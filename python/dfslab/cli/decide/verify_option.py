@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from dfslab.cli.live.printing import Printing
 from dfslab.cli.shared import note, with_progress
 from dfslab.spec.input_error import InputError
 
@@ -25,7 +26,7 @@ def verified(
     limit_s: float,
     records: Path,
     yes: bool,
-    as_json: bool,
+    printing: Printing,
 ) -> VerifiedAdvice:
     """Carries out the first `most` changes that `advice` recommends, and measures each of them in
     `rounds` pairs of runs (one run before and one after the change). If these runs write to a
@@ -38,11 +39,11 @@ def verified(
     check_rounds(rounds)
     plan = plan_of(evidence, advice, most, rounds, limit_s)
     if plan.groups:
-        ask(place_of(plan.groups[0][0].start), yes, as_json)
+        ask(place_of(plan.groups[0][0].start), yes, printing.as_json)
     check_records(records)
     note(plan.announcement())
     found: VerifiedAdvice = with_progress(
-        as_json, lambda report: carry_out(plan, records, report, note)
+        printing, lambda report: carry_out(plan, records, report, note)
     )
     return found
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from dfslab.cli.live.printing import Printing, printing_of
 from dfslab.cli.shared import AsJson, Out, emit, with_laboratory
 from dfslab.documents.evidence import Evidence, Hardware
 from dfslab.documents.table import Table
@@ -32,6 +33,7 @@ SCENARIO = "scenario.toml"
 
 @app.command("check")
 def check(
+    context: typer.Context,
     what: Annotated[
         Path,
         typer.Argument(
@@ -57,15 +59,16 @@ def check(
     For runs also the noise floor and the smallest difference that they can show. Exits with 1 if a
     rule finds a contradiction. Example: dfslab check fio.json --on scenario.toml
     """
+    printing = printing_of(context, as_json)
     deployment = hardware(read(on), is_known=True) if on is not None else None
     if pairs:
-        results = _paired(what, pairs, out, as_json)
-        _answer(of_results(results), noise.of_pairs(results), as_json)
+        results = _paired(what, pairs, out, printing)
+        _answer(of_results(results), noise.of_pairs(results), printing)
     elif what.is_dir():
         results = store.results_of(what)
-        _answer(of_results(results), noise.of_repetitions(results), as_json)
+        _answer(of_results(results), noise.of_repetitions(results), printing)
     else:
-        _answer(_evidence(what, deployment, form), [], as_json)
+        _answer(_evidence(what, deployment, form), [], printing)
 
 
 def _evidence(path: Path, deployment: Hardware | None, form: str) -> list[Evidence]:
@@ -86,7 +89,7 @@ def _is_result(path: Path) -> bool:
     return path.suffix == result_file.SUFFIX and (path.parent.parent / SCENARIO).is_file()
 
 
-def _paired(what: Path, pairs: int, out: Path, as_json: bool) -> list[Result]:
+def _paired(what: Path, pairs: int, out: Path, printing: Printing) -> list[Result]:
     """Measures `pairs` A/A pairs of a scenario. A pair is two runs of the same configuration.
     Returns the results of all runs. `what` is the scenario file or the folder of a run. Raises
     InputError if it is neither."""
@@ -94,7 +97,7 @@ def _paired(what: Path, pairs: int, out: Path, as_json: bool) -> list[Result]:
     if file.suffix != figures.SUFFIX:
         raise InputError("--pairs", pairs, "needs a run's folder or a scenario (TOML)")
     chosen = twice(read(file), pairs)
-    done = with_laboratory(as_json, lambda lab: lab.run(lab.plan(chosen), out, fresh=True))
+    done = with_laboratory(printing, lambda lab: lab.run(lab.plan(chosen), out, fresh=True))
     return done.of_method(MEASURE)
 
 
@@ -105,7 +108,7 @@ def twice(scenario: Scenario, pairs: int) -> Scenario:
     return measured.with_overrides({"run.repetitions": 2 * pairs, "run.precision": 0.0})
 
 
-def _answer(evidence: list[Evidence], found: list[NoiseFloor], as_json: bool) -> None:
+def _answer(evidence: list[Evidence], found: list[NoiseFloor], printing: Printing) -> None:
     """Prints the rules that the evidence breaks, and the noise floor. Exits with code 1 if a rule
     finds a contradiction."""
     findings = judged(evidence)
@@ -117,6 +120,6 @@ def _answer(evidence: list[Evidence], found: list[NoiseFloor], as_json: bool) ->
     }
     tables: list[Table] = [finding_table(findings)] if findings else []
     tables += [noise.noise_table(found)] if found else []
-    emit(as_json, document, summary(len(evidence), len(rules()), findings), *tables)
+    emit(printing, document, summary(len(evidence), len(rules()), findings), *tables)
     if any(not one.is_doubt for one in findings):
         raise typer.Exit(1)

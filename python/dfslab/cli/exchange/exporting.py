@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from dfslab.cli.live.printing import Printing, printing_of
 from dfslab.cli.shared import AsJson, Force, RunFolder, emit, named_output, note
 from dfslab.spec.files.outputs import STANDARD_OUTPUT
 from dfslab.spec.input_error import InputError
@@ -19,6 +20,7 @@ ROWS = "runs"
 
 @app.command()
 def export(
+    context: typer.Context,
     run_folder: RunFolder,
     form: Annotated[
         str, typer.Option("--as", metavar="FORM", help="csv, parquet, fio, … (`dfslab list`).")
@@ -34,21 +36,22 @@ def export(
     The form "runs", the default, is a CSV table with one row for each measurement. A JSON file of
     the same name says where the measurements come from. `dfslab learn` reads both.
     """
-    write_form(run_folder, form, output, force, as_json)
+    printing = printing_of(context, as_json)
+    write_form(run_folder, form, output, force, printing)
 
 
 def write_form(
-    run_folder: Path, form: str, output: Path | None, force: bool, as_json: bool
+    run_folder: Path, form: str, output: Path | None, force: bool, printing: Printing
 ) -> None:
     """Writes the results of a run in the format of an exporter. Writes to the file `output`, whose
     name is then printed, or to standard output if `output` is None. `form`: the name of the
     exporter. Raises InputError if `as_json` is true and `output` is None, because the exported text
     need not be JSON."""
-    if output is None and as_json:
+    if output is None and printing.as_json:
         raise InputError("--json", True, f"needs --output FILE: the form {form} is no JSON answer")
     from dfslab.cli import commands_work
 
-    named = named_output(output or Path(STANDARD_OUTPUT), force, as_json)
+    named = named_output(output or Path(STANDARD_OUTPUT), force, printing.as_json)
     if form == ROWS:
         rows = commands_work.export_runs(run_folder, named)
         document: dict[str, object] = {"rows": rows, "file": str(output)}
@@ -57,4 +60,4 @@ def write_form(
         commands_work.export(run_folder, form, named, note)
         document, written = {"file": str(output)}, f"file: {output}"
     if not named.is_standard:
-        emit(as_json, document, written)
+        emit(printing, document, written)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from dfslab.cli.live.printing import printing_of
 from dfslab.cli.shared import AsJson, Out, emit, refuse_folder
 from dfslab.method import RunFailed
 from dfslab.spec.files.ready import scenario_file
@@ -18,6 +19,7 @@ app = typer.Typer()
 
 @app.command("import")
 def import_results(
+    context: typer.Context,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="What another tool wrote.")],
     out: Out = Path("runs"),
     form: Annotated[
@@ -35,12 +37,13 @@ def import_results(
     unknown. With --on, models can be fitted to the run. `dfslab list` names the formats.
     Example: dfslab import fio.json
     """
+    printing = printing_of(context, as_json)
     if on is not None:
         refuse_folder(on)
     made = import_file(file, out, form, None if on is None else read(scenario_file(on)))
     rows = [*made.rows, *made.findings]
     documents = [one.model_dump(mode="json") for one in made.results]
     number = len(made.results)
-    emit(as_json, documents, *rows, *made.notes, f"{number} results in {made.folder}")
+    emit(printing, documents, *rows, *made.notes, f"{number} results in {made.folder}")
     if made.lost:
         raise RunFailed(f"{file}: {made.lost} of {number} results are incomplete or invalid")

@@ -8,6 +8,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
+from dfslab.cli.live.printing import printing_of
 from dfslab.cli.quick import checkup
 from dfslab.cli.shared import AsJson, emit
 from dfslab.fleet import leftovers
@@ -19,12 +20,14 @@ Found = TypeVar("Found")
 
 @app.command()
 def doctor(
+    context: typer.Context,
     clean: Annotated[
         bool, typer.Option("--clean", help="Remove what killed runs left and dfslab marked.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """What works here, what is missing, how quiet the machine is, and what killed runs left."""
+    printing = printing_of(context, as_json)
     found = checkup.findings(checkup.inspect())
     from dfslab.cli import testbed_work as testbeds
 
@@ -63,7 +66,7 @@ def doctor(
         "removed": removed,
     }
     emit(
-        as_json,
+        printing,
         document,
         checkup.table(found),
         *(map(one_line, lines) if lines else ["killed runs left nothing"]),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dfslab import discover, extras
+from dfslab.cli.live.printing import printing_of
 from dfslab.cli.shared import (
     AllowIncomplete,
     AsJson,
@@ -35,6 +36,7 @@ app = typer.Typer()
 
 @app.command()
 def measure(
+    context: typer.Context,
     place: Annotated[
         Path, typer.Argument(metavar="SCENARIO|DIRECTORY", help="A scenario, or a directory.")
     ],
@@ -89,6 +91,7 @@ def measure(
     For a directory, options say what is measured. The run folder keeps the scenario made of them,
     and a page of the results, which needs the extra `page`.
     """
+    printing = printing_of(context, as_json)
     given: dict[str, str | int | bool | None] = {"--bs": block_sizes, "--rw": modes}
     given |= {"--clients": clients, "--size": size}
     given |= {"--time": time, "--repetitions": repetitions}
@@ -97,11 +100,11 @@ def measure(
     has_page = not extras.absent("page")
     with of(place):
         done = with_laboratory(
-            as_json, lambda lab: lab.run(lab.plan(chosen, record), out, fresh, has_page)
+            printing, lambda lab: lab.run(lab.plan(chosen, record), out, fresh, has_page)
         )
     pages = [f"page: {done.page}"] if has_page else []
     with judged(done.results, allow_incomplete):
-        emit_run(as_json, done, wide, f"run: {done.folder}", *pages)
+        emit_run(printing, done, wide, f"run: {done.folder}", *pages)
 
 
 def _chosen(

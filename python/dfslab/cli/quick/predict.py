@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dfslab.cli.live.printing import Printing, printing_of
 from dfslab.cli.shared import (
     AsJson,
     ScenarioFile,
@@ -37,6 +38,7 @@ USUAL_BOUND = "1s"
 
 @app.command()
 def predict(
+    context: typer.Context,
     scenario: ScenarioFile,
     method: Annotated[str, typer.Option("--method", help="sequence (the default), petri, …")] = "",
     metadata_server: Annotated[
@@ -67,14 +69,11 @@ def predict(
     A CSV table can replace the scenario (docs/guide/other-loads.md): measured rates give those for
     other numbers of --clients or --servers; hardware gives the rates of IO500 or of training.
     """
+    printing = printing_of(context, as_json)
     if scenario.suffix == ".csv" and scenario.is_file():
-        refused = {
-            "--method": method,
-            "--metadata-server": metadata_server,
-            "--set": sets,
-            "--from": fitted_on,
-        }
-        _of_table(scenario, clients, servers, refused, as_json)
+        refused: dict[str, object] = {"--method": method, "--metadata-server": metadata_server}
+        refused |= {"--set": sets, "--from": fitted_on}
+        _of_table(scenario, clients, servers, refused, printing)
         return
     if clients:
         raise InputError("--clients", clients, "goes with a CSV table; else --set workload.clients")
@@ -96,16 +95,16 @@ def predict(
         with of(scenario):
             measured = _measured(fitted_on)
             limits = predicting.metadata_limits(chosen, bound_s, burst_s, _count(servers), measured)
-        _emit_limits(as_json, limits, wide)
+        _emit_limits(printing, limits, wide)
         return
     with of(scenario):
         measured = _measured(fitted_on)
         results = with_progress(
-            as_json, lambda report: predicting.predict(chosen, method, measured, report)
+            printing, lambda report: predicting.predict(chosen, method, measured, report)
         )
     # `dfslab advise` has no --set, so it cannot be given a changed scenario by its name.
     source = "SCENARIO" if sets else shlex.quote(str(scenario))
-    _emit_predictions(as_json, results, source, wide)
+    _emit_predictions(printing, results, source, wide)
 
 
 def _measured(run: Path | None) -> list[Result] | None:
@@ -118,13 +117,15 @@ def _measured(run: Path | None) -> list[Result] | None:
     return [one for one in results_of(run) if one.method == "measure"]
 
 
-def _emit_limits(as_json: bool, limits: Sequence[ServerLimits], wide: bool) -> None:
+def _emit_limits(printing: Printing, limits: Sequence[ServerLimits], wide: bool) -> None:
     from dfslab.report.server_limits import limits_answer
 
-    emit(as_json, limits, *(part for one in limits for part in limits_answer(one, wide)))
+    emit(printing, limits, *(part for one in limits for part in limits_answer(one, wide)))
 
 
-def _emit_predictions(as_json: bool, results: Sequence[Result], source: str, wide: bool) -> None:
+def _emit_predictions(
+    printing: Printing, results: Sequence[Result], source: str, wide: bool
+) -> None:
     """Prints predictions as JSON, or as tables and sentences. `source`: the scenario as a
     command names it."""
     from dfslab.report.answers.predicted_answer import closing_of_predictions
@@ -132,13 +133,13 @@ def _emit_predictions(as_json: bool, results: Sequence[Result], source: str, wid
 
     # The results are converted to plain data only for JSON output. Building the serialiser of
     # `Result` for this takes time, which text output saves.
-    document = [result.model_dump(mode="json") for result in results] if as_json else None
+    document = [result.model_dump(mode="json") for result in results] if printing.as_json else None
     shown = [result_table(results)] if wide else result_tables(results)
-    emit(as_json, document, *shown, *map(Paragraph, closing_of_predictions(results, source)))
+    emit(printing, document, *shown, *map(Paragraph, closing_of_predictions(results, source)))
 
 
 def _of_table(
-    path: Path, clients: str, servers: str, refused: Mapping[str, object], as_json: bool
+    path: Path, clients: str, servers: str, refused: Mapping[str, object], printing: Printing
 ) -> None:
     """Prints predictions from a CSV table of measured rates or of hardware. `refused`: the values
     of the options that are allowed only with scenarios. Raises InputError if one of them is given.
@@ -156,7 +157,7 @@ def _of_table(
             if text:
                 raise InputError(option, text, "has no use with a table of hardware")
         found = from_hardware(path)
-    emit(as_json, found.document, found.table)
+    emit(printing, found.document, found.table)
 
 
 def _count(servers: str) -> int | None:

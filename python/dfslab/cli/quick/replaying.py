@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from dfslab.cli.live.printing import printing_of
 from dfslab.cli.shared import (
     AllowIncomplete,
     AsJson,
@@ -25,6 +26,7 @@ app = typer.Typer()
 
 @app.command()
 def replay(
+    context: typer.Context,
     trace: Annotated[
         Path,
         typer.Argument(
@@ -70,6 +72,7 @@ def replay(
 
     The calls go to a folder that dfslab makes in the directory and removes afterwards.
     """
+    printing = printing_of(context, as_json)
     from dfslab.cli.quick import replay_scenario as scenarios
     from dfslab.imports import survey as surveys
     from dfslab.instruments.discovery import directory as directories
@@ -80,17 +83,12 @@ def replay(
     options = scenarios.ReplayOptions(time, space, speed, repetitions, cold)
     chosen = scenarios.scenario(trace, found, directory, options)
     try:
-        done = with_laboratory(as_json, lambda lab: lab.run(lab.plan(chosen), out, fresh))
+        done = with_laboratory(printing, lambda lab: lab.run(lab.plan(chosen), out, fresh))
     except InputError as error:
         raise error.of(str(trace)) from error
     from dfslab.report.answers import replayed
 
-    report = replayed.report(found, done.results)
+    report, folder = replayed.report(found, done.results), str(done.folder)
     with judged(done.results, allow_incomplete):
-        emit(
-            as_json,
-            report.document(str(done.folder)),
-            *report.tables(wide),
-            *report.sentences(str(directory)),
-            f"run: {done.folder}",
-        )
+        answer = report.sentences(str(directory))
+        emit(printing, report.document(folder), *report.tables(wide), *answer, f"run: {folder}")

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from dfslab.cli.live.printing import Printing, printing_of
 from dfslab.cli.shared import (
     AsJson,
     Force,
@@ -60,14 +61,15 @@ ModelScenario = Annotated[
 ]
 
 
-def _emit(as_json: bool, profile: TraceProfile, *shown: Table | Paragraph | str) -> None:
-    """Prints a profile as one JSON document if `as_json` is true, and otherwise the tables and
+def _emit(printing: Printing, profile: TraceProfile, *shown: Table | Paragraph | str) -> None:
+    """Prints a profile as one JSON document if --json is given, and otherwise the tables and
     lines in `shown`."""
-    emit(as_json, plain(profile) if as_json else None, *shown)
+    emit(printing, plain(profile) if printing.as_json else None, *shown)
 
 
 @app.command("record")
 def trace_record(
+    context: typer.Context,
     words: Annotated[list[str], typer.Argument(metavar="SCENARIO | -- COMMAND", help="What runs.")],
     output: Annotated[
         Path, typer.Option("-o", "--output", help="OTLP file; with --on a folder of profiles.")
@@ -80,12 +82,13 @@ def trace_record(
     as_json: AsJson = False,
 ) -> None:
     """Trace a scenario's first configuration, or any client command on a testbed."""
+    printing = printing_of(context, as_json)
     named = named_output(output, force, as_json)
     from dfslab.cli.traces import trace_work as traces
 
     if on:
         values = dict(text.partition("=")[::2] for text in sets or [])
-        console = terminal.console(True)
+        console = terminal.console(True, printing.is_colourless)
         profile = traces.record_command(on, values, words, output, lambda text: console.print(text))
     else:
         if len(words) > 1:
@@ -94,15 +97,16 @@ def trace_record(
         chosen = read_scenario(scenario, sets)
         with of(scenario):
             named.check([scenario])
-            profile = with_progress(as_json, lambda report: traces.record(chosen, named, report))
+            profile = with_progress(printing, lambda report: traces.record(chosen, named, report))
     if named.is_standard:
         return
-    _emit(as_json, profile, *terminal_traces.ranking_tables(profile), f"trace: {output}")
+    _emit(printing, profile, *terminal_traces.ranking_tables(profile), f"trace: {output}")
 
 
 @app.command("import")
 @with_reading
 def trace_import(
+    context: typer.Context,
     files: Annotated[list[Path], typer.Argument(help="Traces, or profiles of traced JVMs.")],
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="A new file for the profile (JSON).")
@@ -120,6 +124,7 @@ def trace_import(
     as_json: AsJson = False,
 ) -> None:
     """Turn trace files into one compressed profile, or into tables."""
+    printing = printing_of(context, as_json)
     named = named_output(output, force, as_json) if output is not None else None
     if named is not None:
         named.check(files)
@@ -129,25 +134,28 @@ def trace_import(
         profile = traces.import_traces(found, named, into, label, how, scheduler)
     if named is not None and named.is_standard:
         return
-    _emit(as_json, profile, *terminal_traces.ranking_tables(profile), f"profile: {into or output}")
+    _emit(printing, profile, *terminal_traces.ranking_tables(profile), f"profile: {into or output}")
 
 
 @app.command("query")
 def trace_query(
+    context: typer.Context,
     folder: Annotated[Path, typer.Argument(help="A folder of tables: calls, exemplars, …")],
     sql: Annotated[str, typer.Argument(metavar="SQL", help="DuckDB's SQL; it cannot read files.")],
     as_json: AsJson = False,
 ) -> None:
     """Ask the tables that `import --into` or `receive` made."""
+    printing = printing_of(context, as_json)
     from dfslab.cli.traces import trace_work as traces
 
     columns, rows = traces.query(folder, sql)
     found = [dict(zip(columns, row, strict=True)) for row in rows]
-    emit(as_json, found, terminal_traces.answer_table(columns, rows))
+    emit(printing, found, terminal_traces.answer_table(columns, rows))
 
 
 @app.command("receive")
 def trace_receive(
+    context: typer.Context,
     into: Annotated[Path, typer.Option("--into", help="A new or empty folder for received spans.")],
     port: Annotated[
         int, typer.Option("--port", help="On the loopback; 0 picks a free one.")
@@ -157,30 +165,33 @@ def trace_receive(
     as_json: AsJson = False,
 ) -> None:
     """Receive OTLP over HTTP, protobuf or JSON, until Ctrl-C; then the profile and its tables."""
+    printing = printing_of(context, as_json)
     times = (time_s("--interval", interval), time_s("--for", lasting) if lasting else None)
-    console = terminal.console(True)
+    console = terminal.console(True, printing.is_colourless)
     from dfslab.cli.traces import trace_work as traces
 
     profile = traces.receive(into, port, *times, lambda text: console.print(text))
-    _emit(as_json, profile, *terminal_traces.ranking_tables(profile), f"received in {into}")
+    _emit(printing, profile, *terminal_traces.ranking_tables(profile), f"received in {into}")
 
 
 @app.command("top")
 def trace_top(
+    context: typer.Context,
     folder: Annotated[Path, typer.Argument(help="Where a receiver or traced JVMs write.")],
     interval: Annotated[str, typer.Option("--interval", help="Between two looks.")] = "1 s",
     once: Annotated[bool, typer.Option("--once", help="One look, then end.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Where the time goes while it goes: the calls of a receiver or of running JVMs, live."""
+    printing = printing_of(context, as_json)
     every_s = time_s("--interval", interval)
     from dfslab.cli.traces import trace_top as live
 
     if once or as_json:
         profile = live.once(folder)
-        _emit(as_json, profile, *terminal_traces.ranking_tables(profile))
+        _emit(printing, profile, *terminal_traces.ranking_tables(profile))
         return
-    live.watch(folder, every_s)
+    live.watch(folder, every_s, is_colourless=printing.is_colourless)
 
 
 def _print_other_form(files: list[Path], form: str, how: Reading, scheduler: str) -> None:
@@ -199,6 +210,7 @@ def _print_other_form(files: list[Path], form: str, how: Reading, scheduler: str
 @app.command("report")
 @with_reading
 def trace_report(
+    context: typer.Context,
     files: Annotated[
         list[Path], typer.Argument(help="OTLP files, or profiles of traced JVMs or their folder.")
     ],
@@ -227,6 +239,7 @@ def trace_report(
     as_json: AsJson = False,
 ) -> None:
     """Call trees of traces or of JVMs' profiles, merged, and what faster steps would gain."""
+    printing = printing_of(context, as_json)
     if cohorts and against:
         raise InputError("--cohorts", cohorts, "or --against, one at a time")
     named = named_output(page, force, as_json, "--page") if page is not None else None
@@ -257,4 +270,4 @@ def trace_report(
     shown = terminal_traces.ranking_tables(profile, wide)
     answer = [Paragraph(text) for text in trace_answer.sentences(profile)]
     document = {**plain(profile), "answer": trace_answer.sentences(profile)} if as_json else None
-    emit(as_json, document, *shown, *answer, *([f"page: {page}"] if page else []))
+    emit(printing, document, *shown, *answer, *([f"page: {page}"] if page else []))

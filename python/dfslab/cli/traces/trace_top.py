@@ -184,18 +184,20 @@ def once(folder: Path) -> TraceProfile:
     return received(path) if path.is_file() else profile([folder])
 
 
-def watch(folder: Path, interval_s: float, clock: Clock = REAL) -> None:
+def watch(
+    folder: Path, interval_s: float, clock: Clock = REAL, is_colourless: bool = False
+) -> None:
     """Shows the work of the last period, and updates it when new profiles are found. Looks for new
     profiles every `interval_s` seconds. After all processes have ended, or when Ctrl-C is pressed,
     shows the whole trace."""
-    console, last = terminal.console(False), None
+    console, last = terminal.console(False, is_colourless), None
     try:
         if console.is_terminal:
             with Live(console=console, transient=True, auto_refresh=False) as live:
                 for last in _looks(folder, interval_s, clock):
                     live.update(view(last, folder, console.width, console.height), refresh=True)
         else:
-            last = _log(folder, interval_s, clock)
+            last = _log(folder, interval_s, clock, is_colourless)
     except KeyboardInterrupt:
         pass  # Ctrl-C is the normal way to end the live view
     if last is None:
@@ -215,10 +217,12 @@ def _looks(folder: Path, interval_s: float, clock: Clock) -> Iterator[Snapshot |
         clock.sleep(interval_s)
 
 
-def _log(folder: Path, interval_s: float, clock: Clock) -> Snapshot | None:
+def _log(folder: Path, interval_s: float, clock: Clock, is_colourless: bool) -> Snapshot | None:
     """Prints the view whenever a new profile has been written. This is used if standard output is
     no terminal. Returns the last snapshot; None if no profile was written."""
-    console = harmless(Console(width=LOG_WIDTH, highlight=False, emoji=False))
+    console = harmless(
+        Console(width=LOG_WIDTH, highlight=False, emoji=False, no_color=is_colourless or None)
+    )
     last, reported_s = None, -1.0
     try:
         for last in _looks(folder, interval_s, clock):

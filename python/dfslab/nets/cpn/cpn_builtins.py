@@ -475,8 +475,8 @@ class OfColours:
         for _, one in value.fields:
             longer = []
             for entry in self.evaluator.bag(one).entries:
-                if entry.each is not None or draws(entry.value):
-                    raise self.evaluator.wrong("mult", "takes tokens that are listed")
+                if entry.each or draws(entry.value) or entry.delay:
+                    raise self.evaluator.wrong("mult", "takes listed tokens without delays")
                 for values, count, when in made:
                     longer.append(((*values, entry.value), *self.product(count, when, entry)))
             made = longer

@@ -61,7 +61,6 @@ class Evaluator:
         self.broken: dict[str, InputError] = {}
         self.context = "declarations"
         self.calls = self.deep = 0
-        self.stamps = False
         self.cached: dict[int, tuple[Tree, tuple[Tree, ...]]] = {}
         # Turns a random value into a local of a transition; None if no transition is being read.
         self.hoist: Callable[[Leaf], Leaf] | None = None
@@ -453,7 +452,7 @@ class Evaluator:
         """Returns an entry of a multiset with its value and count computed once per firing."""
         count = self.once(entry.count)
         assert isinstance(count, Leaf)
-        return BagEntry(self.once(entry.value), count, entry.when, entry.delay, entry.each)
+        return replace(entry, value=self.once(entry.value), count=count)
 
     def sequence(self, tree: Tree, env: Env) -> CpnValue:
         """Evaluates expressions separated by semicolons. Returns the value of the last one."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 from dfslab.nets.cpn.cpn_colours import Colours
@@ -137,7 +138,7 @@ def merged_bags(condition: Leaf, yes: Bag, no: Bag) -> Bag:
 
     def under(entry: BagEntry, extra: Leaf) -> BagEntry:
         when = extra if entry.when is None else both("&&", extra, entry.when)
-        return BagEntry(entry.value, entry.count, when, entry.delay, entry.each)
+        return replace(entry, when=when)
 
     first = [under(entry, condition) for entry in yes.entries]
     second = [under(entry, negated(condition)) for entry in no.entries]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Protocol
 
 from dfslab.nets.cpn.cpn_match import PatternReader, equal
@@ -18,7 +19,6 @@ class MultisetEvaluator(PatternReader, Protocol):
     turns a random delay into a local of the transition, which is drawn once per firing."""
 
     hoist: Callable[[Leaf], Leaf] | None
-    stamps: bool
 
     def value(self, tree: Tree, env: Env) -> CpnValue:
         """Evaluates an expression; `env` has the values of local names."""
@@ -81,30 +81,30 @@ def without(evaluator: MultisetEvaluator, entry: BagEntry, gone: BagEntry) -> Ba
         raise evaluator.wrong("--", "takes tokens off a number that is known")
     left = constant(max(0, entry.count.constant - gone.count.constant), INT)
     if same.known:
-        return BagEntry(entry.value, left, entry.when, entry.delay)
+        return replace(entry, count=left)
     if left.constant == 0:
         rest = negated(same)
         when = rest if entry.when is None else both("&&", entry.when, rest)
-        return BagEntry(entry.value, entry.count, when, entry.delay)
+        return replace(entry, when=when)
     count = merged(same, left, entry.count, evaluator)
     assert isinstance(count, Leaf)
-    return BagEntry(entry.value, count, entry.when, entry.delay)
+    return replace(entry, count=count)
 
 
 def timed(evaluator: MultisetEvaluator, tree: Tree, env: Env) -> CpnValue:
     """Evaluates tokens with a time stamp or a delay (`@+`), and returns the multiset of delayed
-    tokens. An initial marking may have any time stamp. Elsewhere, only @0 (no delay) is allowed,
-    and any other time stamp raises InputError."""
+    tokens. The time stamp @0 is no delay. Tokens with another time stamp are marked, because only
+    an initial marking may have them. Raises InputError if a time stamp is no known number."""
     bag = evaluator.bag(evaluator.value(tree.parts[0], env))
     delay = evaluator.leaf(tree.parts[1], env, (INT, REAL), "a delay")
     if tree.kind == "stamp" and not delay.known:
         raise evaluator.wrong(delay.text, "a time stamp is a known number; use @+ for a delay")
     if tree.kind == "stamp" and delay.constant == 0:
         return bag
-    if tree.kind == "stamp" and not evaluator.stamps:
-        reason = "a time stamp other than @0 is read in initial markings only; use @+ for a delay"
-        raise evaluator.wrong(delay.text, reason)
     entries = bag.entries
     if len(entries) > 1 and delay.draws and evaluator.hoist is not None:
         delay = evaluator.hoist(delay)
-    return Bag(tuple(BagEntry(e.value, e.count, e.when, delay, e.each) for e in entries))
+    is_stamp = tree.kind == "stamp"
+    return Bag(
+        tuple(replace(one, delay=delay, is_stamped=is_stamp or one.is_stamped) for one in entries)
+    )

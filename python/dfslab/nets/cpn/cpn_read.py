@@ -300,11 +300,7 @@ class _CpnReader:
             return {}
         evaluator = self.known.evaluator
         evaluator.context, evaluator.unknown = context, "is not declared"
-        evaluator.stamps = True
-        try:
-            value = evaluator.value(parse(text, context), {})
-        finally:
-            evaluator.stamps = False
+        value = evaluator.value(parse(text, context), {})
         made: dict[float, list[list[Cell]]] = {}
         for entry in self.known.tokens(value, colour):
             time = entry.delay.constant if entry.delay is not None and entry.delay.known else 0

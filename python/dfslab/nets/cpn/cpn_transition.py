@@ -40,6 +40,7 @@ from dfslab.nets.cpn.cpn_values import (
 from dfslab.nets.inscription import Inscription
 from dfslab.spec.model import InputError
 
+STAMP_REFUSED = "a time stamp other than @0 is read in initial markings only; use @+ for a delay"
 CODE = re.compile(
     r"(?:input\s*(?P<input>\([^)]*\)|\s\w+)\s*;?)?"
     r"\s*(?:output\s*(?P<output>\([^)]*\)|\s\w+)\s*;?)?"
@@ -274,7 +275,9 @@ class TransitionReader(Inputs):
 
     def put(self, entry: BagEntry, arc: FileArc) -> Iterator[Put]:
         """Yields the output arc for one entry of a multiset. Yields nothing if the entry has no
-        tokens."""
+        tokens. Raises InputError if the entry has a time stamp."""
+        if entry.is_stamped and entry.delay is not None:
+            raise InputError(arc.context, entry.delay.text, STAMP_REFUSED)
         always = entry.count.known and entry.when is None
         if always and entry.count.constant > WEIGHT_MOST:
             raise InputError(

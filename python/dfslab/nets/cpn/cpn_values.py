@@ -115,14 +115,16 @@ class Rec:
 @dataclass(frozen=True)
 class BagEntry:
     """Equal tokens of a multiset. `value` is their value, and `count` their number. `when` is the
-    condition under which they are present (None: always). `delay` is their delay. `each`, if given,
-    is a list with one token of the multiset for each of its elements."""
+    condition under which they are present (None: always). `delay` is their delay; `is_stamped` is
+    whether the file writes the delay as a time stamp (`@`), which only an initial marking may have.
+    `each`, if given, is a list with one token of the multiset for each of its elements."""
 
     value: CpnValue
     count: Leaf
     when: Leaf | None = None
     delay: Leaf | None = None
     each: Leaf | None = None
+    is_stamped: bool = False
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dfslab.documents.table import percent_text
 from dfslab.documents.traces.call_path import CallPath
 from dfslab.documents.traces.trace_analysis import PartGain, TraceAnalysis
-from dfslab.documents.traces.trace_profile import Entry, Saving, TraceProfile
+from dfslab.documents.traces.trace_profile import Entry, Saving, SavingVerdict, TraceProfile
 from dfslab.report.paths import short_path
 from dfslab.spec import units
 
@@ -19,7 +19,8 @@ FEW_TREES = 20
 # Smallest saving by a processor, disk or link that the answer states as certain, as a fraction of
 # the end-to-end time. NOTABLE in studies/traces/gain.py has the same value.
 NOTABLE = 0.02
-SURE, UNSURE = "faster", "cannot tell"
+SURE: SavingVerdict = "faster"
+UNSURE: SavingVerdict = "cannot tell"
 
 
 def sentences(profile: TraceProfile) -> list[str]:

@@ -83,7 +83,7 @@ class LoadPlan(CoreDocument):
     - `max_errors`: the run stops if it has more errors.
     - `layers`: layers around the target, the outermost first.
     - `record`: whether the run returns the operations that it executed.
-    - `hold`: whether clients also wait at the barrier after each phase.
+    - `barrier_after_phases`: whether clients also wait at the barrier after each phase.
     - `shared`: whether other shards use the same run directory.
     - `clients_from`, `clients_to`: the first client of this shard, and the client after its last
       one.
@@ -100,7 +100,7 @@ class LoadPlan(CoreDocument):
     layers: list[PlanLayer] = []
     record: bool = False
     spans: SpanLimit = SpanLimit(limit=0)
-    hold: bool = False
+    barrier_after_phases: bool = False
     shared: bool = False
     clients_from: Annotated[int, Field(ge=0)] | None = None
     clients_to: Annotated[int, Field(ge=0)] | None = None

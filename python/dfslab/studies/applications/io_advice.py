@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from pydantic import BaseModel
 
+from dfslab.documents.answers import Sureness
 from dfslab.documents.table import Column, Table, TableCell, words
 from dfslab.imports.applications.io_counters import IoCounters
 from dfslab.spec import units
@@ -15,7 +16,7 @@ from dfslab.spec.input_error import InputError
 from dfslab.studies.applications import layout_rules, metadata_rules, transfer_rules
 from dfslab.studies.applications.cost import IoCost
 from dfslab.studies.applications.io_rule import IoRule, IoSaving
-from dfslab.studies.decisions.gains import Sureness, sureness, sureness_words
+from dfslab.studies.decisions.gains import sureness, sureness_words
 
 RULES = (*transfer_rules.RULES, *metadata_rules.RULES, *layout_rules.RULES)
 # A change is recommended only if it saves at least this fraction of the I/O time.
@@ -102,7 +103,7 @@ class IoAdvice(BaseModel):
                 f"{_time(self.io_s)}."
             )
         one = self.changes[0]
-        order = "Perhaps first" if one.sureness == "cannot tell" else "First"
+        order = "Perhaps first" if one.sureness is Sureness.UNDECIDED else "First"
         return (
             f"{order}: {one.change}. It saves about {_time(one.saved_s)} of the {_time(self.io_s)} "
             f"of I/O (90 %: {_time(one.saved_s_low)} to {_time(one.saved_s_high)}), sure: "

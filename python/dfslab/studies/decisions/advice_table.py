@@ -8,6 +8,7 @@ from pydantic import BaseModel, JsonValue
 from dfslab.documents.table import Column, Table, TableCell, words
 from dfslab.spec.changes.goal import Goal
 from dfslab.spec.design import LevelValue
+from dfslab.studies.decisions.change_error import Basis
 from dfslab.studies.decisions.gains import WORDS, GainEstimate
 
 
@@ -72,7 +73,7 @@ class Recommended(BaseModel):
     """
 
     source: str
-    basis: str
+    basis: Basis
     goal: Goal
     rows: list[Recommendation]
     spared: list[NotWorthIt]

@@ -6,19 +6,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from statistics import NormalDist, pvariance
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 
+from dfslab.documents.answers import Sureness
 from dfslab.method import CONFIDENCE
 from dfslab.spec.hardware.uncertainty import factor_of
 
 if TYPE_CHECKING:
     from dfslab.arrays import Floats
 
-Sureness = Literal["high", "medium", "low", "cannot tell"]
-# Least probabilities that a statement is right, if its certainty is "high", "medium" or "low".
-# Below LOW, the word is "cannot tell".
+# Least probabilities that a statement is right, if its certainty is `Sureness.HIGH`, `MEDIUM` or
+# `LOW`. Below LOW, nothing can be stated (`UNDECIDED`).
 HIGH, MEDIUM, LOW = 0.95, 0.85, 0.70
 # Limits for reporting no gain. If a predicted gain changes the rate by less than the fraction
 # NO_GAIN, "none" is reported. This word states that the true gain changes the rate by less than the
@@ -30,7 +30,7 @@ WORTH_JOINING = 1.05
 # Limits above which a gain is doubted. They apply to the spread of the gain's 90 % interval that
 # uncertain hardware alone causes: a factor of DOUBTED_FACTOR, or the fraction DOUBTED_SHARE of the
 # predicted log gain. Spreads below the fraction SMALL are ignored. The certainty of a doubted gain
-# is at most "low": its direction may be right, but decisions depend on its size.
+# is at most `LOW`: its direction may be right, but decisions depend on its size.
 DOUBTED_FACTOR, DOUBTED_SHARE = 2.0, 0.5
 # Because of noise, the natural logarithm of a measured gain may exceed the physically possible
 # value by this amount.
@@ -42,8 +42,8 @@ def sureness_words(statement: str) -> str:
     probability the words describe."""
     high, medium, low = (f"{100 * limit:.0f} %" for limit in (HIGH, MEDIUM, LOW))
     return (
-        f"How sure: high if {statement} with a probability of {high} and more, medium from "
-        f"{medium}, low from {low}, else cannot tell."
+        f"How sure: {Sureness.HIGH} if {statement} with a probability of {high} and more, "
+        f"{Sureness.MEDIUM} from {medium}, {Sureness.LOW} from {low}, else {Sureness.UNDECIDED}."
     )
 
 
@@ -91,18 +91,19 @@ class GainEstimate(BaseModel):
 
     @property
     def sureness(self) -> Sureness:
-        """The certainty of the reported statement, as a word. It is at most "low" if uncertain
+        """The certainty of the reported statement, as a word. It is at most `LOW` if uncertain
         values of the hardware decide the gain (`is_doubted`)."""
         found = sureness(self.right)
-        return "low" if self.is_doubted and found in ("high", "medium") else found
+        is_sure = found in (Sureness.HIGH, Sureness.MEDIUM)
+        return Sureness.LOW if self.is_doubted and is_sure else found
 
     @property
     def judgement(self) -> str:
         """The gain, its interval and its certainty in words. Every command and page judges a change
         by these words."""
         interval = f"90 %: {self.low:.2f} to {self.high:.2f}"
-        if self.sureness == "cannot tell":
-            return f"cannot tell (predicted × {self.gain:.2f}, {interval})"
+        if self.sureness is Sureness.UNDECIDED:
+            return f"{self.sureness} (predicted × {self.gain:.2f}, {interval})"
         what = "no gain" if self.is_none else f"× {self.gain:.2f}"
         return f"{what} ({interval}), sure: {self.sureness}"
 
@@ -110,8 +111,8 @@ class GainEstimate(BaseModel):
     def statement(self) -> str:
         """The reported statement and its certainty, such as "gain: high" or "none: low"; only
         "cannot tell" if nothing can be stated."""
-        if self.sureness == "cannot tell":
-            return self.sureness
+        if self.sureness is Sureness.UNDECIDED:
+            return self.sureness.value
         what = "none" if self.is_none else "gain" if self.gain > 1 else "loss"
         return f"{what}: {self.sureness}"
 
@@ -119,10 +120,10 @@ class GainEstimate(BaseModel):
 def sureness(right: float) -> Sureness:
     """Returns the word for a probability that a statement is right."""
     if right >= HIGH:
-        return "high"
+        return Sureness.HIGH
     if right >= MEDIUM:
-        return "medium"
-    return "low" if right >= LOW else "cannot tell"
+        return Sureness.MEDIUM
+    return Sureness.LOW if right >= LOW else Sureness.UNDECIDED
 
 
 def gain_of(

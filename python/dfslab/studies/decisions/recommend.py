@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import chain
 from statistics import NormalDist
 
+from dfslab.documents.answers import Sureness
 from dfslab.documents.table import shared_text
 from dfslab.models.limit_text import text_of
 from dfslab.models.tree.limits import limits_of
@@ -292,7 +293,7 @@ def _of_goal(goal: Goal, rate: GainEstimate, one: _Tried) -> GainEstimate:
 def _spared(search: _Search, trust: Trust, prices: Prices) -> list[NotWorthIt]:
     """Returns the most expensive single action that gains nothing, as a list of one; an empty list
     if there is none. An action gains nothing if |ln(gain)| is below NO_GAIN and the certainty of
-    this statement is not "cannot tell". Actions with a price of 0 and actions whose gain is
+    this statement is not `UNDECIDED`. Actions with a price of 0 and actions whose gain is
     withheld are left out."""
     idle = [
         (price, one)
@@ -305,7 +306,7 @@ def _spared(search: _Search, trust: Trust, prices: Prices) -> list[NotWorthIt]:
         (price, one, search.model.gain(search.alike.first, one.action.changes).rate)
         for price, one in sorted(idle, key=lambda item: -item[0])
     ]
-    known = [item for item in judged if item[2].sureness != "cannot tell"]
+    known = [item for item in judged if item[2].sureness is not Sureness.UNDECIDED]
     if not known:
         return []
     price, one, gain = known[0]

@@ -80,7 +80,7 @@ class WhatIf(BaseModel):
     duration; empty if no gain is withheld."""
 
     source: str
-    basis: str
+    basis: Basis
     rows: list[ChangedOperation]
     settling: list[str]
     notes: list[str]

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from dfslab import discover, quantiles
 from dfslab.arrays import Floats
+from dfslab.documents.answers import Sureness
 from dfslab.documents.metrics import counted
 from dfslab.documents.table import Column, Table, TableCell, words
 from dfslab.method import CONFIDENCE
@@ -26,7 +27,7 @@ from dfslab.spec.environment import number
 from dfslab.spec.hardware.uncertainty import HardwareUncertainty
 from dfslab.spec.input_error import InputError
 from dfslab.studies.decisions.decision_input import drawn_values
-from dfslab.studies.decisions.gains import Sureness, sureness
+from dfslab.studies.decisions.gains import sureness
 from dfslab.studies.decisions.prices import Prices
 from dfslab.studies.plans.deployments import (
     METADATA_MEMORIES,

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import psutil
 
@@ -24,6 +25,8 @@ from dfslab.testbeds.errors import TestbedError
 # Environment variable that all processes of a testbed inherit. Its value is the id of the testbed,
 # by which the processes can be found.
 MARK = "DFSLAB_BED"
+# A paused process is stopped by a signal. A dead process has ended, whether reaped or not.
+ProcessState = Literal["running", "paused", "dead"]
 KILL_WAIT_S = 60.0
 _PROC = Path("/proc")
 
@@ -61,13 +64,14 @@ class LiveProcess:
         """Returns the process as one word for a command line."""
         return f"{self.pid}:{self.start_ticks}:{self.boot}"
 
-    def state(self) -> str:
-        """Returns the state of the process: "running", "paused" (stopped by a signal) or "dead"
-        (ended, whether reaped or not)."""
+    def state(self) -> ProcessState:
+        """Returns the state of the process."""
         stat = _state_and_start(self.pid)
         if stat is None or stat[1] != self.start_ticks or self.boot != boot_id():
             return "dead"
-        return {"Z": "dead", "X": "dead", "T": "paused", "t": "paused"}.get(stat[0], "running")
+        if stat[0] in "ZX":
+            return "dead"
+        return "paused" if stat[0] in "Tt" else "running"
 
     def alive(self) -> bool:
         """Returns whether the process has not ended."""

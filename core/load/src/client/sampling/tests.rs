@@ -169,7 +169,7 @@ fn ran_and_observed(
     let mut client = Client::new(0, &setup, Box::new(Memory(Arc::clone(&files), Fault::None)));
     client.prepare(&|| false, &|| ()).unwrap();
     client.target = Box::new(Memory(files, fault));
-    client.open_held().unwrap();
+    client.open_kept_files().unwrap();
     let mut record = Record::new(0, monotonic_ns(), 0, 0);
     record.begin_part(monotonic_ns());
     let mut stream = Stream::new(&plan.stream, 0);
