@@ -20,7 +20,7 @@ from dfslab.studies import advise, compare, crossval, step_statements, step_time
 from dfslab.studies.compare import Comparison
 from dfslab.studies.contract import Findings
 from dfslab.studies.decisions import decision_input
-from dfslab.studies.decisions.advised import Advised
+from dfslab.studies.decisions.reported.advised import Advised
 from dfslab.studies.runs import csv_runs, findings, stored
 from dfslab.studies.runs.store import Store, load_results
 from dfslab.studies.step_statements import Expected

@@ -26,8 +26,9 @@ from dfslab.spec.environment import number
 from dfslab.spec.hardware.uncertainty import HardwareUncertainty
 from dfslab.spec.input_error import InputError
 from dfslab.studies.decisions.decision_input import drawn_values
-from dfslab.studies.decisions.gains import Sureness, sureness
+from dfslab.studies.decisions.gains import Sureness, sureness, sureness_words
 from dfslab.studies.decisions.prices import Prices
+from dfslab.studies.decisions.reported.advice_table import COST
 from dfslab.studies.plans.deployments import (
     METADATA_MEMORIES,
     PlanLayout,
@@ -165,7 +166,8 @@ class Planned(BaseModel):
             )
             for one in self.rows
         ]
-        return Table(f"Deployments for {self.target}", columns, rows, self.notes)
+        notes = [sureness_words("the targets are reached"), COST, *self.notes]
+        return Table(f"Deployments for {self.target}", columns, rows, notes)
 
 
 @dataclass(frozen=True)
