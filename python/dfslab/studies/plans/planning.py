@@ -114,8 +114,9 @@ class SimulatedCheck(BaseModel):
         error = "below 0.05%" if error == "0.0%" else error
         difference = self.computed_per_s / self.simulated_per_s - 1
         return (
-            f"Simulated on {self.servers} servers with {self.clients} clients: {rate}, standard "
-            f"error {error}; computed: {self.computed_per_s:.4g}, {difference:+.1%}."
+            f"Check of the model by another load than the targets: {self.clients} clients of "
+            f"{self.servers} servers, simulated: {rate}, standard error {error}; computed: "
+            f"{self.computed_per_s:.4g}, {difference:+.1%}."
         )
 
 
@@ -137,7 +138,7 @@ class Planned(BaseModel):
             memory = f" The metadata server needs {needed} for its files and blocks."
         return [
             f"Cheapest: {best.system} on {best.servers:,} servers ({best.hardware}, {best.copies} "
-            f"copies), {best.price:,.0f}; bottleneck: {best.bottleneck}; "
+            f"copies), cost {best.price:,.0f}; bottleneck: {best.bottleneck}; "
             f"sure: {best.sureness}.{memory}",
             self.check.sentence(),
         ]
