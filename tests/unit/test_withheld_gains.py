@@ -11,9 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from dfslab.models.tree.prediction import Situation
+from dfslab.report.answers.verdict import verdict
 from dfslab.result import Result
 from dfslab.spec.changes.change import CLIENTS, PROCESSOR
 from dfslab.spec.changes.change_language import apply, parse_changes
+from dfslab.studies.contract import FinishedRun
 from dfslab.studies.decisions.decision_input import evidence_in, evidence_of
 from dfslab.studies.decisions.prices import prices_of
 from dfslab.studies.decisions.recommend import recommend
@@ -156,6 +158,28 @@ def test_advice_is_given_if_the_measured_scaling_agrees():
     scenario, results = planted_run(described)
     trust = trust_in(evidence_in(Path("run"), scenario, results))
     assert not trust.reasons(["clients"])
+
+
+def test_measurements_that_are_too_noisy_support_no_gain():
+    """The run is inconclusive in its summary, so no gain is stated anywhere."""
+
+    def described(point):
+        situation = Situation(point.scenario)
+        return situation.predict(situation.constants).rate_per_s
+
+    scenario, results = planted_run(described)
+    results = [
+        synthetic.measured(one.point, one.value() * (1 + one.repetition), one.repetition)
+        for one in results
+    ]
+    run = FinishedRun(scenario, results)
+    summary = verdict(run)
+    assert summary is not None
+    assert summary.doubt.startswith("Inconclusive")
+    advice = recommend(evidence_in(Path("run"), scenario, results), "rate", prices_of())
+    assert advice.rows == []
+    assert advice.withheld
+    assert all("repeats of one configuration differ" in one.withheld[0] for one in advice.withheld)
 
 
 def test_sentences_and_rows_state_the_same_gain_of_more_clients():
