@@ -52,12 +52,15 @@ def test_advice_is_withheld_if_the_measured_scaling_contradicts_the_model():
     assert all(row.withheld for row in found.withheld)
     assert found.settling
     assert "dfslab measure" in found.settling[0]
-    assert "withheld" in found.sentences()[0]
+    (sentence,) = found.sentences()
+    assert sentence.startswith("Limit and advice are withheld for read (")
+    assert sentence.count(found.withheld[0].withheld[0]) == 1
     # The run measured a real directory, and neither gain is stated. For more cores, no measurement
     # is proposed, because it would require new hardware. For more clients, a measurement is
     # proposed.
     assert whatif(evidence, ["cores x2"]).settling == []
     (settling,) = whatif(evidence, ["clients x2"]).settling
+    assert settling.startswith("Would settle clients x2: 3 runs before and after the change")
     assert "--set 'workload.clients=2'" in settling
     assert "by hand" not in settling
 
@@ -67,7 +70,9 @@ def test_nothing_of_a_withheld_gain_is_printed():
     evidence = evidence_in(Path("run"), scenario, results)
     found = whatif(evidence, ["cores x2", "clients x2"])
     texts = [*found.sentences(), *(cell.text for row in found.table().rows for cell in row[2:])]
-    assert not any(re.search(r"×|% *$", one.split("withheld")[0]) for one in texts)
+    assert not any(re.search(r"×|% *$", one.split("Reason: ")[0]) for one in texts)
+    reason = found.withheld[0].withheld[0]
+    assert sum(reason in one for one in found.sentences()) == 1
     assert all(row[4].text == "withheld" for row in found.table().rows)
     advice = recommend(evidence, "rate", prices_of())
     assert advice.spared == []

@@ -349,13 +349,14 @@ def settling_run(
     # The text contains RUN instead of the path of the run's folder, because the text is stored and
     # the folder can be moved or copied.
     file = "RUN/scenario.toml" if evidence.source.is_dir() else evidence.source
+    name = " and ".join(one.text for one in changes)
     owner = (
         " (dfslab cannot make it in a real system, so make it by hand between the runs)"
         if by_hand
         else ""
     )
     return [
-        f"Would settle it: {SETTLING_RUNS} runs before and after the change{owner}, about "
+        f"Would settle {name}: {SETTLING_RUNS} runs before and after the change{owner}, about "
         f"{_duration(seconds)}: dfslab measure {file} {sets}".rstrip()
     ]
 

@@ -116,15 +116,17 @@ class Recommended(BaseModel):
         return lines
 
     def _withheld_everywhere(self) -> list[str]:
-        """Returns one sentence for each kind of configurations that has withheld gains only."""
+        """Returns one sentence for each reason why all gains of some configurations are withheld.
+        The sentence names these configurations."""
         known = {(*one.operations, one.where) for one in self.rows}
-        found: dict[tuple[str, ...], str] = {}
+        by_reason: dict[str, dict[str, None]] = {}
         for one in self.withheld:
-            key = (*one.operations, one.where)
-            if key not in known:
-                reason = one.withheld[0]
-                found.setdefault(key, f"{_of(one)}: limit and advice are withheld: {reason}.")
-        return list(found.values())
+            if (*one.operations, one.where) not in known:
+                by_reason.setdefault(one.withheld[0], {})[_of(one)] = None
+        return [
+            f"Limit and advice are withheld for {', '.join(names)}: {reason}."
+            for reason, names in by_reason.items()
+        ]
 
     def document(self) -> dict[str, JsonValue]:
         """The JSON document that commands print."""
@@ -132,8 +134,8 @@ class Recommended(BaseModel):
         return found
 
     def table(self) -> Table:
-        """Returns a table with one row for each action and kind of configuration. A note names the
-        actions whose gain is withheld."""
+        """Returns a table with one row for each action and kind of configuration. If
+        there are such rows, a note names the actions whose gain is withheld."""
         columns = [Column(name, "left") for name in ("operations", "change")]
         columns += [Column("gain (90 %)"), Column("cost"), Column("how sure", "left")]
         rows = [
@@ -152,7 +154,8 @@ class Recommended(BaseModel):
             for one in self.rows
         ]
         notes = [*legend(one.gain for one in self.rows), *([COST] if rows else [])]
-        notes += withheld_note((one.change, one.withheld) for one in self.withheld)
+        if self.rows:
+            notes += withheld_note((one.change, one.withheld) for one in self.withheld)
         notes += [*self.settling, *self.notes]
         return Table(f"What to change for {self.goal}", columns, rows, notes)
 

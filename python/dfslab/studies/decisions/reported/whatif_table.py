@@ -8,7 +8,7 @@ from pydantic import BaseModel, JsonValue
 
 from dfslab.documents.table import Column, Table, TableCell, absent, words
 from dfslab.studies.decisions.gains import WORTH_JOINING, GainEstimate, legend, probability_text
-from dfslab.studies.decisions.reported.withheld import WITHHELD
+from dfslab.studies.decisions.reported.withheld import WITHHELD, withheld_note
 
 RIGHT = (
     "P(right): probability that the predicted direction is right, or that the rate changes by less "
@@ -77,18 +77,16 @@ class WhatIf(BaseModel):
         for one in self.rows:
             by_change.setdefault(one.change, []).append(one)
         found = [_largest(rows) for rows in by_change.values()]
-        found += [
-            f"{one.change}: {'+'.join(one.operations)}: {WITHHELD}. {one.withheld[0]}"
-            for one in self.withheld
-        ]
-        return [self._most(), *found] if len(found) > 1 else found
+        found += withheld_note((one.change, one.withheld) for one in self.withheld)
+        several = len({one.change for one in (*self.rows, *self.withheld)}) > 1
+        return [self._most(), *found] if several else found
 
     def _most(self) -> str:
         """Returns the sentence that names the change with the largest gain. Only gains of high
         certainty are considered. If several sets of changes have about the largest gain, the
         sentence names the smallest set."""
         if not self.rows:
-            return f"Which change gains most is withheld. {self.withheld[0].withheld[0]}"
+            return "Which change gains most is withheld."
         sure = [
             one
             for one in self.rows
