@@ -78,7 +78,7 @@ class WhatIf(BaseModel):
             by_change.setdefault(one.change, []).append(one)
         found = [_largest(rows) for rows in by_change.values()]
         found += withheld_note((one.change, one.withheld) for one in self.withheld)
-        several = len({one.change for one in (*self.rows, *self.withheld)}) > 1
+        several = len({*by_change, *(one.change for one in self.withheld)}) > 1
         return [self._most(), *found] if several else found
 
     def _most(self) -> str:
