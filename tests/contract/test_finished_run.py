@@ -144,7 +144,7 @@ def test_the_check_can_fail(folder, monkeypatch):
 
 def test_what_is_printed_from_stored_findings_is_what_is_computed(folder):
     at_the_end_of_the_run = everything(folder)
-    assert '"gain"' in at_the_end_of_the_run["advise --json"]
+    assert '"change"' in at_the_end_of_the_run["advise --json"]
     (folder / stored.FILE).unlink()
     shown, errors = printed(folder, "compare")
     assert errors == f"dfslab: {folder}: {stored.MISSING}; computing them once\n"
