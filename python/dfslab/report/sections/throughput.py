@@ -147,7 +147,7 @@ def chart(
         panels.append(Panel(part.title, series))
     axis = _rate_axis(metric)
     what = axis.title
-    hidden = _hidden(results, parts, described, along)
+    missing = _not_drawn(results, parts, described, along)
     drawn = figure(
         panels,
         _along_axis([one for part in parts for one in part.results], described, along),
@@ -155,10 +155,10 @@ def chart(
         f"{what} of {operations} against {ALONG[along]}",
         operations,
     )
-    return drawn + hidden, len(panels)
+    return drawn + missing, len(panels)
 
 
-def _hidden(
+def _not_drawn(
     results: Sequence[Result], parts: Sequence[_PanelResults], described: Described, along: str
 ) -> Markup:
     """Returns the HTML of sentences on the configurations that `parts` do not show. Their panel is
