@@ -17,7 +17,7 @@ BORDERS, HEAD, ROW = ("┏", "┡", "└"), "┃", "│"
 # The separator between the cells of a row in the reduced output.
 BAR = " | "
 SENTENCE_END = re.compile(
-    r"(?<=\.) (?=[A-Z*±])|(?<!by) (?=(?:ignored by|METHOD:|Measured:|page:|run:) )"
+    r"(?<=\.) (?=[A-Z*±])|(?<!by)(?<!and) (?=(?:ignored by|METHOD:|Measured:|page:|run:) )"
 )
 NUMBER = re.compile(
     r"(?<![\w.])[-+]?[×÷]{0,2}\d[\d,.]*(e[-+]?\d+)?"

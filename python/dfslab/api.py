@@ -31,12 +31,12 @@ from dfslab.spec.scenario import Scenario
 from dfslab.studies.compare import Comparison
 from dfslab.studies.compare import compare as _compare
 from dfslab.studies.contract import FinishedRun
-from dfslab.studies.decisions.advised import Advised
 from dfslab.studies.decisions.decision_input import evidence_of as _evidence_of
 from dfslab.studies.decisions.decision_input import evidence_of_description as _of_description
 from dfslab.studies.decisions.measured_place import check_is_described as _check_is_described
 from dfslab.studies.decisions.prices import prices_of as _prices_of
-from dfslab.studies.decisions.whatif import WhatIf
+from dfslab.studies.decisions.reported.advised import Advised
+from dfslab.studies.decisions.reported.whatif_table import WhatIf
 from dfslab.studies.decisions.whatif import whatif as _whatif
 from dfslab.studies.designs.design_plan import DesignPlan
 from dfslab.studies.designs.design_plan import plan as _planned_design

@@ -17,6 +17,7 @@ from dfslab.instruments.contract import MeasurementOptions
 from dfslab.method import Method, RunFailed
 from dfslab.notify import Notify, silent
 from dfslab.report import run_document
+from dfslab.report.answers.result_notes import result_notes
 from dfslab.result import Result
 from dfslab.spec.check import checked
 from dfslab.spec.files.outputs import Output, check_folder, new_file
@@ -308,7 +309,7 @@ class Laboratory:
         stages, answers = stages or Stages(self._clock), run.findings
         if warning := completeness.warning(run.results):
             answers.notes.append(warning)
-        answers.notes += dict.fromkeys(note for result in run.settled for note in result.notes)
+        answers.notes += result_notes(run.settled)
         for study in contract.all_studies():
             if study.needs.are_met(run):
                 self._ask(study, run, stages)

@@ -92,6 +92,7 @@ class Result(BaseModel):
     - `bottleneck`: in words, the resource or limit on which the predicted rate depends most; "" if
       unknown.
     - `limits`: what limits the predicted rate (see `Limit`).
+    - `ignored`: dotted keys that the scenario sets and that have no effect on the prediction.
     - `load` and the fields after it: optional details of a measurement or of a model.
     - `is_calibrated`: whether measurements determined the constants of the model; None for a method
       without calibrated constants.
@@ -110,6 +111,7 @@ class Result(BaseModel):
     limits: list[Limit] = []
     phases: list[PredictedPhase] = []
     notes: list[str] = []
+    ignored: list[str] = []
     load: MeasuredLoad | None = None
     program: ProgramRun | None = None
     profile: TraceProfile | None = None

@@ -20,7 +20,7 @@ from dfslab.studies import advise, compare, crossval, step_statements, step_time
 from dfslab.studies.compare import Comparison
 from dfslab.studies.contract import Findings
 from dfslab.studies.decisions import decision_input
-from dfslab.studies.decisions.advised import Advised
+from dfslab.studies.decisions.reported.advised import Advised
 from dfslab.studies.runs import csv_runs, findings, stored
 from dfslab.studies.runs.store import Store, load_results
 from dfslab.studies.step_statements import Expected
@@ -144,7 +144,7 @@ def test_the_check_can_fail(folder, monkeypatch):
 
 def test_what_is_printed_from_stored_findings_is_what_is_computed(folder):
     at_the_end_of_the_run = everything(folder)
-    assert '"gain"' in at_the_end_of_the_run["advise --json"]
+    assert '"change"' in at_the_end_of_the_run["advise --json"]
     (folder / stored.FILE).unlink()
     shown, errors = printed(folder, "compare")
     assert errors == f"dfslab: {folder}: {stored.MISSING}; computing them once\n"

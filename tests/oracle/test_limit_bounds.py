@@ -61,7 +61,7 @@ def test_one_client_waits_for_a_disk_that_many_clients_saturate(clients, bound):
     first = limits_of(given, given.constants)[0]
     assert first.name == "server.disk"
     assert first.bound == bound
-    assert ("more clients raise the predicted rate" in text_of([first])) == (bound == "latency")
+    assert ("latency-bound" in text_of([first])) == (bound == "latency")
 
 
 @pytest.mark.parametrize("file", FILES)

@@ -90,7 +90,7 @@ def answer(results: list[Result], *, compared: bool = False) -> verdicts.RunAnsw
 
 @pytest.mark.parametrize(
     ("exponent", "words"),
-    [(1.0, "more clients would do more"), (0.0, "at its limit"), (0.5, "begin to wait")],
+    [(1.0, "no shared resource was"), (0.0, "share a resource"), (0.5, "begin to wait")],
 )
 def test_growth_with_clients_is_put_into_words(exponent, words):
     reported = answer(measured(Law(exponent=exponent)))
@@ -99,7 +99,7 @@ def test_growth_with_clients_is_put_into_words(exponent, words):
 
 
 @pytest.mark.parametrize(
-    ("factors", "words"), [((1.0, 4.0), "differ too much"), ((3.6, 4.0), "more clients")]
+    ("factors", "words"), [((1.0, 4.0), "differ too much"), ((3.6, 4.0), "no shared resource")]
 )
 def test_configurations_that_disagree_give_no_conclusion(monkeypatch, factors, words):
     monkeypatch.setattr(growth, "_growths", lambda rates: [(1, 4, one) for one in factors])
@@ -109,7 +109,7 @@ def test_configurations_that_disagree_give_no_conclusion(monkeypatch, factors, w
 def test_growth_while_other_programs_ran_gives_no_conclusion(monkeypatch):
     monkeypatch.setattr(verdicts, "_others_share", lambda rates: 0.6)
     reported = answer(measured(Law(exponent=1.0)))
-    assert "more clients" not in " ".join(reported.sentences)
+    assert "no shared resource" not in " ".join(reported.sentences)
     assert reported.limit.startswith("What limits is withheld")
     assert "used 60% of this machine" in reported.observed
     assert reported.is_withheld

@@ -13,10 +13,10 @@ from dfslab.report.answers.changes import closing
 from dfslab.report.answers.first_screen import first_screen
 from dfslab.report.answers.predicted_answer import closing_of_predictions
 from dfslab.studies.contract import Findings, FinishedRun
-from dfslab.studies.decisions.advised import Advised
 from dfslab.studies.decisions.decision_input import evidence_of_description
 from dfslab.studies.decisions.prices import prices_of
 from dfslab.studies.decisions.recommend import recommend
+from dfslab.studies.decisions.reported.advised import Advised
 from support import synthetic
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from dfslab.instruments.discovery.directory import Transfers, scenario
+from dfslab.report.page_table import left_out
 from dfslab.report.sections import throughput
 from dfslab.result import Result
 from dfslab.spec.check import check
@@ -63,3 +64,35 @@ def test_configurations_share_panels_if_there_would_be_too_many(tmp_path, monkey
     html, panels = drawn(found)
     assert panels == 2
     assert "randread, 1 client<" not in html
+
+
+def test_the_first_screen_names_what_it_does_not_draw(tmp_path):
+    """Every configuration is either drawn or counted in the sentence on what is not drawn."""
+    modes = "read,write,randread,randwrite,randrw"
+    found = results(tmp_path, modes, "1,4", block_sizes="4k,64k")
+    html, panels = drawn(found, ends_only=True)
+    assert panels == throughput.MOST_FIRST_PANELS
+    # One panel has both transfer sizes of one mode and one number of clients.
+    count = len(found) - 2 * panels
+    assert f"Not drawn: {count} configurations (" in html
+    assert f"the first screen has at most {throughput.MOST_FIRST_PANELS} panels" in html
+    assert "The section Throughput draws them." in html
+    assert "Not drawn" not in drawn(found)[0]
+
+
+def test_predictions_below_others_are_named(tmp_path, monkeypatch):
+    """If configurations share a panel, the line of a model has one prediction at each place. The
+    page counts the others."""
+    monkeypatch.setattr(throughput, "MOST_PANELS", 1)
+    measured = results(tmp_path, "read,randread", "1", block_sizes="4k,64k")
+    found = [*measured, *(one.model_copy(update={"method": "sequence"}) for one in measured)]
+    html, panels = drawn(found)
+    assert panels == 1
+    assert "Not drawn: 2 predicted configurations (" in html
+    assert "`dfslab export RUN --as csv` writes their figures." in html
+
+
+def test_a_short_list_of_what_is_left_out_has_all_names():
+    assert left_out("series", [], "a reason") == ""
+    assert "(a; b; c), because a reason." in left_out("series", ["a", "b", "c"], "a reason")
+    assert "4 series (a; b; c; and 1 more)" in left_out("series", ["a", "b", "c", "d"], "a reason")

@@ -10,9 +10,10 @@ from pathlib import Path
 from statistics import fmean, median
 
 from dfslab.documents.answers import Sureness
+from dfslab.documents.table import labels_text
+from dfslab.spec.changes.change_language import parse_changes
 from dfslab.spec.changes.goal import Goal
 from dfslab.spec.scenario import Point
-from dfslab.studies.decisions.advice_table import Recommended
 from dfslab.studies.decisions.change_error import learnt
 from dfslab.studies.decisions.decision_input import (
     MODEL,
@@ -23,7 +24,8 @@ from dfslab.studies.decisions.decision_input import (
 from dfslab.studies.decisions.paired_runs import compare_runs
 from dfslab.studies.decisions.prices import prices_of
 from dfslab.studies.decisions.recommend import recommend
-from dfslab.studies.decisions.trust import trust_in
+from dfslab.studies.decisions.reported.advice_table import Recommended
+from dfslab.studies.decisions.trust import Trust, trust_in
 from dfslab.studies.decisions.whatif import PairedModel
 from dfslab.studies.trials.setting_search import SettingSearch
 
@@ -44,7 +46,8 @@ CHOSEN = 8
 
 def recommended() -> Headlines:
     """Returns the headline figures of four pieces of advice. Three are computed from descriptions.
-    One is computed from a recording; its measurements decide which gains are not stated."""
+    One is computed from a recording; its measurements decide which gains are withheld. Withheld
+    gains are part of the headlines, so that they show the effect of a constant."""
     (subject, *_) = recordings.of_scenario(MEASURED)
     scenario = recordings.scenario(MEASURED)
     measured = evidence_in(
@@ -54,7 +57,10 @@ def recommended() -> Headlines:
         evidence_of_description(interventions.base_of(name, "write").scenario, Path(name))
         for name in DESCRIBED
     ]
-    found = [recommend(one, GOAL, prices_of()) for one in (*described, measured)]
+    every = (*described, measured)
+    found = [recommend(one, GOAL, prices_of(), trust=Trust()) for one in every]
+    # Noise is a reason, too, but it would hide the effect of constants on the contradictions.
+    trust = Trust(trust_in(measured).contradictions)
     rows = [row for one in found for row in one.rows]
     words = [row.gain.sureness for row in rows]
     firsts = {
@@ -68,14 +74,25 @@ def recommended() -> Headlines:
         "gains of high certainty (number)": float(words.count(Sureness.HIGH)),
         "gains of medium certainty (number)": float(words.count(Sureness.MEDIUM)),
         "gains of low certainty (number)": float(words.count(Sureness.LOW)),
-        "gains withheld (number)": float(sum(bool(row.withheld) for row in rows)),
-        "contradictions with measurements (number)": float(len(trust_in(measured).contradictions)),
+        "gains withheld (number)": float(_withheld(found[-1], measured, trust)),
+        "contradictions with measurements (number)": float(len(trust.contradictions)),
         "mean width of the gains' intervals (ln)": fmean(
             math.log(row.gain.high / row.gain.low) for row in rows
         ),
         "limits named (number)": float(len({row.limit for row in rows})),
         "limits named after the changes (number)": float(len({row.next_limit for row in rows})),
     }
+
+
+def _withheld(advice: Recommended, evidence: DecisionInput, trust: Trust) -> int:
+    """Returns the number of recommended changes whose gain `trust` withholds. `evidence`: the input
+    of the advice."""
+    starts = {labels_text(one.labels): one.scenario for one in evidence.points}
+    changes_of = [
+        parse_changes(row.change.split(" and "), starts[labels_text(row.labels)])
+        for row in advice.rows
+    ]
+    return sum(bool(trust.reasons([one.kind for one in own])) for own in changes_of)
 
 
 def _first(one: Recommended) -> str:

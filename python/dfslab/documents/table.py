@@ -306,27 +306,65 @@ def shared_text(
     group: Sequence[Mapping[str, Value]], configurations: Sequence[Mapping[str, Value]]
 ) -> str:
     """Returns a text that tells how the configurations in `group` differ from the rest of
-    `configurations`.
+    `configurations`. No other configuration fits the text.
 
     A key distinguishes the group if it has fewer values within the group than in `configurations`.
-    The text lists each distinguishing key with its values in the group. If there is no such key,
-    the text names each configuration of the group. If the group then contains all configurations,
-    the text says this instead, such as "all 3 configurations".
+    The text lists each distinguishing key with its values in the group. If other configurations
+    have these values, too, the values of further keys follow in brackets, such as "clients 1 (file
+    size 4 KiB); clients 2". If no keys distinguish the group, the text names each configuration. If
+    the group contains all configurations, the text says this, such as "all 3 configurations".
     """
-    parts = []
-    for key in dict.fromkeys(key for labels in configurations for key in labels):
-        own, every = (
-            list(dict.fromkeys(str(labels[key]) for labels in some if key in labels))
+    count = f"{len(group)} configurations" if len(group) > 1 else ""
+    if len(group) == len(configurations):
+        return f"all {count}" if count else "the only configuration"
+    keys = list(dict.fromkeys(key for labels in configurations for key in labels))
+    found = _difference(group, configurations, keys)
+    if not found:
+        return "; ".join(labels_text(labels) or "no key varied" for labels in group)
+    return found + (f" ({count})" if count else "")
+
+
+def _difference(
+    group: Sequence[Mapping[str, Value]],
+    configurations: Sequence[Mapping[str, Value]],
+    keys: Sequence[str],
+) -> str:
+    """Returns the values of `keys` that distinguish `group` from the rest of `configurations`;
+    "" if they do not."""
+    own = {key: list(dict.fromkeys(_value_text(one, key) for one in group)) for key in keys}
+    every = {key: {_value_text(one, key) for one in configurations} for key in keys}
+    narrow = [key for key in keys if len(own[key]) < len(every[key])]
+    fitting = [
+        one for one in configurations if all(_value_text(one, key) in own[key] for key in narrow)
+    ]
+    if narrow and len(fitting) == len(group):
+        return "; ".join(f"{_words_of(key)} {', '.join(own[key])}" for key in narrow)
+    varied = [key for key in keys if len(every[key]) > 1]
+    if not varied:
+        return ""
+    first = min(varied, key=lambda key: (len(own[key]), len(every[key])))
+    found = []
+    for value in own[first]:
+        chosen, others = (
+            [one for one in some if _value_text(one, first) == value]
             for some in (group, configurations)
         )
-        if own and len(own) < len(every):
-            parts.append(f"{key.rsplit('.', 1)[-1].replace('_', ' ')} {', '.join(own)}")
-    count = f"{len(group)} configurations" if len(group) > 1 else ""
-    if not parts and len(group) < len(configurations):
-        return "; ".join(labels_text(labels) or "no key varied" for labels in group)
-    if not parts:
-        return f"all {count}" if count else "the only configuration"
-    return "; ".join(parts) + (f" ({count})" if count else "")
+        text = f"{_words_of(first)} {value}"
+        if len(chosen) < len(others):
+            further = _difference(chosen, others, [key for key in keys if key != first])
+            if not further:
+                return ""
+            text += f" ({further})"
+        found.append(text)
+    return "; ".join(found)
+
+
+def _value_text(labels: Mapping[str, Value], key: str) -> str:
+    return str(labels[key]) if key in labels else "not set"
+
+
+def _words_of(key: str) -> str:
+    return key.rsplit(".", 1)[-1].replace("_", " ")
 
 
 def _with_key(key: str, value: Value) -> str:

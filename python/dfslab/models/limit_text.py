@@ -7,9 +7,6 @@ from collections.abc import Mapping, Sequence
 from dfslab.documents.answers import Limit
 
 NOTHING = "the clients wait for replies while no processor, disk, link or thread is busy"
-# What the model predicts for twice as many clients.
-MORE_HELP = "more clients raise the predicted rate"
-MORE_HARDLY_HELP = "more clients hardly raise the predicted rate"
 # If the share of the first limit is below HALF, the text names the second limit as well. The value
 # is a choice, not a measurement.
 HALF = 0.5
@@ -20,8 +17,9 @@ def text_of(limits: Sequence[Limit]) -> str:
     names the next limit as well.
 
     The text says whether the resource of the first limit is saturated, or whether the configuration
-    is latency-bound, so that more clients raise its rate. Without limits, the text names waiting
-    that occupies no resource.
+    is latency-bound. The text does not say what more clients would gain, because that gain needs an
+    interval: see `clients_gain` in studies/decisions/recommend.py. Without limits, the text names
+    waiting that occupies no resource.
     """
     if not limits:
         return NOTHING
@@ -37,8 +35,8 @@ def _bound(limit: Limit) -> str:
         return f", saturated ({busy})"
     if limit.bound == "latency":
         step = f" in step {limit.step}" if limit.step else ""
-        return f", latency-bound{step}{f' ({busy})' if busy else ''}: {MORE_HELP}"
-    return f" ({busy}; {MORE_HARDLY_HELP})" if busy else ""
+        return f", latency-bound{step}{f' ({busy})' if busy else ''}"
+    return f" ({busy})" if busy else ""
 
 
 def _words(limit: Limit) -> str:

@@ -43,7 +43,7 @@ from dfslab.models.fit.demand import (
 )
 from dfslab.models.phase_stream import PhaseStream
 from dfslab.models.simulation import PrecisionGoal, Simulation, in_sequence
-from dfslab.models.tree.ignored import note
+from dfslab.models.tree.ignored import ignored
 from dfslab.models.tree.limits import limits_of, limits_of_phases
 from dfslab.models.tree.predicted import PhaseRate, Prediction
 from dfslab.models.tree.prediction import Situation
@@ -124,7 +124,7 @@ class PetriModel:
             else None
         )
         found = simulate(situation, constants, service=self.service, goal=goal)
-        notes = [*situation.notes, *note(self.name, situation, constants)]
+        notes = list(situation.notes)
         if goal is not None and (wide := found.half_width(goal)) > goal.precision:
             notes.append(
                 f"petri: {goal.metric} is known to {wide:.1%}, not to {goal.precision:.1%}, "
@@ -158,7 +158,9 @@ class PetriModel:
             limits_of(situation, constants, sequence),
             limits_of_phases(situation, constants),
         )
-        return result.model_copy(update={"simulation": _simulated(found, situation)})
+        unused = ignored(situation, constants)
+        simulation = _simulated(found, situation)
+        return result.model_copy(update={"simulation": simulation, "ignored": unused})
 
 
 def _simulated(found: Simulation, situation: Situation) -> StreamSimulation:

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 
 from dfslab.models.answer import to_open_result, to_result
 from dfslab.models.fit.demand import NOT_CALIBRATED, Calibration, calibrate, uncalibrated
-from dfslab.models.tree.ignored import note
+from dfslab.models.tree.ignored import ignored
 from dfslab.models.tree.limits import limits_of, limits_of_phases
-from dfslab.models.tree.prediction import situation_of
+from dfslab.models.tree.prediction import Situation, situation_of
 from dfslab.result import Result
 from dfslab.spec.scenario import Point
 
@@ -43,12 +43,17 @@ class SequenceModel:
 
     def run(self, point: Point) -> Result:
         """Predicts one configuration. Without a calibration, the constants have their priors."""
+        result, situation, constants = self._predicted(point)
+        return result.model_copy(update={"ignored": ignored(situation, constants)})
+
+    def _predicted(self, point: Point) -> tuple[Result, Situation, dict[str, float]]:
+        """Returns (prediction, situation, constants) of one configuration."""
         situation = situation_of(point.scenario)
         calibration = self.calibration or uncalibrated(situation)
         missing = sorted(set(situation.constants) - set(calibration.values))
         constants = {**situation.constants, **calibration.values}
         situation = situation.at(constants)
-        notes = [*situation.notes, *note(self.name, situation, constants)]
+        notes = list(situation.notes)
         if missing:
             notes.append(f"never measured, prior used: {', '.join(missing)}")
         if not calibration.is_measured:
@@ -57,9 +62,11 @@ class SequenceModel:
         if point.scenario.workload.arrival != "closed":
             found = situation.predict_open(constants, point.scenario.workload.rate)
             response = calibration.open_factor(situation, constants, found)
-            return to_open_result(self.name, point, found, (factor, response), notes, calibration)
+            factors = (factor, response)
+            result = to_open_result(self.name, point, found, factors, notes, calibration)
+            return result, situation, constants
         prediction = situation.predict(constants)
-        return to_result(
+        result = to_result(
             self.name,
             point,
             prediction,
@@ -69,3 +76,4 @@ class SequenceModel:
             limits=limits_of(situation, constants, prediction),
             limits_of_phases=limits_of_phases(situation, constants),
         )
+        return result, situation, constants

@@ -23,6 +23,9 @@ from dfslab.result import Metric
 FAR_OFF = 0.25
 # Texts of more than this number of characters may wrap, except in the first column.
 MOST_UNFOLDED = 40
+# Largest number of names that a sentence on what a chart leaves out lists.
+MOST_LEFT_OUT = 3
+FIGURES = "`dfslab export RUN --as csv` writes their figures."
 
 
 def drawn(table: Table) -> Markup:
@@ -126,6 +129,20 @@ def folded(title: str, body: Markup, opened: bool = False) -> Markup:
 def note(text: str) -> Markup:
     """Returns the HTML of a sentence that explains a chart or a table."""
     return Markup('<p class="soft">{}</p>').format(text)
+
+
+def left_out(what: str, names: Sequence[str], reason: str, where: str = FIGURES) -> Markup:
+    """Returns the HTML of one sentence on what a chart does not draw; empty if it draws everything.
+
+    `what`: what is left out, such as "configurations". `names`: the name of each of them. `reason`:
+    why. `where`: a sentence on where their figures are.
+    """
+    if not names:
+        return Markup("")
+    shown = "; ".join(names[:MOST_LEFT_OUT])
+    more = len(names) - MOST_LEFT_OUT
+    shown += f"; and {more} more" if more > 0 else ""
+    return note(f"Not drawn: {len(names)} {what} ({shown}), because {reason}. {where}")
 
 
 def estimated(metric: Metric | None, error: float | None = None) -> TableCell:

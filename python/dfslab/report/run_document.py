@@ -3,11 +3,16 @@ terminal."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from pydantic import JsonValue
 
 from dfslab.documents.table import Paragraph, Table
 from dfslab.report.answers import changes, narrow
+from dfslab.report.answers.result_notes import result_notes
 from dfslab.report.answers.result_tables import result_table, result_tables
+from dfslab.result import Result
 from dfslab.studies.bottlenecks import Programs
 from dfslab.studies.contract import FinishedRun
 from dfslab.studies.runs import completeness
@@ -55,11 +60,21 @@ def tables(run: FinishedRun, wide: bool = False) -> list[Table | str | Paragraph
         traced = run.find(Programs) is not None
         results = run.of_method("measure") if traced else run.settled
         if results or not traced:
-            shown += [result_table(results)] if wide else result_tables(results)
+            found = [result_table(results)] if wide else result_tables(results)
+            shown += _without_notes(found, results)
     for one in run.findings.found.values():
         if one.is_printed_by_run:
             shown += narrow.tables_of(one, run) if not wide else one.tables(run)
     return [*shown, *map(Paragraph, run.findings.notes), *map(Paragraph, changes.closing(run))]
+
+
+def _without_notes(tables: Sequence[Table], results: Sequence[Result]) -> list[Table]:
+    """Returns the tables without the notes of the results. These notes are notes of the run, which
+    are printed once after all tables."""
+    known = {*result_notes(results)}
+    for name in dict.fromkeys(one.method for one in results):
+        known.update(result_notes(one for one in results if one.method == name))
+    return [replace(one, notes=[n for n in one.notes if n not in known]) for one in tables]
 
 
 def every_table(run: FinishedRun) -> list[Table]:

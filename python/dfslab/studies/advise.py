@@ -10,10 +10,10 @@ from dfslab.method import RunFailed
 from dfslab.spec.changes.goal import Goal
 from dfslab.spec.model import InputError
 from dfslab.studies.contract import FinishedRun, Needs, Progress, Study
-from dfslab.studies.decisions.advised import Advised
 from dfslab.studies.decisions.decision_input import evidence_in
 from dfslab.studies.decisions.prices import prices_of
 from dfslab.studies.decisions.recommend import recommend
+from dfslab.studies.decisions.reported.advised import Advised
 from dfslab.studies.decisions.slider_points import SliderPoints, slider_points
 
 NAMES = ("advice", "sliders")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from dfslab.imports.applications.io_counters import IoCounters
-    from dfslab.studies.decisions.advice_table import Recommended
+    from dfslab.studies.decisions.reported.advice_table import Recommended
 
 app = typer.Typer()
 Source = Annotated[
@@ -230,7 +230,7 @@ def _stored(source: Path) -> Recommended | None:
     given."""
     if not source.is_dir():
         return None
-    from dfslab.studies.decisions.advised import Advised
+    from dfslab.studies.decisions.reported.advised import Advised
     from dfslab.studies.runs import findings
 
     found = findings.load_one(source, Advised)

@@ -13,8 +13,8 @@ from dfslab.spec.input_error import InputError
 
 if TYPE_CHECKING:
     from dfslab.spec.scenario import Scenario
-    from dfslab.studies.decisions.advice_table import Recommended
     from dfslab.studies.decisions.decision_input import DecisionInput
+    from dfslab.studies.decisions.reported.advice_table import Recommended
     from dfslab.studies.trials.carried_out import VerifiedAdvice
 
 

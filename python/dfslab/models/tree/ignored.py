@@ -78,12 +78,6 @@ def _acts_on_network(network: Network, key: str, read: set[str]) -> bool:
     return tcp_path(network) != tcp_path(usual) and bool(read & OF_PATHS)
 
 
-def note(method: str, situation: Situation, constants: Mapping[str, float]) -> list[str]:
-    """Returns a note that lists the ignored keys; empty if there are none."""
-    keys = ignored(situation, constants)
-    return [f"ignored by {method}: {', '.join(keys)}"] if keys else []
-
-
 def _symbols_of_value(situation: Situation, key: str) -> tuple[str, ...]:
     """Returns the symbols of operation trees whose values depend on the workload's key `key`."""
     workload = situation.scenario.workload

@@ -6,8 +6,8 @@ from __future__ import annotations
 from dfslab.report.answers.predicted_answer import RunAnswer, gains_hint
 from dfslab.report.answers.verdict import verdict
 from dfslab.studies.contract import FinishedRun
-from dfslab.studies.decisions.advice_table import Recommendation
-from dfslab.studies.decisions.advised import Advised
+from dfslab.studies.decisions.reported.advice_table import NOTHING_GAINS, Recommendation
+from dfslab.studies.decisions.reported.advised import Advised
 
 MOST_CHANGES = 3
 
@@ -22,21 +22,21 @@ def changes(run: FinishedRun, answer: RunAnswer) -> list[str]:
     """Returns texts on the changes of the configuration that raise the rate most, each with its
     gain and interval. There are at most MOST_CHANGES texts.
 
-    If all gains are withheld, the only text is the reason. If no change is predicted to gain more
-    than 2 %, the only text reports this. The list is empty if no gains were computed.
+    Changes on whose gain nothing can be stated come last. If all gains are withheld, the only text
+    is the reason. If no change is predicted to gain more than 2 %, the only text reports this. The
+    list is empty if no gains were computed.
     """
     advised = run.find(Advised)
     if advised is None or not is_computed(run):
         return []
     if answer.is_withheld:
         return ["Withheld, because what limits is not known."]
-    rows = advised.advice.rows
-    if not rows:
-        return ["No change is predicted to gain more than 2 %."]
-    known = [one for one in rows if not one.withheld]
-    if not known:
-        return [f"Withheld: {rows[0].withheld[0]}."]
-    return [_change(one) for one in known[:MOST_CHANGES]]
+    advice = advised.advice
+    if not advice.rows:
+        withheld = [f"Withheld: {one.withheld[0]}." for one in advice.withheld[:1]]
+        return withheld or [NOTHING_GAINS]
+    rows = sorted(advice.rows, key=lambda one: not one.gain.is_stated)
+    return [_change(one) for one in rows[:MOST_CHANGES]]
 
 
 def _change(one: Recommendation) -> str:

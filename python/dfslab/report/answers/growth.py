@@ -40,7 +40,7 @@ def _conclusion(growth: float, clients: float) -> str:
     """Returns what the growth of a rate shows if the number of clients grows by the factor
     `clients`."""
     if growth >= PROPORTIONAL * clients:
-        return "no shared resource was at its limit; more clients would do more"
+        return "no shared resource was at its limit"
     if growth <= FLAT:
         return "clients share a resource at its limit; rates alone do not show which resource"
     return "clients begin to wait for each other; rates alone do not show for which resource"

@@ -23,6 +23,7 @@ from dfslab.documents.table import (
 )
 from dfslab.report.answers.operation_units import common_unit, explained, operations_of, unit_of
 from dfslab.report.answers.phase_rates import PhaseRates, limit_cell, phases_of
+from dfslab.report.answers.result_notes import result_notes
 from dfslab.result import Metric, Result
 from dfslab.studies.runs.means import geometric_mean
 
@@ -145,7 +146,7 @@ def rate_table(results: Sequence[Result], title: str) -> Table:
             )
         )
         rows.extend(_phase_row(part) for part in phases_of(one.results))
-    notes = dict.fromkeys(note for result in results for note in result.notes)
+    notes = result_notes(results)
     about = [_common(rates), SURE, LIMIT_SHARE if predicts else "", explained(results)]
     return Table(title, columns, rows, tuple(one for one in (*about, *notes) if one))
 

@@ -20,6 +20,7 @@ from dfslab.documents.table import (
 )
 from dfslab.report.answers import rates
 from dfslab.report.answers.operation_units import operations_of, unit_of
+from dfslab.report.answers.result_notes import result_notes
 from dfslab.result import Metric, Result
 from dfslab.spec import units
 
@@ -45,7 +46,11 @@ def rate_tables(results: Sequence[Result], title: str) -> list[Table]:
     if len(groups) < 2 or whole.terminal_width <= NARROW:
         return [whole]
     tables = [rates.rate_table(group, f"{title}: {unit}") for unit, group in groups.items()]
-    own = [[note for note in one.notes if note not in whole.notes] for one in tables]
+    # Notes of results are printed once, for the results of all tables.
+    own = [
+        [note for note in one.notes if note not in {*whole.notes, *result_notes(group)}]
+        for one, group in zip(tables, groups.values(), strict=True)
+    ]
     own[-1] += whole.notes
     return [replace(one, notes=notes) for one, notes in zip(tables, own, strict=True)]
 
@@ -78,7 +83,7 @@ def result_table(results: Iterable[Result]) -> Table:
                 words(result.bottleneck),
             )
         )
-    notes = dict.fromkeys(note for result in results for note in result.notes)
+    notes = result_notes(results)
     measured = any(discover.is_instrument(name) for name in names)
     title = "Predictions and measurements" if measured else "Predictions"
     by = f" by {names[0]}" if len(names) == 1 else ""

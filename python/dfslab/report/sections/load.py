@@ -31,7 +31,7 @@ from dfslab.report.charts import palette
 from dfslab.report.charts.figure import Axis, Panel, Series
 from dfslab.report.charts.svg import figure
 from dfslab.report.contract import PageSection
-from dfslab.report.page_table import contents, heading, note
+from dfslab.report.page_table import contents, heading, left_out, note
 from dfslab.result import Result
 from dfslab.spec import units
 from dfslab.studies.compare import sort_key
@@ -44,6 +44,7 @@ LONG_TABLE = 24
 # A chart of the operations completed in each second is drawn only for runs of more than this number
 # of seconds.
 FEWEST_SECONDS = 5
+RATES_BELOW = "The table below has their rates."
 MOST_CURVES = 5
 NOTE = (
     "Medians over repetitions. Rates count until the last client had finished and until the first "
@@ -319,18 +320,30 @@ def _course(names: Sequence[str], ordered: Sequence[Sequence[MeasuredRun]]) -> M
         for name, group in zip(names, ordered, strict=True)
         if len(group[0].load.seconds) > FEWEST_SECONDS
     ]
+    short = [
+        name
+        for name, group in zip(names, ordered, strict=True)
+        if len(group[0].load.seconds) <= FEWEST_SECONDS
+    ]
+    reason = f"they ran for at most {FEWEST_SECONDS} s"
+    missing = left_out("configurations", short, reason, RATES_BELOW)
     if not long:
-        return Markup("")
+        return missing
     places = np.linspace(0, len(long) - 1, min(MOST_CURVES, len(long)))
     chosen = [long[round(place)] for place in places]
     panels = [Panel(name, [_curve(shown)]) for name, shown in chosen]
-    return figure(
+    drawn = {name for name, _ in chosen}
+    others = [name for name, _ in long if name not in drawn]
+    reason = f"at most {MOST_CURVES} curves are drawn"
+    missing += left_out("configurations", others, reason, RATES_BELOW)
+    chart = figure(
         panels,
         Axis("time after the start", "s"),
         Axis("operations per second", "1/s", from_zero=True),
         "operations of each second of the load",
         "Operations of each second",
     )
+    return chart + missing
 
 
 def _curve(shown: Sequence[Second]) -> Series:

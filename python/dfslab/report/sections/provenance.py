@@ -69,7 +69,7 @@ def _results(study: FinishedRun) -> Table:
             count(r.repetition),
             words("yes" if r.complete else "no"),
             words(r.provenance.started),
-            words("; ".join(r.notes)),
+            words("; ".join([*r.notes, *(f"{key} is ignored" for key in r.ignored)])),
         ]
         for r in study.results
     ]

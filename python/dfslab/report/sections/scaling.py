@@ -24,7 +24,7 @@ from dfslab.report.charts import palette
 from dfslab.report.charts.figure import Axis, Panel, Series
 from dfslab.report.charts.svg import figure
 from dfslab.report.contract import PageSection
-from dfslab.report.page_table import contents, note
+from dfslab.report.page_table import contents, left_out, note
 from dfslab.result import Result
 from dfslab.studies.compare import sort_key
 from dfslab.studies.contract import FinishedRun
@@ -58,8 +58,10 @@ def render(study: FinishedRun) -> Markup | None:
             places.setdefault(result.point.scenario.workload.clients, []).append(result)
     _begin_with_one_node(panel_of)
     # A series with a single point shows no scaling, so it is left out.
-    for series in panel_of.values():
+    single: list[str] = []
+    for spread, series in panel_of.items():
         for name in [name for name, places in series.items() if len(places) < 2]:
+            single.append(f"{spread}: {name}" if len(panel_of) > 1 else name)
             del series[name]
     panel_of = {spread: series for spread, series in panel_of.items() if series}
     if not panel_of:
@@ -88,7 +90,8 @@ def render(study: FinishedRun) -> Markup | None:
     )
     rows = [row for spread, series in sorted(panel_of.items()) for row in _rows(spread, series)]
     table = Table("Rates", columns, rows, folded=f"All {len(rows)} rates as a table")
-    return note(NOTE) + chart + contents(table)
+    missing = left_out("series", single, "each has only one number of clients")
+    return note(NOTE) + chart + missing + contents(table)
 
 
 def _begin_with_one_node(panel_of: Mapping[str, Groups]) -> None:

@@ -14,7 +14,7 @@ from dfslab.report.answers.operation_units import operations_of, unit_of
 from dfslab.report.answers.predicted_answer import FROM_MEMORY, is_cached
 from dfslab.report.answers.rates import ConfigurationRate, by_configuration, short_names
 from dfslab.report.contract import PageSection
-from dfslab.report.page_table import note
+from dfslab.report.page_table import left_out, note
 from dfslab.report.sections import steps, systems, throughput, what_limits
 from dfslab.result import Metric
 from dfslab.spec import units
@@ -94,7 +94,11 @@ def _chart(study: FinishedRun) -> Markup:
     if not groups:
         return Markup("")
     name = max(groups, key=lambda one: len({r.point_id for r in groups[one]}))
-    return throughput.chart(name, groups[name], ends_only=True)[0]
+    others = sorted(one for one in groups if one != name)
+    where = f"The section {throughput.TITLE} draws them."
+    reason = "the first screen has the operations with the most configurations"
+    drawn, _ = throughput.chart(name, groups[name], ends_only=True)
+    return drawn + left_out("other operations", others, reason, where)
 
 
 def _time(study: FinishedRun, found: FirstScreen | None) -> Markup:
@@ -113,7 +117,7 @@ def _time(study: FinishedRun, found: FirstScreen | None) -> Markup:
         results = [one for one in study.of_method(method) if one.limits]
         if results:
             names = short_names(one.labels for one in results)
-            return what_limits.dependence(method, results, names, most=1)
+            return what_limits.dependence(method, results, names, on_first_screen=True)
     return Markup("")
 
 

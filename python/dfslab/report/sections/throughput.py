@@ -19,7 +19,7 @@ from dfslab.report.charts import palette
 from dfslab.report.charts.figure import Axis, Dash, Panel, Series
 from dfslab.report.charts.svg import figure
 from dfslab.report.contract import PageSection
-from dfslab.report.page_table import note
+from dfslab.report.page_table import left_out, note
 from dfslab.result import Metric, Result
 from dfslab.spec import units
 from dfslab.spec.streams.stream import has_stream
@@ -67,7 +67,16 @@ def render(study: FinishedRun) -> Markup | None:
         drawn, count = chart(name, group)
         (narrow if count == 1 else wide).append(drawn)
     side_by_side = Markup('<div class="charts">{}</div>').format(Markup("").join(narrow))
-    return note(_explained(study)) + Markup("").join(wide) + (side_by_side if narrow else "")
+    charts = Markup("").join(wide) + (side_by_side if narrow else "")
+    return note(_explained(study)) + charts + _without_rate(study, groups)
+
+
+def _without_rate(study: FinishedRun, groups: Mapping[str, Sequence[Result]]) -> Markup:
+    """Returns the HTML of a sentence on the configurations without a chart."""
+    drawn = {one.point_id for group in groups.values() for one in group}
+    labels = {one.point_id: one.labels for one in study.settled if one.point_id not in drawn}
+    names = [labels_text(one) or study.scenario.name for one in labels.values()]
+    return left_out("configurations", names, "no method has a rate above 0 for them")
 
 
 def _explained(study: FinishedRun) -> str:
@@ -138,6 +147,7 @@ def chart(
         panels.append(Panel(part.title, series))
     axis = _rate_axis(metric)
     what = axis.title
+    missing = _not_drawn(results, parts, described, along)
     drawn = figure(
         panels,
         _along_axis([one for part in parts for one in part.results], described, along),
@@ -145,7 +155,34 @@ def chart(
         f"{what} of {operations} against {ALONG[along]}",
         operations,
     )
-    return drawn, len(panels)
+    return drawn + missing, len(panels)
+
+
+def _not_drawn(
+    results: Sequence[Result], parts: Sequence[_PanelResults], described: Described, along: str
+) -> Markup:
+    """Returns the HTML of sentences on the configurations that `parts` do not show. Their panel is
+    left out, or another prediction of the same method is drawn at their place."""
+    labels = {one.point_id: one.labels for one in results}
+    drawn = {one.point_id for part in parts for one in part.results}
+    missing = [labels_text(own) for point, own in labels.items() if point not in drawn]
+    covered: dict[str, None] = {}
+    for part in parts:
+        first: dict[tuple[str, object], str] = {}
+        for one in part.results:
+            key = one.method, described[one.point_id].get(along)
+            if one.method != "measure" and first.setdefault(key, one.point_id) != one.point_id:
+                covered[labels_text(one.labels)] = None
+    return left_out(
+        "configurations",
+        missing,
+        f"the first screen has at most {MOST_FIRST_PANELS} panels",
+        f"The section {TITLE} draws them.",
+    ) + left_out(
+        "predicted configurations",
+        list(covered),
+        f"a chart has at most {MOST_PANELS} panels, and others are at the same places",
+    )
 
 
 def _described(result: Result) -> dict[str, float | str]:

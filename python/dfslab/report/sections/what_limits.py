@@ -15,13 +15,14 @@ from dfslab.report.charts import palette
 from dfslab.report.charts.figure import Axis, Bars, Panel
 from dfslab.report.charts.svg import figure
 from dfslab.report.contract import PageSection
-from dfslab.report.page_table import contents, note
+from dfslab.report.page_table import contents, left_out, note
 from dfslab.result import Result
 from dfslab.studies.contract import FinishedRun
 
 TITLE = "Limits by configuration"
 ORDER = 13
 EMPTY = "No method named what limits, and the number of clients was not varied."
+FIRST_LIMITS = "The table above has their first limits."
 MOST_NAMES, MOST_PANELS, MOST_BARS = 4, 6, 6
 SHARE = (
     "Share: by how many per cent the time of an operation would change if the limit took one per "
@@ -96,11 +97,11 @@ def _named(names: Sequence[str], places: Sequence[int]) -> str:
 
 
 def dependence(
-    method: str, found: Sequence[Result], names: Sequence[str], most: int = MOST_PANELS
+    method: str, found: Sequence[Result], names: Sequence[str], on_first_screen: bool = False
 ) -> Markup:
     """Returns the HTML of a chart of how much each resource contributes to the time of an
-    operation. There is one panel for each of at most `most` configurations, which are evenly
-    selected.
+    operation. There is one panel for each of at most MOST_PANELS configurations, which are evenly
+    selected. On the first screen, there is one panel only.
 
     Configurations with a single limit are left out. The result is empty if no configuration has
     several limits.
@@ -108,9 +109,15 @@ def dependence(
     known = [place for place, one in enumerate(found) if len(one.limits) > 1]
     if not known:
         return Markup("")
+    most = 1 if on_first_screen else MOST_PANELS
     step = max(1, -(-len(known) // most))
     panels = []
-    for place in known[::step]:
+    chosen = known[::step]
+    others = [names[place] for place in known if place not in chosen]
+    reason = "the first screen has one panel" if on_first_screen else f"at most {most} are drawn"
+    where = f"The section {TITLE} has more of them." if on_first_screen else FIRST_LIMITS
+    missing = left_out("configurations", others, reason, where)
+    for place in chosen:
         limits = found[place].limits[:MOST_BARS]
         bars = Bars(
             "",
@@ -121,7 +128,7 @@ def dependence(
         categories = Axis(categories=[one.name for one in limits])
         panels.append(Panel(names[place], bars=[bars], y_axis=categories))
     title = SHOWN.format(method=method)
-    return figure(panels, Axis("share", "%", from_zero=True), Axis(), title, title)
+    return figure(panels, Axis("share", "%", from_zero=True), Axis(), title, title) + missing
 
 
 SECTION = PageSection(TITLE, ORDER, EMPTY, render, Tab.LIMITS)

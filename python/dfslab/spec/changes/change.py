@@ -29,6 +29,8 @@ OF_HARDWARE: tuple[ChangeKind, ...] = (SERVERS, LINK, DISK, PROCESSOR, LATENCY)
 # The distance of a change whose values have no ratio, such as switching a setting on. It equals the
 # distance of a change that doubles a value.
 DOUBLING = math.log(2)
+# The change to twice as many clients, in the language of changes.
+CLIENTS_X2 = "clients x2"
 # The kind of a change by the end of its key. The first entry that has a matching end decides.
 _ENDS: tuple[tuple[tuple[str, ...], ChangeKind], ...] = (
     (("workload.clients", "workload.nodes", "workload.processes"), CLIENTS),

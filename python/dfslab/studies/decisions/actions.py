@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dfslab import discover
-from dfslab.spec.changes.change import CLIENTS, DISK, LINK, PROCESSOR, SERVERS, Change
+from dfslab.spec.changes.change import CLIENTS, CLIENTS_X2, DISK, LINK, PROCESSOR, SERVERS, Change
 from dfslab.spec.changes.change_language import parse_change
 from dfslab.spec.environment import number
 from dfslab.spec.input_error import InputError
@@ -76,7 +76,7 @@ def candidates(scenario: Scenario) -> list[CandidateAction]:
 def _texts(scenario: Scenario) -> Iterator[tuple[str, str]]:
     """Yields (change as text, what the change sacrifices) for every candidate."""
     system = discover.file_system(scenario.file_system.name)
-    yield "clients x2", ""
+    yield CLIENTS_X2, ""
     for words, count in _nodes(scenario):
         for hardware in _HARDWARE:
             # Without servers, no operation uses a link.

@@ -4,7 +4,7 @@ probability that the ratio is above 1, and a word for its certainty."""
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from statistics import NormalDist, pvariance
 from typing import TYPE_CHECKING
 
@@ -48,6 +48,37 @@ def sureness_words(statement: str) -> str:
 
 
 WORDS = sureness_words("the statement (gain, loss, none) is right")
+# The reason why a word is lower than the probability of the statement alone would give.
+DOUBT = "uncertain hardware"
+LOWERED = (
+    f'Words with "{DOUBT}" are at most low, whatever the probability: the stated uncertainty of '
+    "hardware leaves the size of the gain open."
+)
+NOISE = (
+    "An interval is for a measured gain, with the noise of runs. The probability leaves this noise "
+    "out, so the interval of a gain of high certainty may include 1."
+)
+
+
+def legend(gains: Iterable[GainEstimate]) -> list[str]:
+    """Returns the sentences that explain the words for the certainty of `gains`. Sentences on rules
+    that apply to none of the gains are left out; without gains, the list is empty."""
+    shown = list(gains)
+    found = [WORDS] if shown else []
+    if any(one.is_lowered for one in shown):
+        found.append(LOWERED)
+    if any(
+        one.sureness is Sureness.HIGH and not one.is_none and one.low < 1 < one.high
+        for one in shown
+    ):
+        found.append(NOISE)
+    return found
+
+
+def probability_text(right: float) -> str:
+    """Returns a probability in whole per cent. It is rounded down, because a rounded-up value could
+    reach the limit of a word (see `sureness`) that the probability itself does not reach."""
+    return f"{math.floor(100 * right)} %"
 
 
 class GainEstimate(BaseModel):
@@ -93,9 +124,18 @@ class GainEstimate(BaseModel):
     def sureness(self) -> Sureness:
         """The certainty of the reported statement, as a word. It is at most `LOW` if uncertain
         values of the hardware decide the gain (`is_doubted`)."""
-        found = sureness(self.right)
-        is_sure = found in (Sureness.HIGH, Sureness.MEDIUM)
-        return Sureness.LOW if self.is_doubted and is_sure else found
+        return Sureness.LOW if self.is_lowered else sureness(self.right)
+
+    @property
+    def is_lowered(self) -> bool:
+        """Whether the word for the certainty is lower than the probability alone would give,
+        because uncertain values of the hardware decide the gain."""
+        return self.is_doubted and sureness(self.right) in (Sureness.HIGH, Sureness.MEDIUM)
+
+    @property
+    def is_stated(self) -> bool:
+        """Whether anything is stated on the gain; otherwise, the word is `UNDECIDED`."""
+        return self.sureness is not Sureness.UNDECIDED
 
     @property
     def judgement(self) -> str:
@@ -105,7 +145,7 @@ class GainEstimate(BaseModel):
         if self.sureness is Sureness.UNDECIDED:
             return f"{self.sureness} (predicted × {self.gain:.2f}, {interval})"
         what = "no gain" if self.is_none else f"× {self.gain:.2f}"
-        return f"{what} ({interval}), sure: {self.sureness}"
+        return f"{what} ({interval}), sure: {self._reasoned}"
 
     @property
     def statement(self) -> str:
@@ -114,7 +154,12 @@ class GainEstimate(BaseModel):
         if self.sureness is Sureness.UNDECIDED:
             return self.sureness.value
         what = "none" if self.is_none else "gain" if self.gain > 1 else "loss"
-        return f"{what}: {self.sureness}"
+        return f"{what}: {self._reasoned}"
+
+    @property
+    def _reasoned(self) -> str:
+        """The word for the certainty, with the reason if the word is lowered."""
+        return f"{self.sureness} ({DOUBT})" if self.is_lowered else self.sureness
 
 
 def sureness(right: float) -> Sureness:

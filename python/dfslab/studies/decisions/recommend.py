@@ -9,21 +9,27 @@ from dataclasses import dataclass
 from itertools import chain
 from statistics import NormalDist
 
-from dfslab.documents.answers import Sureness
 from dfslab.documents.table import shared_text
 from dfslab.models.limit_text import text_of
 from dfslab.models.tree.limits import limits_of
 from dfslab.models.tree.predicted import Prediction
 from dfslab.models.tree.prediction import Situation, situation_of
+from dfslab.spec.changes.change import CLIENTS_X2
 from dfslab.spec.changes.change_language import apply
 from dfslab.spec.changes.goal import GOALS, Goal
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies.decisions.actions import CandidateAction, candidates, nearly_limits
-from dfslab.studies.decisions.advice_table import NotWorthIt, Recommendation, Recommended
 from dfslab.studies.decisions.decision_input import DecisionInput
 from dfslab.studies.decisions.gains import NO_GAIN, WORTH_JOINING, GainEstimate
 from dfslab.studies.decisions.prices import Prices
+from dfslab.studies.decisions.reported.advice_table import (
+    NotWorthIt,
+    Recommendation,
+    Recommended,
+    WithheldAction,
+)
+from dfslab.studies.decisions.reported.withheld import WithheldClients
 from dfslab.studies.decisions.trust import Trust, trust_in
 from dfslab.studies.decisions.whatif import PairedModel, bases_of, settling_run
 
@@ -74,17 +80,22 @@ class _Tried:
 
 
 def recommend(
-    evidence: DecisionInput, goal: Goal, prices: Prices, within: float | None = None
+    evidence: DecisionInput,
+    goal: Goal,
+    prices: Prices,
+    within: float | None = None,
+    trust: Trust | None = None,
 ) -> Recommended:
     """Returns the best actions for each kind of configuration. Configurations are of one kind if
     they have the same operations and the same limit. Only the MOST_GROUPS most frequent kinds
     are included.
 
-    `within`: largest price of an action. Raises InputError if no configuration has the goal's
-    operation.
+    `within`: largest price of an action. `trust`: which gains are withheld; None to judge it by the
+    measurements in `evidence`. Raises InputError if no configuration has the goal's operation.
     """
-    model, trust = PairedModel(evidence), trust_in(evidence)
+    model, trust = PairedModel(evidence), trust_in(evidence) if trust is None else trust
     rows: list[Recommendation] = []
+    withheld: list[WithheldAction] = []
     spared: list[NotWorthIt] = []
     notes = list(evidence.notes)
     settling: list[str] = []
@@ -92,22 +103,27 @@ def recommend(
     kinds = _kinds(evidence, goal)
     notes += _uncovered(kinds)
     for alike in kinds:
-        search = _Search(model, alike, goal)
+        search = _Search(model, alike, goal, trust)
         found = _affordable(search, prices, within)
-        own = [_row(search, trust, one, prices) for one in found]
-        rows += own
+        more_clients = clients_gain(search) if found else None
+        rows += [_row(search, one, prices, more_clients) for one in found]
+        untrusted = _cheapest_first(search, prices, within)
+        withheld += sorted(
+            (_withheld(search, one, prices) for one in untrusted), key=lambda one: one.change
+        )
         changes = [change for one in found for change in one.action.changes]
         notes += bases_of(evidence.basis, changes, search.situation)
-        spared += [one for one in _spared(search, trust, prices) if one.change not in known]
+        spared += [one for one in _spared(search, prices) if one.change not in known]
         known |= {one.change for one in spared}
-        if own and own[0].withheld and not settling:
-            first = found[0].action.changes
-            settling += settling_run(evidence, first, model.gain(alike.first, first))
+        if untrusted and not found and not settling:
+            first = untrusted[0].changes
+            settling += settling_run(evidence, first, search.situation, alike.first)
     return Recommended(
         source=evidence.scenario.name,
         basis=evidence.basis,
         goal=goal,
         rows=rows,
+        withheld=withheld,
         spared=spared,
         settling=settling,
         notes=list(dict.fromkeys(notes)),
@@ -152,15 +168,33 @@ def _uncovered(kinds: Sequence[_Alike]) -> list[str]:
 
 class _Search:
     """Predicts the gains of actions for one configuration, with the estimated constants. Each
-    action is predicted once."""
+    action is predicted once.
 
-    def __init__(self, model: PairedModel, alike: _Alike, goal: Goal) -> None:
-        self.model, self.alike, self.goal = model, alike, goal
+    `singles`: the legal single actions whose gain can be trusted. `untrusted`: the legal single
+    actions whose gain is withheld. They are not part of the search, so that no choice depends on a
+    withheld gain."""
+
+    def __init__(self, model: PairedModel, alike: _Alike, goal: Goal, trust: Trust) -> None:
+        self.model, self.alike, self.goal, self.trust = model, alike, goal, trust
         self.scenario: Scenario = alike.first.scenario
         self.situation = situation_of(self.scenario)
         self.constants: Mapping[str, float] = model.evidence.constants(self.situation)[0]
         self.before = self.situation.predict(self.constants)
-        self.singles = [one for each in candidates(self.scenario) if (one := self.tried(each))]
+        every = candidates(self.scenario)
+        trusted = [one for one in every if not self.reasons(one)]
+        self.singles = [found for one in trusted if (found := self.tried(one))]
+        self.untrusted = [one for one in every if self.reasons(one) and self._is_legal(one)]
+
+    def reasons(self, action: CandidateAction) -> list[str]:
+        """Returns the reasons why the gain of an action is withheld; empty if it is not."""
+        return self.trust.reasons([change.kind for change in action.changes])
+
+    def _is_legal(self, action: CandidateAction) -> bool:
+        try:
+            situation_of(apply(self.scenario, action.changes))
+        except InputError:
+            return False
+        return True
 
     def tried(self, action: CandidateAction) -> _Tried | None:
         """Returns the predicted gain of an action; None if the changed configuration is illegal."""
@@ -246,7 +280,57 @@ def _price(search: _Search, action: CandidateAction, prices: Prices) -> float:
     return prices.of_change(search.scenario, apply(search.scenario, action.changes), action.changes)
 
 
-def _row(search: _Search, trust: Trust, one: _Tried, prices: Prices) -> Recommendation:
+def _cheapest_first(search: _Search, prices: Prices, within: float | None) -> list[CandidateAction]:
+    """Returns the actions whose gain is withheld and whose price is at most `within`. They are
+    ordered by price and name, and not by their predicted gain."""
+    found = [(_price(search, one, prices), one.text, one) for one in search.untrusted]
+    kept = [one for one in found if within is None or one[0] <= within]
+    return [one[2] for one in sorted(kept, key=lambda one: one[:2])]
+
+
+def _withheld(search: _Search, action: CandidateAction, prices: Prices) -> WithheldAction:
+    return WithheldAction(
+        operations=list(search.situation.mix),
+        configurations=len(search.alike.points),
+        total=search.alike.total,
+        change=action.text,
+        price=_price(search, action, prices),
+        risk=action.risk,
+        withheld=search.reasons(action),
+        labels=search.alike.first.labels,
+        where=_where(search.alike),
+    )
+
+
+def _where(alike: _Alike) -> str:
+    """Returns `alike.where` without the number of configurations, which documents have in a
+    separate field."""
+    return alike.where.removesuffix(f" ({len(alike.points)} configurations)")
+
+
+def clients_gain(search: _Search) -> GainEstimate | WithheldClients | None:
+    """Returns the gain of twice as many clients towards the goal, or why it is withheld. Returns
+    None if the configuration cannot have twice as many clients.
+
+    This is the only statement on more clients. Sentences, tables and pages print it, so that none
+    of them contradicts another.
+    """
+    for action in search.untrusted:
+        if action.text == CLIENTS_X2:
+            return WithheldClients(withheld=search.reasons(action))
+    for tried in search.singles:
+        if tried.action.text == CLIENTS_X2:
+            rate = search.model.gain(search.alike.first, tried.action.changes).rate
+            return _of_goal(search.goal, rate, tried)
+    return None
+
+
+def _row(
+    search: _Search,
+    one: _Tried,
+    prices: Prices,
+    more_clients: GainEstimate | WithheldClients | None,
+) -> Recommendation:
     changes = one.action.changes
     found = search.model.gain(search.alike.first, changes)
     constants = search.model.evidence.constants(found.changed)[0]
@@ -260,11 +344,9 @@ def _row(search: _Search, trust: Trust, one: _Tried, prices: Prices) -> Recommen
         price=_price(search, one.action, prices),
         risk=one.action.risk,
         next_limit=_limit(found.changed, constants),
-        withheld=trust.reasons([change.kind for change in changes]),
+        more_clients=more_clients,
         labels=search.alike.first.labels,
-        # The number of configurations is removed from the text, because the row has it in a
-        # separate field.
-        where=search.alike.where.removesuffix(f" ({len(search.alike.points)} configurations)"),
+        where=_where(search.alike),
     )
 
 
@@ -290,7 +372,7 @@ def _of_goal(goal: Goal, rate: GainEstimate, one: _Tried) -> GainEstimate:
     )
 
 
-def _spared(search: _Search, trust: Trust, prices: Prices) -> list[NotWorthIt]:
+def _spared(search: _Search, prices: Prices) -> list[NotWorthIt]:
     """Returns the most expensive single action that gains nothing, as a list of one; an empty list
     if there is none. An action gains nothing if |ln(gain)| is below NO_GAIN and the certainty of
     this statement is not `UNDECIDED`. Actions with a price of 0 and actions whose gain is
@@ -298,15 +380,13 @@ def _spared(search: _Search, trust: Trust, prices: Prices) -> list[NotWorthIt]:
     idle = [
         (price, one)
         for one in search.singles
-        if abs(one.log_gain) < NO_GAIN
-        and (price := _price(search, one.action, prices)) > 0
-        and not trust.reasons([change.kind for change in one.action.changes])
+        if abs(one.log_gain) < NO_GAIN and (price := _price(search, one.action, prices)) > 0
     ]
     judged = [
         (price, one, search.model.gain(search.alike.first, one.action.changes).rate)
         for price, one in sorted(idle, key=lambda item: -item[0])
     ]
-    known = [item for item in judged if item[2].sureness is not Sureness.UNDECIDED]
+    known = [item for item in judged if item[2].is_stated]
     if not known:
         return []
     price, one, gain = known[0]

@@ -10,12 +10,13 @@ from itertools import combinations
 from statistics import median
 from typing import Literal
 
-from dfslab.method import BASELINES
+from dfslab.method import BASELINES, MEASURE
 from dfslab.models.tree.prediction import situation_of
 from dfslab.result import Result
 from dfslab.spec.changes.change import CLIENTS, ChangeKind
 from dfslab.spec.changes.differences import change_between, differences, largest_difference
 from dfslab.spec.scenario import Scenario
+from dfslab.studies.checks.noise import TOO_NOISY, noise_of
 from dfslab.studies.decisions.decision_input import MODEL, DecisionInput
 
 # The model's median error is judged only over at least this number of held-out configurations, or
@@ -45,24 +46,29 @@ class Contradiction:
 @dataclass
 class Trust:
     """The contradictions between model and measurements, because of which predicted gains are
-    withheld from the user."""
+    withheld from the user. `too_noisy`: why the measurements support no conclusion, so that all
+    gains are withheld; "" if they support conclusions."""
 
     contradictions: list[Contradiction] = field(default_factory=list)
+    too_noisy: str = ""
 
     def reasons(self, kinds: Sequence[ChangeKind]) -> list[str]:
         """Returns the reasons why gains of changes of these kinds are withheld; empty if they are
         not withheld."""
-        return [one.text for one in self.contradictions if not one.kind or one.kind in kinds]
+        found = [one.text for one in self.contradictions if not one.kind or one.kind in kinds]
+        return [self.too_noisy, *found] if self.too_noisy else found
 
 
 def trust_in(evidence: DecisionInput) -> Trust:
-    """Judges the sequence model by the measurements of a run. A description without measurements
-    has no contradictions."""
+    """Judges the sequence model by the measurements of a run. Measurements that are too noisy for
+    any conclusion support no gain either. A description without measurements has no
+    contradictions."""
     found = Trust()
     if evidence.basis == "description":
         return found
     scenarios = {one.point_id: one.point.scenario for one in evidence.results}
     rates = _predicted(evidence, scenarios)
+    found.too_noisy = _too_noisy(evidence.results)
     found.contradictions += _against_baselines(evidence)
     found.contradictions += _above_capacity(evidence, scenarios)
     found.contradictions += _against_pairs(evidence, scenarios, rates)
@@ -78,6 +84,13 @@ def _predicted(evidence: DecisionInput, scenarios: Mapping[str, Scenario]) -> di
         situation = situation_of(scenarios[key])
         stored[key] = situation.predict(evidence.constants(situation)[0]).rate_per_s
     return stored
+
+
+def _too_noisy(results: Sequence[Result]) -> str:
+    noise = noise_of([one for one in results if one.method == MEASURE])
+    if noise is None or noise <= TOO_NOISY:
+        return ""
+    return f"repeats of one configuration differ by {100 * noise:.0f} % (standard deviation)"
 
 
 def _against_baselines(evidence: DecisionInput) -> list[Contradiction]:

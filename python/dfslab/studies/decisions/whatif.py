@@ -8,10 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from pydantic import BaseModel, JsonValue
 
 from dfslab.arrays import Floats
-from dfslab.documents.table import Column, Table, TableCell, absent, labels_text, shared_text, words
+from dfslab.documents.table import labels_text, shared_text
 from dfslab.models.limit_text import text_of
 from dfslab.models.tree.hardware_draws import hardware_draws
 from dfslab.models.tree.limits import limits_of
@@ -25,156 +24,19 @@ from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point
 from dfslab.studies.decisions.change_error import Basis, recorded_errors
 from dfslab.studies.decisions.decision_input import DecisionInput
-from dfslab.studies.decisions.gains import WORDS, WORTH_JOINING, GainEstimate, gain_of
+from dfslab.studies.decisions.gains import GainEstimate, gain_of
 from dfslab.studies.decisions.intervention_error import OperationClass, errors_for
-from dfslab.studies.decisions.trust import Trust, trust_in
+from dfslab.studies.decisions.reported.whatif_table import (
+    ChangedOperation,
+    WhatIf,
+    WithheldChange,
+    is_as_good,
+)
+from dfslab.studies.decisions.trust import trust_in
 
-WITHHELD = "withheld"
-RIGHT = "P(right): probability that the statement in the last column is right."
 # Number of runs of a configuration before and after a change, to decide by measurement whether the
 # change gains.
 SETTLING_RUNS = 3
-
-
-class ChangedOperation(BaseModel):
-    """The gain of one change for configurations with the same mix of operations and similar gains.
-    They form one row of the table.
-
-    `rate`: gain of the rate. `times`: gain of the time of each operation (above 1: the operation
-    takes less time). `configurations`: the configurations of this row. `total`: number of all
-    configurations with this mix. `where`: the values in which the configurations of this row
-    differ from others with the same mix. `limit`: what limits the rate after the change.
-    `parts`: number of single changes that the change combines. `before_per_s`, `after_per_s`:
-    rate of the row's first configuration before and after the change, in operations per second.
-    `withheld`: the reasons why the gain is not reliable; empty if it is reliable.
-    """
-
-    change: str
-    operations: list[str]
-    configurations: list[str]
-    total: int
-    where: str
-    rate: GainEstimate
-    times: dict[str, GainEstimate]
-    before_per_s: float
-    after_per_s: float
-    limit: str
-    withheld: list[str]
-    parts: int = 1
-
-    def document(self) -> dict[str, JsonValue]:
-        """The JSON document. If the gain is withheld, all figures are null."""
-        found: dict[str, JsonValue] = self.model_dump(mode="json")
-        return {**found, **dict.fromkeys(_UNRELIABLE)} if self.withheld else found
-
-
-# Fields that are withheld if the predictions for a change are not reliable.
-_UNRELIABLE = ("rate", "times", "before_per_s", "after_per_s", "limit")
-
-
-class WhatIf(BaseModel):
-    """The gains of changes. A gain is withheld if its prediction is not reliable.
-
-    `basis`: "run" if the predictions are calibrated on a run, else "description". `settling`: a
-    sentence on a measurement that would give the first withheld gain, with its command and
-    duration; empty if no gain is withheld."""
-
-    source: str
-    basis: Basis
-    rows: list[ChangedOperation]
-    settling: list[str]
-    notes: list[str]
-
-    def sentences(self) -> list[str]:
-        """Returns one sentence for each change. It states the largest gain of the change, and the
-        configurations that have this gain. If there are several changes, another sentence comes
-        first: it names the change that gains most."""
-        by_change: dict[str, list[ChangedOperation]] = {}
-        for one in self.rows:
-            by_change.setdefault(one.change, []).append(one)
-        found = [_largest(rows) for rows in by_change.values()]
-        return [self._most(), *found] if len(by_change) > 1 else found
-
-    def _most(self) -> str:
-        """Returns the sentence that names the change with the largest gain. Only gains whose 90 %
-        interval is entirely above 1 are considered. If several sets of changes have about the
-        largest gain, the sentence names the smallest set."""
-        known = [one for one in self.rows if not one.withheld]
-        if not known:
-            return f"Which change gains most is withheld. {self.rows[0].withheld[0]}"
-        sure = [one for one in known if one.rate.low > 1]
-        if not sure:
-            return "No change surely gains: every 90 % interval includes 1."
-        largest = max(one.rate.gain for one in sure)
-        equal = [one for one in sure if _is_as_good(one.rate.gain, largest)]
-        best = min(equal, key=lambda one: (one.parts, -one.rate.gain))
-        adds = best.parts == max(one.parts for one in equal)
-        more = "" if adds else " (the other changes add hardly anything)"
-        text = f"Gains most: {best.change}, × {best.rate.gain:.2f} for {'+'.join(best.operations)}"
-        return f"{text}{more}."
-
-    def document(self) -> dict[str, JsonValue]:
-        """The JSON document that commands print. Figures of withheld gains are null; `withheld` has
-        the reasons."""
-        found: dict[str, JsonValue] = self.model_dump(mode="json")
-        return {**found, "rows": [one.document() for one in self.rows]}
-
-    def table(self) -> Table:
-        """Returns a table of the gains. It has one row for each change and each group of
-        configurations that have the same mix of operations and the same gain."""
-        columns = [Column(name, "left") for name in ("change", "operations")]
-        columns += [Column("gain (90 %)"), Column("P(right)"), Column("how sure", "left")]
-        rows = [
-            (words(one.change), words(f"{'+'.join(one.operations)}\n{one.where}"), *_judged(one))
-            for one in self.rows
-        ]
-        notes = [WORDS, RIGHT] if any(not one.withheld for one in self.rows) else []
-        return Table(
-            "What changes would gain", columns, rows, [*notes, *self.settling, *self.notes]
-        )
-
-
-def _judged(one: ChangedOperation) -> tuple[TableCell, TableCell, TableCell]:
-    """Returns three cells: the gain, the probability that the statement on the gain is right, and
-    this statement. If the gain is withheld, no cell has a figure."""
-    if one.withheld:
-        return absent(), absent(), words(WITHHELD)
-    right = one.rate.right
-    return gain_cell(one.rate), TableCell(right, f"{right:.0%}"), words(one.rate.statement)
-
-
-def _is_as_good(gain: float, other: float) -> bool:
-    """Returns whether `gain` is about as large as `other`, or larger: `other` is less than
-    WORTH_JOINING times `gain`."""
-    return other < WORTH_JOINING * gain
-
-
-def gain_cell(gain: GainEstimate) -> TableCell:
-    """Returns a cell with a gain and its interval."""
-    text = f"× {gain.gain:.2f} ({gain.low:.2f}–{gain.high:.2f})"
-    return TableCell(gain.gain, text, low=gain.low, high=gain.high)
-
-
-def _largest(rows: Sequence[ChangedOperation]) -> str:
-    """Returns the sentence on the largest gain of one change. If the change has other gains in
-    other configurations, the sentence ends with a remark on them. `rows`: one row for each group
-    of configurations with similar gains."""
-    best = max(rows, key=lambda one: (not one.withheld, one.rate.gain))
-    text = _sentence(best)
-    if len(rows) == 1:
-        return text
-    if best.rate.is_none and not best.withheld:
-        return f"{text} (the same or less in the other groups below)"
-    return f"{text} (the largest gain of {len(rows)} groups below)"
-
-
-def _sentence(one: ChangedOperation) -> str:
-    where = f" ({one.where})" if one.total > 1 else ""
-    what = f"{one.change}: {'+'.join(one.operations)}{where}"
-    if one.withheld:
-        return f"{what}: withheld. {one.withheld[0]}"
-    then = f"; then limits: {one.limit}" if one.limit else ""
-    return f"{what}: {one.rate.judgement}{then}"
 
 
 @dataclass(frozen=True)
@@ -291,16 +153,21 @@ def whatif(evidence: DecisionInput, texts: Sequence[str], together: bool = True)
     if together and len(single) > 1:
         groups.append(tuple(single))
     rows: list[ChangedOperation] = []
+    withheld: list[WithheldChange] = []
     notes = list(evidence.notes)
     settling: list[str] = []
     while groups:
         group = groups.pop(0)
         found, refused = _gains_or_dedicated(model, [one.text for one in group])
         notes += refused
+        name = " and ".join(one.text for one in group)
+        if reasons := trust.reasons([one.kind for one in group]):
+            withheld += _withheld(name, len(group), reasons, found)
+            first = found[0]
+            settling = settling or settling_run(evidence, group, first.situation, first.point)
+            continue
         notes += bases_of(evidence.basis, group, found[0].situation)
-        rows += _rows(model, trust, " and ".join(one.text for one in group), group, found)
-        if rows[-1].withheld and not settling:
-            settling += settling_run(evidence, group, found[0])
+        rows += _rows(model, name, group, found)
         if len(group) == len(single) > 1:
             fewer = _smallest(evidence, group, max(found, key=lambda one: one.rate.gain))
             groups += [fewer] if 1 < len(fewer) < len(group) else []
@@ -308,6 +175,7 @@ def whatif(evidence: DecisionInput, texts: Sequence[str], together: bool = True)
         source=str(evidence.source),
         basis=evidence.basis,
         rows=rows,
+        withheld=withheld,
         settling=settling,
         notes=list(dict.fromkeys(notes)),
     )
@@ -331,7 +199,7 @@ def _smallest(
             gain = model.gain(together.point, changes).rate.gain
         except InputError:
             continue
-        if _is_as_good(gain, together.rate.gain):
+        if is_as_good(gain, together.rate.gain):
             kept = fewer
     return tuple(kept)
 
@@ -397,12 +265,29 @@ def _gains(model: PairedModel, texts: Sequence[str]) -> tuple[list[PairedGain], 
     return found, notes
 
 
+def _withheld(
+    name: str, parts: int, reasons: list[str], gains: Sequence[PairedGain]
+) -> list[WithheldChange]:
+    """Returns a WithheldChange for each mix of operations. The predicted gains have no effect on
+    it."""
+    by_mix: dict[tuple[str, ...], list[str]] = {}
+    for one in gains:
+        by_mix.setdefault(tuple(one.situation.mix), []).append(labels_text(one.point.labels))
+    return [
+        WithheldChange(
+            change=name,
+            operations=list(mix),
+            configurations=own,
+            total=len(own),
+            withheld=reasons,
+            parts=parts,
+        )
+        for mix, own in by_mix.items()
+    ]
+
+
 def _rows(
-    model: PairedModel,
-    trust: Trust,
-    name: str,
-    changes: Sequence[Change],
-    gains: Sequence[PairedGain],
+    model: PairedModel, name: str, changes: Sequence[Change], gains: Sequence[PairedGain]
 ) -> list[ChangedOperation]:
     """Returns the rows of one change, which are shown in the table of gains. Configurations share
     one row if they have the same operations and if their gains are equal to two decimals."""
@@ -431,41 +316,47 @@ def _rows(
                 after_per_s=first.after_per_s,
                 limit=text_of(limits) if limits else "",
                 parts=len(changes),
-                withheld=trust.reasons([one.kind for one in changes]),
             )
         )
     return rows
 
 
-def settling_run(evidence: DecisionInput, changes: Sequence[Change], gain: PairedGain) -> list[str]:
+def settling_run(
+    evidence: DecisionInput, changes: Sequence[Change], situation: Situation, point: Point
+) -> list[str]:
     """Returns a list with one sentence on the runs that would measure a gain. The sentence states
-    their number before and after the change, their duration, and the command.
+    their number before and after the change, their duration, and the command. The duration assumes
+    the measured rate for all runs, because a duration from predicted rates would reveal the
+    withheld gain.
 
     On a testbed, the command sets all keys of the change. On a real system, it sets only keys of
     the workload, and the user has to make the other changes by hand. The list is empty if these
     changes include other hardware, because an unreliable prediction does not justify a purchase.
     """
     new = {key: value for one in changes for key, value in one.values.items()}
-    has_testbed = gain.point.scenario.file_system.access.testbed
+    has_testbed = point.scenario.file_system.access.testbed
     by_hand = [key for key in new if not has_testbed and not key.startswith("workload.")]
     if any(key.startswith("deployment.") for key in by_hand):
         return []
-    values = {**gain.point.labels, **{key: new[key] for key in new if key not in by_hand}}
+    values = {**point.labels, **{key: new[key] for key in new if key not in by_hand}}
     sets = " ".join(f"--set '{key}={value}'" for key, value in values.items())
-    own = gain.situation.operations
-    run = gain.point.scenario.run
-    each = 1 / gain.before_per_s + 1 / gain.after_per_s
-    seconds = SETTLING_RUNS * (2 * run.time_limit if run.timed else own * each)
+    run = point.scenario.run
+    rate_per_s = evidence.measured.get(point.id)
+    if rate_per_s is None:
+        rate_per_s = situation.predict(evidence.constants(situation)[0]).rate_per_s
+    each_s = run.time_limit if run.timed else situation.operations / rate_per_s
+    seconds = 2 * SETTLING_RUNS * each_s
     # The text contains RUN instead of the path of the run's folder, because the text is stored and
     # the folder can be moved or copied.
     file = "RUN/scenario.toml" if evidence.source.is_dir() else evidence.source
+    name = " and ".join(one.text for one in changes)
     owner = (
         " (dfslab cannot make it in a real system, so make it by hand between the runs)"
         if by_hand
         else ""
     )
     return [
-        f"Would settle it: {SETTLING_RUNS} runs before and after the change{owner}, about "
+        f"Would settle {name}: {SETTLING_RUNS} runs before and after the change{owner}, about "
         f"{_duration(seconds)}: dfslab measure {file} {sets}".rstrip()
     ]
 

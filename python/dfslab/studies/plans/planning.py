@@ -27,8 +27,9 @@ from dfslab.spec.environment import number
 from dfslab.spec.hardware.uncertainty import HardwareUncertainty
 from dfslab.spec.input_error import InputError
 from dfslab.studies.decisions.decision_input import drawn_values
-from dfslab.studies.decisions.gains import sureness
+from dfslab.studies.decisions.gains import sureness, sureness_words
 from dfslab.studies.decisions.prices import Prices
+from dfslab.studies.decisions.reported.advice_table import COST
 from dfslab.studies.plans.deployments import (
     METADATA_MEMORIES,
     PlanLayout,
@@ -114,8 +115,9 @@ class SimulatedCheck(BaseModel):
         error = "below 0.05%" if error == "0.0%" else error
         difference = self.computed_per_s / self.simulated_per_s - 1
         return (
-            f"Simulated on {self.servers} servers with {self.clients} clients: {rate}, standard "
-            f"error {error}; computed: {self.computed_per_s:.4g}, {difference:+.1%}."
+            f"Check of the model by another load than the targets: {self.clients} clients of "
+            f"{self.servers} servers, simulated: {rate}, standard error {error}; computed: "
+            f"{self.computed_per_s:.4g}, {difference:+.1%}."
         )
 
 
@@ -137,7 +139,7 @@ class Planned(BaseModel):
             memory = f" The metadata server needs {needed} for its files and blocks."
         return [
             f"Cheapest: {best.system} on {best.servers:,} servers ({best.hardware}, {best.copies} "
-            f"copies), {best.price:,.0f}; bottleneck: {best.bottleneck}; "
+            f"copies), cost {best.price:,.0f}; bottleneck: {best.bottleneck}; "
             f"sure: {best.sureness}.{memory}",
             self.check.sentence(),
         ]
@@ -166,7 +168,8 @@ class Planned(BaseModel):
             )
             for one in self.rows
         ]
-        return Table(f"Deployments for {self.target}", columns, rows, self.notes)
+        notes = [sureness_words("the targets are reached"), COST, *self.notes]
+        return Table(f"Deployments for {self.target}", columns, rows, notes)
 
 
 @dataclass(frozen=True)

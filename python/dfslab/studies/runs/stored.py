@@ -30,7 +30,7 @@ FILE = "findings.json"
 RECORDS = "records.jsonl"
 # Version of the stored findings. It is increased whenever a study's computation or its result type
 # changes.
-FORMAT = 2
+FORMAT = 3
 MISSING = "no findings are stored"
 OTHER_FORMAT = "the stored findings are of another version"
 CHANGED = "the results have changed since the findings were stored"

@@ -11,7 +11,7 @@ from dfslab.documents.table import Column, Table, TableCell, words
 from dfslab.spec.changes.goal import Goal
 from dfslab.studies.checks.thresholds import OTHERS
 from dfslab.studies.decisions.gains import GainEstimate
-from dfslab.studies.decisions.whatif import gain_cell
+from dfslab.studies.decisions.reported.whatif_table import gain_cell
 from dfslab.studies.trials.measured_gain import MeasuredGain
 
 Agreement = Literal["inside", "outside", "not measured"]

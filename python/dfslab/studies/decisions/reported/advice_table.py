@@ -6,14 +6,19 @@ from __future__ import annotations
 from pydantic import BaseModel, JsonValue
 
 from dfslab.documents.table import Column, Table, TableCell, words
+from dfslab.spec.changes.change import CLIENTS_X2
 from dfslab.spec.changes.goal import Goal
 from dfslab.spec.design import LevelValue
 from dfslab.studies.decisions.change_error import Basis
-from dfslab.studies.decisions.gains import WORDS, GainEstimate
+from dfslab.studies.decisions.gains import GainEstimate, legend
+from dfslab.studies.decisions.reported.withheld import WithheldClients, withheld_note
+
+COST = "cost: US dollars, or the currency of --prices FILE"
 
 
 class Recommendation(BaseModel):
-    """A recommended action for configurations with the same operations and the same limit.
+    """A recommended action for configurations with the same operations and the same limit. Its gain
+    is reliable; WithheldAction is for other actions.
 
     - `operations`: the operations of these configurations.
     - `configurations`: number of configurations for which the action is recommended.
@@ -21,7 +26,8 @@ class Recommendation(BaseModel):
     - `limit`, `next_limit`: what limits the rate before and after the action.
     - `price`: in the currency of the prices.
     - `risk`: what the action sacrifices.
-    - `withheld`: the reasons why the gain is not reliable; empty if it is reliable.
+    - `more_clients`: the gain of twice as many clients, or why it is withheld; None if the
+      workload cannot have twice as many.
     - `labels`: the varied keys and values of the configuration for which the gain was predicted.
     - `where`: the values in which these configurations differ from others with the same operations;
       "" if there are no others.
@@ -36,19 +42,28 @@ class Recommendation(BaseModel):
     price: float
     risk: str
     next_limit: str
+    more_clients: GainEstimate | WithheldClients | None = None
+    labels: dict[str, LevelValue] = {}
+    where: str = ""
+
+
+class WithheldAction(BaseModel):
+    """An action whose gain is withheld, because its prediction is not reliable. It has no predicted
+    figure and no predicted limit. The fields are those of Recommendation; `withheld` has the
+    reasons."""
+
+    operations: list[str]
+    configurations: int
+    total: int
+    change: str
+    price: float
+    risk: str
     withheld: list[str]
     labels: dict[str, LevelValue] = {}
     where: str = ""
 
-    def document(self) -> dict[str, JsonValue]:
-        """The JSON document. Figures that the sentences withhold are null: the gain and both
-        limits."""
-        found: dict[str, JsonValue] = self.model_dump(mode="json")
-        return {**found, **dict.fromkeys(_UNRELIABLE)} if self.withheld else found
 
-
-# Fields that are withheld if the predictions for a recommended action are not reliable.
-_UNRELIABLE = ("limit", "gain", "next_limit")
+NOTHING_GAINS = "No change is predicted to gain more than 2 %."
 
 
 class NotWorthIt(BaseModel):
@@ -67,28 +82,33 @@ class Recommended(BaseModel):
     """The advice for a run or for a description of a deployment.
 
     `source`: name of the scenario. `basis`: "run" if the advice is based on measurements of a run,
-    else "description". `spared`: actions that cost money but gain nothing. `settling`: at most one
-    sentence, which states the runs that would measure a withheld gain. A gain is withheld if its
-    prediction is not reliable.
+    else "description". `rows`: recommended actions, the largest gain first within each kind of
+    configurations. `withheld`: all single actions whose gain is withheld, in the order of their
+    names, so that neither their order nor their selection depends on a withheld figure. `spared`:
+    actions that cost money but gain nothing. `settling`: at most one sentence, which states the
+    runs that would measure a withheld gain.
     """
 
     source: str
     basis: Basis
     goal: Goal
     rows: list[Recommendation]
+    withheld: list[WithheldAction] = []
     spared: list[NotWorthIt]
     settling: list[str]
     notes: list[str]
 
     def sentences(self) -> list[str]:
         """The advice in a few sentences: the limit, the best action, and what is not worth its
-        price."""
+        price. The best action is the one with the largest gain among the actions whose gain is
+        stated and that sacrifice nothing, if there are such actions."""
         found: dict[tuple[str, ...], Recommendation] = {}
-        for one in sorted(self.rows, key=lambda row: bool(row.risk)):
+        for one in sorted(self.rows, key=lambda row: (not row.gain.is_stated, bool(row.risk))):
             found.setdefault((*one.operations, one.where, one.limit), one)
         lines = [_sentence(one) for one in found.values()]
-        if not self.rows:
-            lines.append("No change is predicted to gain more than 2 %.")
+        lines += self._withheld_everywhere()
+        if not lines:
+            lines.append(NOTHING_GAINS)
         lines += [
             f"Not worth it for {_group(one)}: {one.change} for {one.price:,.0f}: "
             f"{one.gain.judgement}."
@@ -96,15 +116,27 @@ class Recommended(BaseModel):
         ]
         return lines
 
+    def _withheld_everywhere(self) -> list[str]:
+        """Returns one sentence for each reason why all gains of some configurations are withheld.
+        The sentence names these configurations."""
+        known = {(*one.operations, one.where) for one in self.rows}
+        by_reason: dict[str, dict[str, None]] = {}
+        for one in self.withheld:
+            if (*one.operations, one.where) not in known:
+                by_reason.setdefault(one.withheld[0], {})[_of(one)] = None
+        return [
+            f"Limit and advice are withheld for {', '.join(names)}: {reason}."
+            for reason, names in by_reason.items()
+        ]
+
     def document(self) -> dict[str, JsonValue]:
-        """The JSON document that commands print. Figures of withheld gains are null; `withheld` has
-        the reasons."""
+        """The JSON document that commands print."""
         found: dict[str, JsonValue] = self.model_dump(mode="json")
-        return {**found, "rows": [one.document() for one in self.rows]}
+        return found
 
     def table(self) -> Table:
-        """Returns a table with one row for each action and kind of configuration. Actions with a
-        withheld gain are left out."""
+        """Returns a table with one row for each action and kind of configuration. If
+        there are such rows, a note names the actions whose gain is withheld."""
         columns = [Column(name, "left") for name in ("operations", "change")]
         columns += [Column("gain (90 %)"), Column("cost"), Column("how sure", "left")]
         rows = [
@@ -121,9 +153,11 @@ class Recommended(BaseModel):
                 words(one.gain.statement),
             )
             for one in self.rows
-            if not one.withheld
         ]
-        notes = [*([WORDS] if rows else []), *self.settling, *self.notes]
+        notes = [*legend(one.gain for one in self.rows), *([COST] if rows else [])]
+        if self.rows:
+            notes += withheld_note((one.change, one.withheld) for one in self.withheld)
+        notes += [*self.settling, *self.notes]
         return Table(f"What to change for {self.goal}", columns, rows, notes)
 
 
@@ -138,10 +172,15 @@ def _group(one: NotWorthIt) -> str:
     return f"{operations} ({one.where})" if one.where else operations
 
 
-def _sentence(one: Recommendation) -> str:
+def _of(one: Recommendation | WithheldAction) -> str:
     where = f"{'+'.join(one.operations)} ({one.configurations} of {one.total} configurations"
-    where += f": {one.where})" if one.where else ")"
-    if one.withheld:
-        return f"{where}: limit and advice are withheld: {one.withheld[0]}."
-    limit = f"{where}: the limit is {one.limit}." if one.limit else f"{where}:"
-    return f"{limit} Best: {one.change}, {one.gain.judgement}; then limits: {one.next_limit}."
+    return where + (f": {one.where})" if one.where else ")")
+
+
+def _sentence(one: Recommendation) -> str:
+    limit = f"{_of(one)}: the limit is {one.limit}." if one.limit else f"{_of(one)}:"
+    best = "Best" if one.gain.is_stated else "No change surely gains. Largest prediction"
+    found = f"{limit} {best}: {one.change}, {one.gain.judgement}; then limits: {one.next_limit}."
+    if one.more_clients is None or one.change == CLIENTS_X2:
+        return found
+    return f"{found} Twice as many clients: {one.more_clients.judgement}."

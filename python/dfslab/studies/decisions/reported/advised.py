@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from dfslab.documents.table import Paragraph, Section, Tab, Table
 from dfslab.studies.contract import FinishedRun, StudyResult
-from dfslab.studies.decisions.advice_table import Recommended
+from dfslab.studies.decisions.reported.advice_table import Recommended
 
 
 class Advised(StudyResult):

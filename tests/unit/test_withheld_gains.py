@@ -1,0 +1,210 @@
+"""Tests of gains that are withheld, because the measurements of a run contradict the model.
+
+A withheld gain has no figure in any sentence, document or order of rows. Statements on more clients
+follow the same rule wherever they are made.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from dfslab.models.tree.prediction import Situation
+from dfslab.report.answers.verdict import verdict
+from dfslab.result import Result
+from dfslab.spec.changes.change import CLIENTS, PROCESSOR
+from dfslab.spec.changes.change_language import apply, parse_changes
+from dfslab.studies.contract import FinishedRun
+from dfslab.studies.decisions.decision_input import evidence_in, evidence_of
+from dfslab.studies.decisions.prices import prices_of
+from dfslab.studies.decisions.recommend import recommend
+from dfslab.studies.decisions.trust import Contradiction, Trust, trust_in
+from dfslab.studies.decisions.whatif import PairedModel, whatif
+from dfslab.web.whatif_board import Board, WhatIfRequest, answer
+from support import synthetic
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+WITHOUT_TRUST = Trust([Contradiction("", "the model was contradicted")])
+CLIENTS_WERE_OTHERWISE = Trust([Contradiction(CLIENTS, "clients were measured otherwise")])
+MORE_CLIENTS = "Twice as many clients: "
+
+
+def planted_run(rate_of):
+    """Returns results of local reads, each with the rate that `rate_of` returns for its
+    configuration."""
+    scenario = synthetic.scenario(sizes=("1 MiB", "4 MiB"), clients=(1, 2, 4), hold_out=())
+    reads = [p for p in scenario.points() if synthetic.operation(p) == "read"]
+    results: list[Result] = [
+        synthetic.measured(point, rate_of(point), repetition)
+        for point in reads
+        for repetition in range(2)
+    ]
+    return scenario, results
+
+
+def test_advice_is_withheld_if_the_measured_scaling_contradicts_the_model():
+    scenario, results = planted_run(lambda point: 100.0 / point.scenario.workload.clients)
+    evidence = evidence_in(Path("run"), scenario, results)
+    assert trust_in(evidence).reasons(["processor"])
+    found = recommend(evidence, "rate", prices_of())
+    assert found.rows == []
+    assert all(row.withheld for row in found.withheld)
+    assert found.settling
+    assert "dfslab measure" in found.settling[0]
+    (sentence,) = found.sentences()
+    assert sentence.startswith("Limit and advice are withheld for read (")
+    assert sentence.count(found.withheld[0].withheld[0]) == 1
+    # The run measured a real directory, and neither gain is stated. For more cores, no measurement
+    # is proposed, because it would require new hardware. For more clients, a measurement is
+    # proposed.
+    assert whatif(evidence, ["cores x2"]).settling == []
+    (settling,) = whatif(evidence, ["clients x2"]).settling
+    assert settling.startswith("Would settle clients x2: 3 runs before and after the change")
+    assert "--set 'workload.clients=2'" in settling
+    assert "by hand" not in settling
+
+
+def test_nothing_of_a_withheld_gain_is_printed():
+    scenario, results = planted_run(lambda point: 100.0 / point.scenario.workload.clients)
+    evidence = evidence_in(Path("run"), scenario, results)
+    found = whatif(evidence, ["cores x2", "clients x2"])
+    texts = [*found.sentences(), *(cell.text for row in found.table().rows for cell in row[2:])]
+    assert not any(re.search(r"×|% *$", one.split("Reason: ")[0]) for one in texts)
+    reason = found.withheld[0].withheld[0]
+    assert sum(reason in one for one in found.sentences()) == 1
+    assert all(row[4].text == "withheld" for row in found.table().rows)
+    advice = recommend(evidence, "rate", prices_of())
+    assert advice.spared == []
+    assert advice.table().rows == []
+
+
+def test_json_of_a_withheld_gain_has_its_reason_and_no_figure():
+    scenario, results = planted_run(lambda point: 100.0 / point.scenario.workload.clients)
+    evidence = evidence_in(Path("run"), scenario, results)
+    advice = recommend(evidence, "rate", prices_of()).document()
+    assert advice["rows"] == []
+    assert advice["withheld"]
+    for row in advice["withheld"]:
+        assert row["withheld"]
+        assert {key for key, value in row.items() if isinstance(value, float)} == {"price"}
+    found = whatif(evidence, ["clients x2", "cores x2"]).document()
+    assert found["rows"] == []
+    changes = dict.fromkeys(row["change"] for row in found["withheld"])
+    assert list(changes) == ["clients x2", "cores x2", "clients x2 and cores x2"]
+    for row in found["withheld"]:
+        assert row["withheld"]
+        assert not any(isinstance(value, float | dict) for value in row.values())
+
+
+def test_withheld_changes_do_not_depend_on_their_gains(monkeypatch):
+    """The answer stays the same, the order of rows and the proposed measurement included, if the
+    predicted gains are replaced by their inverses."""
+    scenario, results = planted_run(lambda point: 100.0 / point.scenario.workload.clients)
+    evidence = evidence_in(Path("run"), scenario, results)
+    changes = ["clients x2", "cores x2", "transfer size x4"]
+    found = whatif(evidence, changes)
+    assert found.withheld
+    predicted = PairedModel.gain
+
+    def inverse(model, point, own):
+        one = predicted(model, point, own)
+        rate = one.rate.model_copy(update={"gain": 1 / one.rate.gain})
+        return replace(one, rate=rate, after_per_s=one.before_per_s / one.rate.gain)
+
+    monkeypatch.setattr(PairedModel, "gain", inverse)
+    assert whatif(evidence, changes) == found
+
+
+def test_withheld_advice_lists_all_actions_by_name():
+    """Another number of clients changes which actions gain most, but not the withheld rows."""
+    evidence = evidence_of(SCENARIOS / "nfs.toml")
+    first = evidence.points[0]
+    busy = apply(first.scenario, parse_changes(["clients 8"], first.scenario))
+    few = replace(evidence, points=[first])
+    many = replace(evidence, points=[first.model_copy(update={"scenario": busy})])
+    stated = [recommend(one, "rate", prices_of()).rows for one in (few, many)]
+    assert [one.change for one in stated[0]] != [one.change for one in stated[1]]
+    for one in (few, many):
+        found = recommend(one, "rate", prices_of(), trust=WITHOUT_TRUST)
+        assert found.rows == []
+        names = [row.change for row in found.withheld]
+        assert names == sorted(names)
+        assert {row.change for row in stated[0] if " and " not in row.change} <= set(names)
+
+
+def test_gains_of_one_kind_are_withheld_and_the_others_stated():
+    evidence = evidence_of(SCENARIOS / "nfs.toml")
+    trust = Trust([Contradiction(PROCESSOR, "processors were measured otherwise")])
+    found = recommend(evidence, "rate", prices_of(), trust=trust)
+    assert found.rows
+    assert not any("cores" in one.change or "clock" in one.change for one in found.rows)
+    assert any("cores" in one.change for one in found.withheld)
+    (note,) = [one for one in found.table().notes if one.startswith("Withheld gains: ")]
+    assert "cores x2" in note
+    assert note.endswith("Reason: processors were measured otherwise.")
+
+
+def test_the_board_prints_nothing_of_a_withheld_gain():
+    scenario, results = planted_run(lambda point: 100.0 / point.scenario.workload.clients)
+    board = Board(evidence_in(Path("run"), scenario, results))
+    found = answer(board, WhatIfRequest(source="run", positions={"workload.clients": 0}))
+    if not found.withheld:
+        found = answer(board, WhatIfRequest(source="run", positions={"workload.clients": 1}))
+    assert found.withheld
+    assert (found.gain, found.after_per_s, found.times, found.limit) == (None, None, [], "")
+
+
+def test_advice_is_given_if_the_measured_scaling_agrees():
+    def described(point):
+        situation = Situation(point.scenario)
+        return situation.predict(situation.constants).rate_per_s
+
+    scenario, results = planted_run(described)
+    trust = trust_in(evidence_in(Path("run"), scenario, results))
+    assert not trust.reasons(["clients"])
+
+
+def test_measurements_that_are_too_noisy_support_no_gain():
+    """The run is inconclusive in its summary, so no gain is stated anywhere."""
+
+    def described(point):
+        situation = Situation(point.scenario)
+        return situation.predict(situation.constants).rate_per_s
+
+    scenario, results = planted_run(described)
+    results = [
+        synthetic.measured(one.point, one.value() * (1 + one.repetition), one.repetition)
+        for one in results
+    ]
+    run = FinishedRun(scenario, results)
+    summary = verdict(run)
+    assert summary is not None
+    assert summary.doubt.startswith("Inconclusive")
+    advice = recommend(evidence_in(Path("run"), scenario, results), "rate", prices_of())
+    assert advice.rows == []
+    assert advice.withheld
+    assert all("repeats of one configuration differ" in one.withheld[0] for one in advice.withheld)
+
+
+def test_sentences_and_rows_state_the_same_gain_of_more_clients():
+    evidence = evidence_of(SCENARIOS / "glusterfs.toml")
+    reads = [one for one in evidence.points if one.labels["workload.name"] == "sequential_read"]
+    found = recommend(replace(evidence, points=reads[-2:]), "rate", prices_of())
+    rows = [one for one in found.rows if one.change == "clients x2"]
+    assert {one.gain.is_stated for one in rows} == {True, False}
+    assert all(one.gain == one.more_clients for one in rows)
+    assert not any("clients" in f"{one.limit} {one.next_limit}" for one in found.rows)
+    sentences = [one for one in found.sentences() if MORE_CLIENTS in one]
+    assert sentences
+    judgements = {one.more_clients.judgement for one in found.rows}
+    assert {one.split(MORE_CLIENTS)[1].removesuffix(".") for one in sentences} <= judgements
+
+
+def test_a_withheld_gain_of_more_clients_is_withheld_in_every_sentence():
+    evidence = evidence_of(SCENARIOS / "nfs.toml")
+    found = recommend(evidence, "rate", prices_of(), trust=CLIENTS_WERE_OTHERWISE)
+    assert found.rows
+    texts = [one.split(MORE_CLIENTS)[1] for one in found.sentences() if MORE_CLIENTS in one]
+    assert texts
+    assert set(texts) == {"withheld (clients were measured otherwise)."}
