@@ -267,7 +267,7 @@ def all_studies() -> list[Study[StudyResult]]:
     known: set[type[StudyResult]] = set()
     for study in found:
         if missing := [kind.study for kind in study.needs.studies if kind not in known]:
-            text = f"study {study.name} needs {', '.join(missing)}, which are asked after it"
+            text = f"study {study.name} needs {', '.join(missing)}, which run after it"
             raise discover.DiscoveryError(text)
         known.add(study.result)
     return found
