@@ -19,6 +19,7 @@ from dfslab.documents.traces.trace_profile import TraceProfile
 from dfslab.instruments.discovery.directory import Transfers
 from dfslab.instruments.discovery.directory import scenario as _of_directory
 from dfslab.laboratory import Laboratory, quiet
+from dfslab.method import MEASURE as _MEASURE
 from dfslab.nets import files as _nets
 from dfslab.report.answers import trace_answer as _trace_answer
 from dfslab.report.answers.changes import closing as _closing
@@ -191,7 +192,7 @@ def measure(
     if isinstance(place, str | Path) and Path(place).is_dir():
         chosen = _of_directory(Path(place), wanted or Transfers())
     else:
-        chosen = scenario(place).with_methods(["measure"])
+        chosen = scenario(place).with_methods([_MEASURE])
     laboratory = Laboratory()
     return Run(laboratory.run(laboratory.plan(chosen), Path(out), fresh))
 
@@ -207,7 +208,7 @@ def predict(
     chosen = scenario(source).with_methods([method])
     measured = None
     if learnt_from is not None:
-        measured = [one for one in _results_of(Path(learnt_from)) if one.method == "measure"]
+        measured = [one for one in _results_of(Path(learnt_from)) if one.method == _MEASURE]
     return _predict(chosen, method, measured, quiet)
 
 
@@ -286,7 +287,7 @@ def learn(found: Run) -> Learning:
     # Imported here, because it needs scikit-learn, which the extra `learn` installs.
     from dfslab.studies.designs import learning
 
-    return learning.learn(found.finished.scenario, found.finished.of_method("measure"), quiet)
+    return learning.learn(found.finished.scenario, found.finished.of_method(_MEASURE), quiet)
 
 
 def explain(profile: TraceProfile) -> list[str]:

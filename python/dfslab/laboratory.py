@@ -14,7 +14,7 @@ from dfslab import discover
 from dfslab.fleet.live_log import LiveLog
 from dfslab.instruments import access, external_program
 from dfslab.instruments.contract import MeasurementOptions
-from dfslab.method import Method, RunFailed
+from dfslab.method import MEASURE, Method, RunFailed
 from dfslab.notify import Notify, silent
 from dfslab.report import run_document
 from dfslab.report.answers.result_notes import result_notes
@@ -73,8 +73,8 @@ class RunPlan:
     @property
     def jobs(self) -> int:
         """The number of measurements. Only the instrument `measure` repeats its measurements."""
-        repeated = self.scenario.run.repetitions if "measure" in self.measured else 0
-        others = sum(name != "measure" for name in self.measured)
+        repeated = self.scenario.run.repetitions if MEASURE in self.measured else 0
+        others = sum(name != MEASURE for name in self.measured)
         return len(self.points) * (repeated + others)
 
     @cached_property
@@ -452,7 +452,7 @@ def measured_before(data: Path, scenario: Scenario) -> list[Result]:
     Raises InputError if `data` is neither.
     """
     if data.is_dir():
-        return [r for r in store.results_of(data) if r.method == "measure"]
+        return [r for r in store.results_of(data) if r.method == MEASURE]
     return csv_runs.read(data, scenario)
 
 

@@ -73,9 +73,21 @@ KEPT_NAMES = {
     ("python/dfslab/studies/step_times.py", "reach"): "a key of stored results",
     ("python/dfslab/studies/plans/sizing.py", "_reaches"): "a deployment reaches a target",
 }
-# Words that are allowed in the prose of one file although they are banned. The key is (file, word),
-# and the value is the reason. Help texts are output, which tests/golden/help.txt records.
-KEPT_PROSE = {("python/dfslab/cli/testbed_commands.py", "of its own"): "a help text"}
+# Words that are allowed in the texts of one file although they are banned. The key is (file, word),
+# and the value is the reason.
+KEPT_TEXTS = {
+    ("python/dfslab/studies/traces/trace_store.py", "whole calls"): "types and names of columns",
+    ("python/dfslab/testbeds/hosts/score.py", "seen"): "a variable of a program in a string",
+}
+# Files of other languages than Python whose texts users read: comments and values of scenarios, and
+# templates and scripts of pages. Python's `Path.glob` patterns, relative to the repository.
+OTHER_TEXTS = (
+    "scenarios/**/*.toml",
+    "python/dfslab/**/*.toml",
+    "python/dfslab/report/templates/*",
+    "python/dfslab/web/static/*",
+    "python/dfslab/web/templates/*",
+)
 # Words that are banned in names of Rust and Java, in addition to `WORDS` and `IN_NAMES`.
 IN_RUST_AND_JAVA = {"gate": "barrier, interceptor", "together": "shared state, merge, batch"}
 # Words of Rust names that are allowed although they are banned. The key is (beginning of the file's
@@ -164,6 +176,38 @@ def python_prose(text: str) -> Iterator[tuple[int, str]]:
             yield token.start[0], token.string
 
 
+def python_texts(text: str) -> Iterator[tuple[int, str]]:
+    """Returns (line, text) of each string of a Python module that has a space, without docstrings.
+    Such strings are mostly output: help, titles, errors. Values in f-strings are left out."""
+    tree = ast.parse(text)
+    left_out = {
+        node.body[0].value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(tree):
+        match node:
+            case ast.JoinedStr(values=values):
+                left_out.update(values)
+                parts = [one.value if isinstance(one, ast.Constant) else "…" for one in values]
+            case ast.Constant(value=str() as value) if node not in left_out:
+                parts = [value]
+            case _:
+                continue
+        if " " in (found := "".join(map(str, parts))):
+            yield node.lineno, found
+
+
+def other_texts() -> Iterator[tuple[str, Iterator[tuple[int, str]]]]:
+    """Returns (path relative to the repository, numbered lines) of each file of `OTHER_TEXTS`."""
+    for pattern in OTHER_TEXTS:
+        for path in sorted(ROOT.glob(pattern)):
+            if path.is_file():
+                yield str(path.relative_to(ROOT)), enumerate(path.read_text().splitlines(), 1)
+
+
 def wrong_identifiers(text: str, file: str = "") -> list[str]:
     """Returns one message for each name of a Rust or Java source with a banned part: the line, the
     name and what to write instead."""
@@ -194,7 +238,7 @@ def wrong_prose(file: str, prose: Iterator[tuple[int, str]]) -> list[str]:
         f"{file}:{line}: {match[0]!r}"
         for line, text in prose
         for match in PROSE.finditer(" ".join(QUOTED.sub("", text).split()))
-        if (file, match[0]) not in KEPT_PROSE
+        if (file, match[0]) not in KEPT_TEXTS
     ]
 
 
@@ -214,6 +258,22 @@ def test_docstrings_and_comments_are_in_the_fields_words():
     for file, text in rust_and_java():
         wrong += wrong_prose(file, comments(text))
     assert not wrong, "\n".join([*wrong, "STYLE.md and this test have the words to use."])
+
+
+def test_strings_are_in_the_fields_words():
+    wrong = []
+    for path in sorted((ROOT / "python" / "dfslab").rglob("*.py")):
+        wrong += wrong_prose(str(path.relative_to(ROOT)), python_texts(path.read_text()))
+    assert not wrong, "\n".join([*wrong, "STYLE.md and this test have the words to use."])
+
+
+def test_scenarios_and_templates_are_in_the_fields_words():
+    wrong, files = [], 0
+    for file, lines in other_texts():
+        wrong += wrong_prose(file, lines)
+        files += 1
+    assert not wrong, "\n".join(wrong)
+    assert files > 60, "the scenarios and templates were not found"
 
 
 def test_names_of_rust_and_java_are_the_fields_words():
@@ -245,6 +305,11 @@ def test_the_checks_of_words_can_fail():
     assert wrong_prose("x.rs", comments("let x = 1; // What is\n// left is small."))
     assert wrong_prose("X.java", comments("/**\n * The clock of\n * its own.\n */"))
     assert not wrong_prose("x.rs", comments('let url = "http://told"; // fine'))
+    assert wrong_prose("x.py", python_texts('help = "At most so many markings."'))
+    assert wrong_prose("x.py", python_texts('raise Error(f"{key} was asked")'))
+    assert wrong_prose("x.py", python_texts('def f():\n    return "No fault " "was asked for."'))
+    assert not wrong_prose("x.py", python_texts("key = 'told'\nx = f'{told} x'"))
+    assert not wrong_prose("x.py", python_texts('"""A module that is told."""'))
     assert wrong_identifiers("fn tell_monitors(&self) {}")
     assert wrong_identifiers("pub struct Together<'a> {}")
     assert wrong_identifiers("final class Woven { static final long TOLD = 1; }")
@@ -258,9 +323,9 @@ def test_every_exception_is_needed():
     for file, name in KEPT_NAMES:
         if (ROOT / file).exists():
             assert name in {found for _, found in names((ROOT / file).read_text())}, (file, name)
-    for file, word in KEPT_PROSE:
-        prose = python_prose((ROOT / file).read_text())
-        assert any(word in found for _, found in prose), (file, word)
+    for file, word in KEPT_TEXTS:
+        texts = python_texts((ROOT / file).read_text())
+        assert any(word in found for _, found in texts), (file, word)
     for start, word in KEPT_IN_RUST:
         texts = (text for file, text in rust_and_java() if file.startswith(start))
         assert any(re.search(rf"(?<![a-z]){word}(?![a-z])", text) for text in texts), (start, word)

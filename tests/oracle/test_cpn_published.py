@@ -8,7 +8,7 @@ from statistics import fmean
 import pytest
 from dfslab.documents.net_run import LogMonitor
 from dfslab.nets import engine
-from dfslab.nets.cpn import cpn_read as cpn
+from support.nets import read_cpn
 
 from tests.support.cpn_constructs import Step, color, file_of, ml, var
 
@@ -68,7 +68,7 @@ def test_the_distributed_database(managers: int):
     """The state space of Jensen's database for n managers has the published size (Jensen 1996): 1 +
     n 3^(n-1) markings and 2n (1 + (n-1) 3^(n-2)) arcs. Every marking is a home marking, none is
     dead, and all four transitions are live."""
-    report = engine.state_space(cpn.read(database(managers)))
+    report = engine.state_space(read_cpn(database(managers)))
     n = managers
     assert report.markings == 1 + n * 3 ** (n - 1)
     assert report.arcs == 2 * n * (1 + (n - 1) * 3 ** (n - 2))
@@ -105,7 +105,7 @@ def test_the_philosophers_with_both_chopsticks(count: int, markings: int, arcs: 
     an eating neighbour may begin. Therefore the number of arcs is twice the sum of the eaters over
     all markings.
     """
-    report = engine.state_space(cpn.read(philosophers(count)))
+    report = engine.state_space(read_cpn(philosophers(count)))
     assert (report.markings, report.arcs) == (markings, arcs)
     assert report.dead_markings == 0
 
@@ -174,7 +174,7 @@ def test_the_queue_system_waits_as_long_as_a_queue_of_its_kind_does():
     mean service time of 50 s."""
     log = LogMonitor(transition="Note", fields=["t1.value"], limit=1_000_000)
     reports = engine.run(
-        cpn.read(queue()), end_time_s=1_000_000.0, replications=8, seed=3, monitors={"waits": log}
+        read_cpn(queue()), end_time_s=1_000_000.0, replications=8, seed=3, monitors={"waits": log}
     )
     waits = [[values[0] for _, values in report.logs["waits"].rows] for report in reports]
     assert all(9_000 < len(one) < 11_000 for one in waits)

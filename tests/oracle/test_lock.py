@@ -5,12 +5,13 @@ Petri net must give the same rates."""
 from __future__ import annotations
 
 import heapq
+import math
 import random
 
 import pytest
 from dfslab.models.compiled.net_job import NetJob
 from dfslab.models.petri import fire
-from dfslab.models.queue.lock import capacity_per_s
+from dfslab.models.queue.lock import shared_cost
 from dfslab.models.queue.queueing import mean_value_analysis
 from dfslab.models.tree.placement import Placement
 from dfslab.spec.deployment import Deployment
@@ -20,6 +21,14 @@ from support.operations import planned
 from support.steady import steady_rates_per_s
 
 HOLD_S, THINK_S = 1.0, 4.0
+
+
+def capacity_per_s(exclusive_share: float, exclusive_hold_s: float, shared_hold_s: float) -> float:
+    """Returns the number of requests per second that a FIFO lock can serve. The result is infinite
+    if `exclusive_share`, the proportion of exclusive requests, is 0."""
+    cost = shared_cost(exclusive_share, 1.0 - exclusive_share)
+    demand_s = exclusive_share * exclusive_hold_s + cost * (1.0 - exclusive_share) * shared_hold_s
+    return 1.0 / demand_s if demand_s else math.inf
 
 
 def simulated_rate(clients, writers_share, think_s=THINK_S, done=60_000, seed=1):

@@ -16,6 +16,7 @@ from dfslab.models.queue import burst
 from dfslab.models.queue.metadata_server import limits
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
+from support.server_pauses import paused
 
 GIB = 2**30
 # Two figures of each NameNode. SCORES has its benchmark score (Wu 2013, Table 5). PER_MS has 1 / k
@@ -284,11 +285,11 @@ def test_drain_time():
 def test_garbage_collection():
     """Capacity is proportional to the share of time without garbage-collection pauses. Reducing the
     pauses from 13 % to 1.7 % of the time therefore gives 13 % more capacity, as Uber reported."""
-    before, after = (burst.paused(1.0, 0.0, share, 1.0)[0] for share in (0.13, 0.017))
+    before, after = (paused(1.0, 0.0, share, 1.0)[0] for share in (0.13, 0.017))
     assert after / before - 1 == pytest.approx(0.13, abs=0.001)
-    assert burst.paused(1000, 0, 0.1, 2.0)[1] == pytest.approx(0.1)
-    assert burst.paused(1000, 450, 0.1, 2.0)[1] == pytest.approx(0.2)
-    assert burst.paused(1000, 900, 0.1, 2.0)[1] == math.inf
+    assert paused(1000, 0, 0.1, 2.0)[1] == pytest.approx(0.1)
+    assert paused(1000, 450, 0.1, 2.0)[1] == pytest.approx(0.2)
+    assert paused(1000, 900, 0.1, 2.0)[1] == math.inf
 
 
 def test_pauses_against_an_event_simulation():
@@ -303,7 +304,7 @@ def test_pauses_against_an_event_simulation():
             start += 1 - start % 10
         waited += start - at
         free = start + 0.001
-    expected = burst.paused(1000, 400, 0.1, 1.0)[1]
+    expected = paused(1000, 400, 0.1, 1.0)[1]
     assert waited / len(arrivals) == pytest.approx(expected, rel=0.15)
 
 

@@ -10,9 +10,15 @@ import re
 from dfslab import _core
 from dfslab.documents.net_definition import NetDefinition
 from dfslab.nets.build import Net
+from dfslab.nets.cpn.cpn_read import read_file
 
 DEFAULTS = [("discipline", "fifo"), *((name, []) for name in ("initial", "in", "out"))]
 INSCRIBED = ("guard", "delay", "token", "count", "value", "body")
+
+
+def read_cpn(text: str) -> NetDefinition:
+    """Returns the flat net definition of the text of a `.cpn` file of CPN Tools."""
+    return read_file(text).net
 
 
 def plain(net):

@@ -11,17 +11,17 @@ import pytest
 from dfslab.documents.net_run import CountMonitor, MarkingMonitor
 from dfslab.nets import engine
 from dfslab.nets.build import Net, Put, Take
-from dfslab.nets.cpn import cpn_read as cpn
 from dfslab.nets.cpn import cpn_write
 from dfslab.nets.cpn.cpn_ml import conjuncts, parse
 from dfslab.spec.model import InputError
+from support.nets import read_cpn
 
 # A net with a sender and, on a separate page, a receiver, in the form that CPN Tools writes.
 GOOD = (Path(__file__).parents[2] / "scenarios" / "nets" / "protocol.cpn").read_text()
 
 
 def test_a_net_of_two_pages_runs_as_drawn():
-    document = cpn.read(GOOD)
+    document = read_cpn(GOOD)
     (report,) = engine.run(document, {"got": CountMonitor(transition="receiver.receive")})
     assert report.counts["got"].count == 2
     # Each of the two packets takes 5 s in a transition and 3 s on an arc. The second packet is sent
@@ -33,7 +33,7 @@ def test_a_net_of_two_pages_runs_as_drawn():
 
 
 def test_a_name_on_two_input_arcs_is_a_join():
-    found = cpn.read(GOOD.replace("[n = m, n &gt; 0]", "[n &gt; 0]").replace(">m<", ">n<"))
+    found = read_cpn(GOOD.replace("[n = m, n &gt; 0]", "[n &gt; 0]").replace(">m<", ">n<"))
     guard = found.transitions[0].guard
     assert "t2.value == t1.f1" in guard
     assert engine.check(found).scans == []
@@ -106,12 +106,12 @@ def example(seed: int) -> Net:
 @pytest.mark.parametrize("seed", range(12))
 def test_written_and_read_again_it_behaves_alike(seed):
     net = example(seed)
-    again = cpn.read(cpn_write.write(net))
+    again = read_cpn(cpn_write.write(net))
     options = {"max_firings": 300, "monitors": {"queue": MarkingMonitor(place="queue")}}
     assert engine.run(again, **options) == engine.run(net, **options)
     # A second write and read of a net changes nothing: the transitions are those after the first
     # write and read.
-    assert cpn.read(cpn_write.write(again)).transitions == again.transitions
+    assert read_cpn(cpn_write.write(again)).transitions == again.transitions
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ WRONG = [
     ('subpage="sub"', 'subpage="top"', "cannot contain itself"),
     ("(q1,p4)", "(q9,p4)", "names no port and socket"),
     ("P_HIGH", "P_URGENT", "priority"),
-    ('<trans id="x3">', '<trans id="x1">', "needs an id of its own"),
+    ('<trans id="x3">', '<trans id="x1">', "needs an id that no other node has"),
     ('<placeend idref="p4"/>', '<placeend idref="q1"/>', "is no node of the page"),
     ('orientation="TtoP"', 'orientation="Sideways"', "the orientation is one of"),
     (
@@ -195,7 +195,7 @@ WRONG = [
 def test_malformed_files_name_the_inscription(old, new, words):
     assert old in GOOD
     with pytest.raises(InputError, match=words) as caught:
-        engine.check(cpn.read(GOOD.replace(old, new, 1)))
+        engine.check(read_cpn(GOOD.replace(old, new, 1)))
     assert "\n" not in str(caught.value)
 
 
@@ -245,7 +245,7 @@ def test_damaged_files_never_do_more_than_give_one_line(seed):
 def refusal(text: str) -> str:
     """Returns the reason why a file is refused, or an empty text if it is read."""
     try:
-        engine.check(cpn.read(text))
+        engine.check(read_cpn(text))
     except InputError as error:
         return str(error)
     return ""
@@ -271,7 +271,7 @@ QUEUE = """<workspaceElements><cpnet><globbox>
 
 
 def test_a_queue_as_a_list_is_taken_apart_as_drawn():
-    game = engine.Game(cpn.read(QUEUE))
+    game = engine.Game(read_cpn(QUEUE))
     while game.enabled():
         game.step()
     # The net repeatedly moves the first number of a list to the end of the list and inverts its
@@ -301,7 +301,7 @@ def test_a_queue_as_a_list_is_taken_apart_as_drawn():
 def test_lists_that_do_not_fit_name_the_inscription(old, new, words):
     assert old in QUEUE
     with pytest.raises(InputError, match=words) as caught:
-        engine.check(cpn.read(QUEUE.replace(old, new, 1)))
+        engine.check(read_cpn(QUEUE.replace(old, new, 1)))
     assert "\n" not in str(caught.value)
 
 
@@ -339,7 +339,7 @@ PACKETS = """<workspaceElements><cpnet><globbox>
 
 
 def test_a_queue_of_packets_is_a_list_of_products():
-    document = cpn.read(PACKETS)
+    document = read_cpn(PACKETS)
     texts = {one.name: one for one in document.places}
     (first,) = texts["queue"].initial
     assert [number for number, _ in first[0]] == [1, 2, 5]
@@ -358,7 +358,7 @@ def test_a_queue_of_packets_is_a_list_of_products():
         "lost": [[5, a], [11, a]],
     }
     # A net that is written and read again ends in the same marking.
-    again = ends(cpn.read(cpn_write.write(document)))
+    again = ends(read_cpn(cpn_write.write(document)))
     assert again == found
 
 
@@ -377,7 +377,7 @@ def test_a_queue_of_packets_is_a_list_of_products():
 def test_records_that_do_not_fit_name_the_inscription(old, new, words):
     assert old in PACKETS
     with pytest.raises(InputError, match=words) as caught:
-        engine.check(cpn.read(PACKETS.replace(old, new, 1)))
+        engine.check(read_cpn(PACKETS.replace(old, new, 1)))
     assert "\n" not in str(caught.value)
 
 

@@ -12,9 +12,9 @@ from xml.sax.saxutils import escape
 
 import pytest
 from dfslab.nets import engine, files
-from dfslab.nets.cpn import cpn_read as cpn
 from dfslab.nets.cpn import cpn_write
 from dfslab.spec.model import InputError
+from support.nets import read_cpn
 
 from tests.support.cpn_constructs import Row, document, table
 from tests.support.cpn_rows import ROWS
@@ -36,7 +36,7 @@ def served(net: dict, place: str = "served") -> list:
 
 @pytest.mark.parametrize("row", READ, ids=[row.construct for row in READ])
 def test_a_construct_does_what_it_says(row: Row):
-    net = cpn.read(document(row))
+    net = read_cpn(document(row))
     assert served(net) == sorted(row.served, key=json.dumps)
     # The engine and the token game fire the same number of transitions.
     (report,) = engine.run(net)
@@ -46,15 +46,15 @@ def test_a_construct_does_what_it_says(row: Row):
 
 @pytest.mark.parametrize("row", READ, ids=[row.construct for row in READ])
 def test_a_construct_written_and_read_again_does_the_same(row: Row):
-    net = cpn.read(document(row))
-    again = cpn.read(cpn_write.write(net))
+    net = read_cpn(document(row))
+    again = read_cpn(cpn_write.write(net))
     assert served(again) == sorted(row.served, key=json.dumps)
 
 
 @pytest.mark.parametrize("row", REFUSED, ids=[row.construct for row in REFUSED])
 def test_what_is_not_read_is_refused_in_one_line_with_a_way_around(row: Row):
     with pytest.raises(InputError) as caught:
-        engine.check(cpn.read(document(row)))
+        engine.check(read_cpn(document(row)))
     line = str(caught.value)
     assert row.refused in line
     assert "\n" not in line
@@ -114,7 +114,7 @@ def test_damaged_constructs_never_do_more_than_give_one_line(seed: int):
 def refusal(text: str) -> str:
     """Returns the reason why a file is refused, or an empty text if it is read."""
     try:
-        engine.check(cpn.read(text))
+        engine.check(read_cpn(text))
     except InputError as error:
         return str(error)
     return ""

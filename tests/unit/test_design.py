@@ -121,7 +121,7 @@ def test_every_design_is_legal_and_repeats_itself(kind):
     )
     plan = design_plan.plan(scenario)
     assert plan.rows == design_plan.plan(scenario).rows
-    points = design_plan.points(plan.scenario)
+    points = check(plan.scenario)
     assert len(points) == len(set(plan.rows)) == len(plan.rows)
     assert {len({row[:2] for row in testbed}) for testbed in plan.testbeds} == {1}
     if kind == "full":

@@ -9,13 +9,13 @@ import re
 import pytest
 from dfslab import discover
 from dfslab.cli import describing
-from dfslab.exports.formats import xmi
 from dfslab.report.description import parameter_rows
 from dfslab.report.diagrams import diagram
 from dfslab.report.diagrams.interaction import Fragment, interaction, messages
 from dfslab.report.diagrams.legend import legend
 from dfslab.report.diagrams.uml import uml
 from dfslab.spec.steps.expression import ceiling, named, symbol
+from support.xmi_reader import read_xmi
 
 HDFS = discover.file_system("hdfs")
 SYSTEMS = list(discover.members(discover.FILE_SYSTEMS))
@@ -156,7 +156,7 @@ def test_only_the_requested_operation_is_shown(form):
     elif form == "formula":
         assert re.findall(r"^T_t_\w+", document["formula"], re.MULTILINE) == ["T_t_stat"]
     elif form == "xmi":
-        assert [one.name for one in xmi.read(document["xmi"]).interactions] == ["stat"]
+        assert [one.name for one in read_xmi(document["xmi"]).interactions] == ["stat"]
     elif form == "net":
         assert list(document) == ["stat"]
     else:

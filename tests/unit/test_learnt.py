@@ -25,6 +25,7 @@ from dfslab.models.learnt import FEWEST, NAMES, LearntModel, rows_of
 from dfslab.models.tree.prediction import Situation
 from dfslab.report import page
 from dfslab.result import Metric, Result, provenance
+from dfslab.spec.check import check
 from dfslab.spec.design import Factor
 from dfslab.spec.files.outputs import Output
 from dfslab.spec.model import InputError, build
@@ -103,7 +104,7 @@ def measured():
             },
             provenance=provenance(1),
         )
-        for point in design_plan.points(design_plan.plan(scenario()).scenario)
+        for point in check(design_plan.plan(scenario()).scenario)
     ]
 
 

@@ -13,6 +13,7 @@ from dfslab.result import Metric, Result, Step, provenance
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 from dfslab.studies import step_times
+from support.network_waits import waited_s
 
 SIZES = [f"{2**n} KiB" for n in range(2, 15)]
 
@@ -229,9 +230,7 @@ def test_who_waits_for_the_network_is_not_in_anothers_way(server_s, adapter):
 
     def time_s(point):
         moved = adapter * step_terms.terms_of(point.scenario)[2]
-        here, away = (
-            step_terms.waited_s(point.scenario, "read", step) for step in ("read", step_terms.WHOLE)
-        )
+        here, away = (waited_s(point.scenario, "read", step) for step in ("read", step_terms.WHOLE))
         clients = point.scenario.workload.clients
         return here + mean_value_analysis([server_s, moved], clients, away).response_s
 
@@ -262,9 +261,7 @@ def test_packets_held_back_wait_for_the_processors_that_clients_keep_busy():
 
     def time_s(point):
         latency = point.scenario.deployment.network.latency
-        here, away = (
-            step_terms.waited_s(point.scenario, "read", step) for step in ("read", step_terms.WHOLE)
-        )
+        here, away = (waited_s(point.scenario, "read", step) for step in ("read", step_terms.WHOLE))
         held = here / latency if latency > 1e-4 else 0.0
         demands = [server_s + crossing_s * held, 0.0]
         return here + mean_value_analysis(demands, point.scenario.workload.clients, away).response_s
@@ -289,9 +286,7 @@ def test_a_close_waits_for_the_last_block_and_all_bytes():
     def time_s(point):
         values = Situation(point.scenario).environment
         last = min(values["file_size"], 2**20) / 125e6
-        here, away = (
-            step_terms.waited_s(point.scenario, "read", step) for step in ("read", step_terms.WHOLE)
-        )
+        here, away = (waited_s(point.scenario, "read", step) for step in ("read", step_terms.WHOLE))
         clients = point.scenario.workload.clients
         return 0.002 + here + mean_value_analysis([0, last], clients, away + 0.002).response_s
 
@@ -337,7 +332,7 @@ def test_windows_grow_no_further_than_the_way_holds():
     for bandwidth in ("300 Mbit/s", "100 Gbit/s"):
         given = three_datanodes(3, size="1 MiB", adapter=bandwidth, block_size="1 MiB")
         given = given.with_values({"deployment.network.latency": "1 ms"})
-        waits.append(step_terms.waited_s(given, "write", step_terms.WHOLE))
+        waits.append(waited_s(given, "write", step_terms.WHOLE))
     held = 256 * 1024 / 14480
     assert waits[1] - waits[0] == pytest.approx(2e-3 * (6 - (5 - 31 / held)), rel=0.1)
 

@@ -3,12 +3,15 @@ tests cover light and dark pages."""
 
 from __future__ import annotations
 
+import re
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
 from dfslab.report.charts import palette
 
+PAGE = Path(palette.__file__).parents[1] / "templates" / "page.html"
 # Matrices that simulate the lack of one kind of cone in the eye (Machado, Oliveira and Fernandes
 # 2009). They are applied to linear RGB.
 VISION = {
@@ -82,10 +85,16 @@ def nearest(colours: list[str], vision: str) -> float:
     )
 
 
+def of_page(name: str, mode: str) -> str:
+    """Returns the colour of a CSS variable of the page in the mode "light" or "dark"."""
+    light, dark = re.findall(rf"--{name}: (#[0-9a-f]{{6}});", PAGE.read_text(encoding="utf-8"))
+    return light if mode == "light" else dark
+
+
 def shown(mode: str) -> list[str]:
     """Returns the colours of series and of measurements on a page in the mode "light" or "dark"."""
-    shades = [palette.INK, *palette.SHADES.values()]
-    return [one.light if mode == "light" else one.dark for one in shades]
+    shades = [one.light if mode == "light" else one.dark for one in palette.SHADES.values()]
+    return [of_page("ink", mode), *shades]
 
 
 @pytest.mark.parametrize("mode", ["light", "dark"])
@@ -96,7 +105,7 @@ def test_any_two_colours_differ_in_every_kind_of_vision(mode, vision):
 
 @pytest.mark.parametrize("mode", ["light", "dark"])
 def test_every_colour_stands_out_from_the_ground(mode):
-    ground = palette.GROUND.light if mode == "light" else palette.GROUND.dark
+    ground = of_page("ground", mode)
     for colour in shown(mode):
         assert contrast(colour, ground) >= LEAST_CONTRAST, colour
 

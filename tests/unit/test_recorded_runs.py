@@ -11,7 +11,6 @@ from dfslab.cli.root import app
 from dfslab.documents.measured_load import MeasuredLoad, OperationCounts
 from dfslab.instruments import access
 from dfslab.models.fit.step_functions import fit
-from dfslab.models.fit.step_terms import waited_s
 from dfslab.report import run_document
 from dfslab.report.terminal import drawn
 from dfslab.result import Metric, Result, Step, provenance
@@ -21,6 +20,7 @@ from dfslab.spec.scenario import Scenario
 from dfslab.studies.runs import csv_runs
 from rich.console import Console
 from support import synthetic
+from support.network_waits import waited_s
 from typer.testing import CliRunner
 
 SIZES = ["1 MiB", "2 MiB", "4 MiB", "8 MiB"]

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import tempfile
 from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
@@ -62,7 +63,10 @@ DXT = """
 
 
 def done(text: str = TRACE, under: str = "/data") -> list[FileCall]:
-    return list(strace.calls(iter(text.splitlines()), under, "/data"))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "trace.strace"
+        path.write_text(text)
+        return list(strace.read(path, Recording(under, "/data")))
 
 
 def test_calls_are_followed_through_descriptors_children_and_directories():

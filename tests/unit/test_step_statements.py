@@ -13,6 +13,7 @@ from dfslab.result import Metric, Result, Step, provenance
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 from dfslab.studies import step_statements
+from support.network_waits import waited_s
 
 SIZES = ["64 KiB", "1 MiB", "16 MiB", "256 MiB"]
 
@@ -123,10 +124,7 @@ def planted(scenario):
     """
     size = step_terms.terms_of(scenario)[2]
     own = {"write": 0.002 + 1.5 * size, "close": 0.005}
-    return {
-        ("write", step): time + step_terms.waited_s(scenario, "write", step)
-        for step, time in own.items()
-    }
+    return {("write", step): time + waited_s(scenario, "write", step) for step, time in own.items()}
 
 
 def test_planted_functions_are_found_and_predict_what_was_held_out():
@@ -145,7 +143,7 @@ def test_planted_functions_are_found_and_predict_what_was_held_out():
     ]
     functions = {one.step: one for one in step_functions.fit(results)}
     found = {c.term: c for c in functions["write"].coefficients}
-    assert step_terms.waited_s(points[0].scenario, "write", "write") > 0
+    assert waited_s(points[0].scenario, "write", "write") > 0
     assert found["network latency"].value == 0
     assert found["bytes / adapter rate"].value == pytest.approx(1.5, rel=0.2)
     assert found["1"].low <= 0.002 * 1.1

@@ -22,7 +22,7 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from importlib.util import spec_from_file_location
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import Literal, cast
+from typing import Literal
 
 from verification.figures import HERE
 
@@ -266,7 +266,7 @@ class _VariedLoader(SourceFileLoader):
             place for place, node in enumerate(tree.body) if self._name in _numbers_bound_by(node)
         )
         tree.body[place + 1 : place + 1] = ast.parse(f"{self._name} = {_CHANGE}({self._name})").body
-        return cast(CodeType, compile(tree, self.path, "exec", dont_inherit=True))
+        return compile(tree, self.path, "exec", dont_inherit=True)
 
     def exec_module(self, module: ModuleType) -> None:
         """Executes the module, whose added statement calls the function that changes the value."""

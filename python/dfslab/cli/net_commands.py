@@ -59,7 +59,9 @@ def _console(context: typer.Context) -> Console:
 def check(
     context: typer.Context,
     file: NetArgument,
-    markings: Annotated[int, typer.Option(min=1, help="At most so many markings.")] = MARKINGS_MAX,
+    markings: Annotated[
+        int, typer.Option(min=1, help="Largest number of markings.")
+    ] = MARKINGS_MAX,
     with_invariants: Annotated[
         bool, typer.Option("--invariants", help="Also the place invariants.")
     ] = False,
@@ -95,7 +97,9 @@ def check(
 def states(
     file: NetArgument,
     form: Annotated[str, typer.Option("--as", help="svg, dot, json")] = "svg",
-    markings: Annotated[int, typer.Option(min=1, help="At most so many markings.")] = MARKINGS_MAX,
+    markings: Annotated[
+        int, typer.Option(min=1, help="Largest number of markings.")
+    ] = MARKINGS_MAX,
 ) -> None:
     """The graph of the strongly connected components of a net's state space."""
     from dfslab.nets import engine, files, scc_graph
@@ -158,7 +162,9 @@ def run(
     warm_up: Annotated[
         float, typer.Option("--warm-up", min=0, help="Simulated seconds that do not count.")
     ] = 0.0,
-    firings: Annotated[int, typer.Option(min=1, help="At most so many firings a run.")] = 1_000_000,
+    firings: Annotated[
+        int, typer.Option(min=1, help="Largest number of firings in a run.")
+    ] = 1_000_000,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Decides random values.")] = 0,
     as_json: AsJson = False,
 ) -> None:

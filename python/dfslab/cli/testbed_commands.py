@@ -25,7 +25,7 @@ def up(
     sets: SetOptions = None,
     as_json: AsJson = False,
 ) -> None:
-    """Start a real file system on hosts of its own; it stays until `dfslab testbed down`.
+    """Start a real file system on emulated hosts; it stays until `dfslab testbed down`.
 
     HDFS without any of the hardware options runs on this machine as it is, without root.
     """

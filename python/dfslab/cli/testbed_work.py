@@ -89,9 +89,7 @@ def up(
         counts = {f"{role.name}s": deployment.instances(role.name) for role in system.roles}
         for key in counts.keys() & values.keys():
             raise InputError(
-                "--set",
-                f"{key}={values[key]}",
-                "how many hosts there are is said by --servers and --clients",
+                "--set", f"{key}={values[key]}", "--servers and --clients set the numbers of hosts"
             )
         values = {**counts, **values}
     testbed = kind.up(values, notify=notify, outlive=True, deployment=deployment)

@@ -121,7 +121,7 @@ class AgentLink:
             except (ValueError, TypeError, AttributeError):
                 # Programs that start the agent, such as a login shell, may print lines that are no
                 # JSON documents.
-                self.answer = {"error": "protocol", "text": f"said {line[:60]!r}"}
+                self.answer = {"error": "protocol", "text": f"printed {line[:60]!r}"}
                 continue
             if self._has_answered:
                 self.ended = self._how()

@@ -118,11 +118,6 @@ def call(name: str, *arguments: Expr | float) -> Expr:
     return Expr(name, *map(_value, arguments))
 
 
-def listed(*elements: Expr | float) -> Expr:
-    """Returns a list of single values as an expression."""
-    return Expr("list", *map(_value, elements))
-
-
 def every(conditions: Iterable[Condition]) -> Condition | None:
     """Returns the conjunction of the conditions, in their order; None if there are none."""
     found = list(conditions)

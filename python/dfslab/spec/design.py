@@ -16,7 +16,6 @@ from dfslab.spec.units import Seconds, quantity
 
 LevelValue = str | int | float | bool
 Level = LevelValue | list[LevelValue]
-KINDS = ("full", "latin", "d-optimal", "screening")
 # The tables of a scenario whose factors are hard to change: a new value needs another testbed or
 # mount. A design therefore changes these factors rarely.
 HARD = ("deployment", "file_system")

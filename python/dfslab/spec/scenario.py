@@ -97,7 +97,7 @@ class RunSettings(CheckedModel):
         RATE, description="The metric that is to be precise"
     )
     most_repetitions: Annotated[int, Field(ge=1, le=1000)] = Field(
-        30, description="Runs of a configuration, at most, where precision is asked for"
+        30, description="Runs of a configuration, at most, if `precision` is set"
     )
     seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(1, description="Seed of everything random")
     verify: Literal["none", "sample", "after", "inline"] = Field(
@@ -118,7 +118,7 @@ class RunSettings(CheckedModel):
     )
     scheduler: str = Field("", description="Address of a running Dask scheduler to join")
     cluster: dict[str, JsonValue] = Field(
-        default_factory=dict, description="What the Dask cluster's class is told, as it is"
+        default_factory=dict, description="Arguments of the Dask cluster's class, passed unchanged"
     )
     max_errors: Annotated[int, Field(ge=0, le=MOST_ERRORS)] = Field(
         0, description="Errors a run may have"
@@ -161,7 +161,7 @@ class Scenario(CheckedModel):
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")] = Field(
         description="Short name, used for folders"
     )
-    title: str = Field("", description="What is asked, in words")
+    title: str = Field("", description="The question, in words")
     deployment: Deployment = Field(description="Nodes, roles, network")
     file_system: FileSystemChoice = Field(description="Which file system")
     workload: WorkloadChoice = Field(description="What clients do")

@@ -20,6 +20,7 @@ from pydantic import BaseModel, JsonValue
 
 from dfslab import discover
 from dfslab.documents.table import Name, Section, Tab, Table, Value, naming
+from dfslab.method import MEASURE
 from dfslab.result import Result
 from dfslab.spec.model import InputError, unknown
 from dfslab.spec.scenario import Point, Scenario
@@ -99,7 +100,7 @@ class Needs:
         """Whether the run meets all preconditions."""
         return (
             (not self.results or bool(run.results))
-            and (not self.measured or bool(run.of_method("measure")))
+            and (not self.measured or bool(run.of_method(MEASURE)))
             and (not self.models or bool(run.methods))
             and (self.design is None or self.design == bool(run.scenario.design.factor))
             and all(run.find(kind) is not None for kind in self.studies)
@@ -267,7 +268,7 @@ def all_studies() -> list[Study[StudyResult]]:
     known: set[type[StudyResult]] = set()
     for study in found:
         if missing := [kind.study for kind in study.needs.studies if kind not in known]:
-            text = f"study {study.name} needs {', '.join(missing)}, which are asked after it"
+            text = f"study {study.name} needs {', '.join(missing)}, which run after it"
             raise discover.DiscoveryError(text)
         known.add(study.result)
     return found

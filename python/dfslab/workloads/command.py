@@ -24,7 +24,7 @@ from pydantic import ConfigDict, Field
 from dfslab.spec.model import InputError, unknown
 from dfslab.spec.streams.workload import FileParameters, Program, ProgramCommand, RunValues
 
-TITLE = "A program of its own: any command that works on the file system"
+TITLE = "An external program: any command that works on the file system"
 PLACE = re.compile(r"\{([a-z_]+)\}")
 # Keys of the workload that must not be used as placeholders in the command.
 OWN = {"command", "install", "says_ready"}

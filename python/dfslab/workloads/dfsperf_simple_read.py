@@ -21,7 +21,7 @@ class Parameters(FileParameters):
         10, description="Files that each client has and reads (files.per.thread)"
     )
     read_mode: Literal["sequence", "random"] = Field(
-        "sequence", description="Files in turn, or each drawn anew (read.mode)"
+        "sequence", description="Files in turn, or each drawn at random (read.mode)"
     )
 
     def operations(self) -> int:

@@ -27,12 +27,12 @@ class Parameters(FileParameters):
         10, description="Files that each client has and reads (files.per.thread)"
     )
     read_mode: Literal["sequence", "random"] = Field(
-        "sequence", description="Files in turn, or each drawn anew (read.mode)"
+        "sequence", description="Files in turn, or each drawn at random (read.mode)"
     )
     read_bytes: Size = quantity("64 KiB", description="Bytes of one part (read.bytes)")
     skip_bytes: Size = quantity("64 KiB", description="Bytes left out (skip.bytes)")
     skip_mode: Literal["forward", "random"] = Field(
-        "forward", description="Forwards, or anywhere with the file opened anew (skip.mode)"
+        "forward", description="Forwards, or anywhere with the file opened again (skip.mode)"
     )
     skip_times: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
         8, description="Parts read of each file, at most (skip.times.per.file)"

@@ -30,7 +30,7 @@ class Parameters(FileParameters):
     file_size: Size = quantity("64 MiB", description="Bytes of each client's file (-b)")
     transfer_size: Size = quantity("2 MiB", description="Bytes of one transfer (-t)")
     neighbour: Annotated[int, Field(ge=0, le=65_535)] = Field(
-        1, description="Whose file is read: so many clients further on (-Q)"
+        1, description="Which client's file is read: number of clients further on (-Q)"
     )
 
     force: bool = Field(True, description="Force written data to disk before close (-e)")

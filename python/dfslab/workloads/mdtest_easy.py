@@ -14,7 +14,7 @@ from dfslab.spec.streams.vocabulary import Files, Neighbour, OperationName, Stre
 from dfslab.spec.streams.workload import FileParameters, Streams, fixed, phase
 from dfslab.spec.units import Bytes, quantity
 
-TITLE = "mdtest easy: empty files in directories of their own"
+TITLE = "mdtest easy: empty files, a directory for each client"
 
 
 class Parameters(FileParameters):
@@ -25,7 +25,7 @@ class Parameters(FileParameters):
         1000, description="Files of each client (-n)"
     )
     neighbour: Annotated[int, Field(ge=0, le=65_535)] = Field(
-        1, description="Whose files are looked at: so many clients further on (-N)"
+        1, description="Which client's files are looked at: clients further on (-N)"
     )
 
     read: bool = Field(False, description="Read them, too (-E)")

@@ -28,7 +28,7 @@ class Parameters(FileParameters):
         1000, description="Files of each client (-n)"
     )
     neighbour: Annotated[int, Field(ge=0, le=65_535)] = Field(
-        1, description="Whose files are looked at: so many clients further on (-N)"
+        1, description="Which client's files are looked at: clients further on (-N)"
     )
 
     read: bool = Field(True, description="Read them, too (-E)")

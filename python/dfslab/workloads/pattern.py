@@ -34,8 +34,8 @@ class Parameters(FileParameters):
     mix: list[Share] = Field(
         [Share(operation="read")],
         min_length=1,
-        description="Operations, each with its weight, and an access, file_choice, fsync or "
-        "think_time_s of its own where that differs",
+        description="Operations, each with its weight, and with its access, file_choice, fsync or "
+        "think_time_s where that differs from the workload's",
     )
     mix_order: MixOrder = Field(
         "random", description="Operations drawn by weight, or one after the other"

@@ -39,7 +39,7 @@ class Parameters(FileParameters):
     sizes.
     """
 
-    trace: str = Field("", description="The file that holds the trace, seen from the scenario's")
+    trace: str = Field("", description="The file that holds the trace, relative to the scenario's")
     form: Annotated[str, AfterValidator(_known)] = Field(
         "strace",
         description="strace -f -T -ttt, a Darshan log with DXT, the text of darshan-dxt-parser, "
@@ -56,7 +56,7 @@ class Parameters(FileParameters):
         "trace again on separate files, shared on the same files",
     )
     rate_factor: Annotated[float, Field(ge=0, le=1e6)] = Field(
-        0.0, description="At the trace's times, so many times as fast; 0: closed"
+        0.0, description="Speed relative to the trace's times; 0: closed"
     )
 
     def operations(self) -> int:

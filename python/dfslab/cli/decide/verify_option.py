@@ -69,5 +69,5 @@ def ask(place: str, yes: bool, as_json: bool) -> None:
     if as_json or not terminal.console(as_json).is_terminal:
         allowed = f"is needed, because measuring in {place} writes files there and removes them"
         raise InputError("--yes", False, allowed)
-    what = f"This writes files in a folder of its own in {place}, and removes them. Go on?"
+    what = f"This writes files in a new folder in {place}, and removes them. Go on?"
     typer.confirm(what, abort=True, err=True)

@@ -46,7 +46,8 @@ def check(
         typer.Option("--on", metavar="SCENARIO", help="The deployment that FILE was measured on."),
     ] = None,
     pairs: Annotated[
-        int, typer.Option("--pairs", min=0, help="Measure so many A/A pairs of a run or scenario.")
+        int,
+        typer.Option("--pairs", min=0, help="Number of A/A pairs to measure of a run or scenario."),
     ] = 0,
     out: Out = Path("runs"),
     form: Annotated[

@@ -87,7 +87,9 @@ def _slow(files: Sequence[Path], reading: Reading) -> cohort.CohortPair:
     with too few traces are left out. If there are too many traces, a random sample is used. Raises
     InputError if a cohort is empty."""
     if not files:
-        raise InputError("--cohorts", "slow", "needs whole calls beside the profiles (*.otlp.json)")
+        raise InputError(
+            "--cohorts", "slow", "needs exemplar traces (*.otlp.json) in addition to the profiles"
+        )
     spans, _ = tracing.spans(files, reading, trees.MOST_EVENTS)
     slow, fast = cohort.slow_and_fast(spans)
     if not slow or not fast:

@@ -127,7 +127,7 @@ MEMORY = (
     ObjectMemory(
         "master",
         64,
-        "Ghemawat 2003, 2.6.1: less than 64 B a file name and a chunk; at least so many files fit",
+        "Ghemawat 2003, 2.6.1: under 64 B a file name and a chunk; a lower bound of files that fit",
         64,
         "chunk_size",
     ),

@@ -223,11 +223,7 @@ PARAMETERS = Parameters(
         5e-5,
     ),
     Parameter(
-        "cold_lookup_cpu",
-        "Brick time of finding what was never asked for before",
-        "s",
-        "calibrated",
-        4e-4,
+        "cold_lookup_cpu", "Brick time of the first lookup of a file", "s", "calibrated", 4e-4
     ),
     Parameter(
         "commit_cpu", "Brick time of forcing a file, its bytes aside", "s", "calibrated", 9e-4

@@ -245,7 +245,7 @@ MEMORY = (
     ObjectMemory("namenode", 238, "LinkedIn: 1.6 G objects in 380 GB", 238, "block_size"),
     ObjectMemory("namenode", 200, "Wu 2013: 200 B a file, blocks not counted"),
 )
-SEVERAL_SERVERS = "federation: each NameNode has the names below mount points of its own"
+SEVERAL_SERVERS = "federation: each NameNode has the names below separate mount points"
 
 # The steps that Liu 2018 names, and the call paths under which traces record them. The key is the
 # name of a step. The value has one or more ends of call paths. A path consists of names of traced

@@ -98,7 +98,7 @@ PARAMETERS = Parameters(
         "filesystem",
         0.0,
         "",
-        "assumed: clients write files of their own",
+        "assumed: clients write separate files",
         minimum=0,
     ),
     Parameter(

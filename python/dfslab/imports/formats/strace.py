@@ -121,15 +121,6 @@ def read(path: Path, recording: Recording) -> Iterator[FileCall]:
         return _sorted(lines, recording)
 
 
-def calls(lines: Iterator[str], under: str, started_in: str) -> Iterator[FileCall]:
-    """Returns the operations on files below the directory `under`, sorted by start time.
-
-    `started_in`: working directory of the first process. Raises ValueError with the first line that
-    cannot be parsed.
-    """
-    return _sorted(lines, Recording(under, started_in))
-
-
 def _sorted(lines: Iterator[str], recording: Recording) -> Iterator[FileCall]:
     return iter(sorted(_Trace(recording).read(lines), key=lambda call: call.start_s))
 

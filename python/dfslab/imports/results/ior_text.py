@@ -19,7 +19,7 @@ TASKS = re.compile(r"^\s*(?:tasks|clients)\s*[:=]\s*(\d+)(?:\s*\((\d+) per node\
 NODES = re.compile(r"^\s*nodes\s*[:=]\s*(\d+)", re.M)
 AGGREGATE = re.compile(r"^\s*aggregate filesize\s*[:=]\s*([\d.]+ \w+)", re.M)
 TOTAL = "total(s)"
-RATE, TRANSFER, ITERATION = "bw(MiB/s)", "xfer(KiB)", "iter"
+RATE, TRANSFER = "bw(MiB/s)", "xfer(KiB)"
 ACCESSES = ("write", "read")
 
 

@@ -137,7 +137,7 @@ def _refuse_warm(disks: DiskReads, planned_bytes: int, what: str) -> None:
     first_bytes = min(disks.requested_bytes, planned_bytes)
     if disks.read_bytes < LEAST_SHARE * first_bytes:
         raise RunFailed(
-            f"a cold {what} was asked for, but of {first_bytes} bytes read for the first time "
+            f"a cold {what} was requested, but of {first_bytes} bytes read for the first time "
             f"only {disks.read_bytes} came off a disk: the others were in the memory of servers, "
             "or in a cache of clients other than the page cache"
         )

@@ -202,7 +202,7 @@ def _written(node: MergedStep, children: list[TreeNode]) -> TreeNode:
         max_s=node.max_ns / 1e9 if bounded else None,
         p50_s=node.quantile_ns(0.5) / 1e9 if single else None,
         p99_s=node.quantile_ns(0.99) / 1e9 if single else None,
-        sd_s=node.deviation_ns() / 1e9 if single else None,
+        sd_s=node.population_deviation_ns() / 1e9 if single else None,
         total_ns=node.total_ns,
         self_ns=node.own_ns,
         served_ns=node.served_ns,

@@ -253,13 +253,20 @@ class MergedStep:
         return 0
 
     def deviation_ns(self) -> float:
-        """Returns the standard deviation of the durations in ns; 0 for fewer than two calls."""
+        """Returns the standard deviation of the durations in ns, estimated for all calls of which
+        these are a sample; 0 for fewer than two calls."""
         count = sum(self.durations.values())
-        if count < 2:
-            return 0.0
+        return math.sqrt(self._squares_ns2(count) / (count - 1)) if count > 1 else 0.0
+
+    def population_deviation_ns(self) -> float:
+        """Returns the standard deviation of the durations of just these calls in ns."""
+        count = sum(self.durations.values())
+        return math.sqrt(self._squares_ns2(count) / count) if count else 0.0
+
+    def _squares_ns2(self, count: int) -> float:
+        """Returns the sum of the squared differences of `count` durations from their mean."""
         mean = sum(low * n for low, n in self.durations.items()) / count
-        squares = sum(n * (low - mean) ** 2 for low, n in sorted(self.durations.items()))
-        return math.sqrt(squares / (count - 1))
+        return sum(n * (low - mean) ** 2 for low, n in sorted(self.durations.items()))
 
     @property
     def served_ns(self) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from dfslab.models.compiled.token_flow import Amount, main, times
+from dfslab.models.compiled.token_flow import Amount, main
 from dfslab.models.tree.reader import TreeReader
 from dfslab.nets.inscription import number, truth
 from dfslab.spec.steps.calls import UNFORCED
@@ -210,8 +210,3 @@ def _folded(name: str, parts: Sequence[Expr]) -> Expr:
     to right.
     """
     return reduce(lambda one, other: Expr(name, one, other), parts)
-
-
-def scaled(reader: Amounts, expression: Expr, scale: Amount) -> Amount:
-    """Returns the amount of an expression, multiplied by `scale`."""
-    return times(reader.of(expression), scale)

@@ -37,7 +37,7 @@ class Lock:
         self._sites = 0
         nodes = [{"node": node, "readers": 0, "next": 0} for node in range(station.copies)]
         self.idle = flow.place(f"{station} servers", nodes)
-        self._requests = flow.place(f"{station} asked")
+        self._requests = flow.place(f"{station} requests")
         self._waiting = flow.place(f"{station} queue")
         self._shared = flow.place(f"{station} given back")
         counter = flow.place(f"{station} tickets", [{"node": n["node"], "next": 0} for n in nodes])

@@ -146,19 +146,9 @@ def _adapter_rate(situation: Situation) -> float:
     return min(streams) / payload_share(situation.scenario)
 
 
-def waited_s(scenario: Scenario, operation: str, step: str, calls: Sequence[str] = ()) -> float:
-    """Returns the network wait of a step in seconds, computed from the operation tree. The wait is
-    0 for a step that the tree does not name.
-
-    The wait is a difference of two times of the step: with the network's latency, and without
-    latency. In both, all work and all disks take no time. The wait includes propagation and slow
-    start, in which a new connection's window doubles until it holds the data or the bandwidth-delay
-    product. `calls` are inner calls; their waits are subtracted.
-    """
-    return _waited_s(_waits(scenario, operation), step, calls)
-
-
 def _waited_s(waits: Mapping[str, float], step: str, calls: Sequence[str] = ()) -> float:
+    """Returns the network wait of a step in seconds, without the waits of its inner calls `calls`.
+    The wait is 0 for a step that `waits` does not name."""
     return max(
         0.0, waits.get(_without_rest(step), 0.0) - sum(waits.get(call, 0.0) for call in calls)
     )
@@ -172,8 +162,15 @@ def _without_rest(step: str) -> str:
 
 
 def _waits(scenario: Scenario, operation: str) -> Mapping[str, float]:
-    """Returns the network wait in seconds of each step of an operation and of the whole operation.
-    Returns an empty mapping if the file system has no tree of the operation."""
+    """Returns the network wait in seconds of each step of an operation and of the whole operation,
+    computed from the operation tree. Returns an empty mapping if the file system has no tree of the
+    operation.
+
+    The wait is a difference of two times of the step: with the network's latency, and without
+    latency. In both, all work and all disks take no time. The wait includes propagation and slow
+    start, in which a new connection's window doubles until it holds the data or the bandwidth-delay
+    product.
+    """
     situation = situation_of(scenario)
     tree = situation.system.operations.get(operation)
     if tree is None:

@@ -35,14 +35,6 @@ def shared_cost(exclusive_visits: float, shared_visits: float) -> float:
     return share * math.log(1.0 / share) / (1.0 - share)
 
 
-def capacity_per_s(exclusive_share: float, exclusive_hold_s: float, shared_hold_s: float) -> float:
-    """Returns the number of requests per second that a FIFO lock can serve. The result is infinite
-    if `exclusive_share`, the proportion of exclusive requests, is 0."""
-    cost = shared_cost(exclusive_share, 1.0 - exclusive_share)
-    demand_s = exclusive_share * exclusive_hold_s + cost * (1.0 - exclusive_share) * shared_hold_s
-    return 1.0 / demand_s if demand_s else math.inf
-
-
 def alone(station: Station) -> Station:
     """Returns the station of a lock's exclusive holders if `station` is one of the lock's two
     stations (exclusive and shared). Returns any other station unchanged."""

@@ -45,7 +45,7 @@ class Placement:
         if role not in self._shares:
             groups = self.deployment.groups_of(role)
             total = self.deployment.instances(role)
-            assert total, f"nobody plays {role}; check_scenario should have said so"
+            assert total, f"no node has the role {role}; check_scenario should have reported it"
             self._shares[role] = [(g, g.count * g.roles[role] / total) for g in groups]
         return self._shares[role]
 

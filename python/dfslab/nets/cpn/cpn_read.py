@@ -43,12 +43,6 @@ PRIORITIES = {"P_HIGH": 100, "P_NORMAL": 1000, "P_LOW": 10000}
 ORIENTATIONS = ("PtoT", "TtoP", "BOTHDIR", "Inhibitor", "Reset")
 
 
-def read(text: str) -> NetDefinition:
-    """Converts the text of a `.cpn` file to a flat net definition. One time unit of the file
-    becomes one second. Raises InputError for anything that is not supported."""
-    return read_file(text).net
-
-
 def read_file(text: str) -> NetFile:
     """Converts the text of a `.cpn` file to a flat net definition and the monitors of the file.
     Monitors that are not supported are named in the result. Raises InputError if the net contains
@@ -228,7 +222,9 @@ class _CpnReader:
         InputError if the id is missing or repeated, or if the page has too many nodes."""
         key = node.get("id", "")
         if not key or key in page.places or key in page.transitions:
-            raise InputError(f"page {page.name}, {node.tag}", key, "needs an id of its own")
+            raise InputError(
+                f"page {page.name}, {node.tag}", key, "needs an id that no other node has"
+            )
         name = words(node) or key
         name = f"{name} {key}" if name in names else name
         names.add(name)

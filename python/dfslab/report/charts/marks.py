@@ -11,8 +11,8 @@ from dfslab.report.charts.figure import Bars, Mark, Numbers, Series
 from dfslab.report.charts.palette import MEASURED, REFERENCE
 from dfslab.report.charts.scale import Scale
 
-# Radius of points, radius of faint points, and half the height of the interval on a bar, in pixels.
-RADIUS, FAINT_RADIUS, END = 4.0, 2.6, 3.0
+# Radius of points and radius of faint points, in pixels.
+RADIUS, FAINT_RADIUS = 4.0, 2.6
 # The bars of one category fill this share of the category's height.
 FILLED = 0.74
 SAMPLE = (24, 12)

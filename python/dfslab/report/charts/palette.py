@@ -19,8 +19,6 @@ class Shade:
     dark: str
 
 
-GROUND = Shade("#ffffff", "#0d1117")
-INK = Shade("#1b1f24", "#e6edf3")
 # The shades of each colour, by the name that charts use.
 SHADES = {
     "blue": Shade("#1389f1", "#5ec4fa"),

@@ -17,7 +17,7 @@ from dfslab.studies.contract import FinishedRun
 
 TITLE = "Faults under load"
 ORDER = 28
-EMPTY = "No fault was asked for."
+EMPTY = "No fault was requested."
 NOTE = (
     "Operations a second while clients ran; dotted lines are faults. Recovered is when half a "
     "second has four fifths of the rate before the fault again. Fewer counts operations below "

@@ -1,7 +1,7 @@
 // Draws call trees as nested bars. The width of a bar is the chosen measure. A click on a bar
 // zooms in. Bars whose name contains the searched text are highlighted.
 for (const source of document.querySelectorAll("script.flame")) {
-  const told = JSON.parse(source.textContent);
+  const profile = JSON.parse(source.textContent);
   const place = source.previousElementSibling;
   const [by, facet, word, reset] = ["by", "facet", "word", "reset"].map(
     (name) => place.querySelector(`[name=${name}]`));
@@ -27,7 +27,7 @@ for (const source of document.querySelectorAll("script.flame")) {
     }
   };
   // The call trees as recorded: each step is inside the step that called it.
-  const nested = () => told.nodes.map((node) => ({
+  const nested = () => profile.nodes.map((node) => ({
     name: node.name, kind: node.kind, above: node.above, change: node.change,
     own: own(node), calls: sums(node)[0]}));
   // The inverted trees: each step of a process occurs once, with its self time. The callers of a
@@ -35,15 +35,15 @@ for (const source of document.querySelectorAll("script.flame")) {
   const by_self = () => {
     const found = [], places = new Map();
     const processes = [];
-    told.nodes.forEach((node, at) => {
+    profile.nodes.forEach((node, at) => {
       const first = node.name.indexOf(":");
       processes[at] = first > 0 ? node.name.slice(0, first) : (processes[node.above] ?? "");
     });
-    told.nodes.forEach((node, start) => {
+    profile.nodes.forEach((node, start) => {
       const time = own(node), calls = sums(node)[0];
       let above = -1;
-      for (let at = start; time > 0 && at >= 0; at = told.nodes[at].above) {
-        const {name, kind} = told.nodes[at];
+      for (let at = start; time > 0 && at >= 0; at = profile.nodes[at].above) {
+        const {name, kind} = profile.nodes[at];
         const within = above < 0 && processes[at] !== "" && !name.includes(":");
         const shown = within ? `${processes[at]}:${name}` : name;
         const key = `${above} ${kind} ${shown}`;
@@ -53,12 +53,12 @@ for (const source of document.querySelectorAll("script.flame")) {
         }
         above = places.get(key);
         found[above].calls += calls;
-        if (told.nodes[at].above < 0) found[above].own += time;
+        if (profile.nodes[at].above < 0) found[above].own += time;
       }
     });
     return found;
   };
-  const told_as = (value) => {
+  const in_units = (value) => {
     if (by.value === "calls") return value.toLocaleString("en");
     const steps = by.value === "bytes"
       ? [[2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"], [1, "B"]]
@@ -67,7 +67,7 @@ for (const source of document.querySelectorAll("script.flame")) {
     return `${+(value / unit).toPrecision(3)} ${name}`;
   };
   const colour = (node) => {
-    if (told.changed) {
+    if (profile.changed) {
       const change = Math.max(-1, Math.min(1, node.change ?? 0));
       const shade = 88 - 42 * Math.abs(change);
       return change > 0 ? `hsl(14 80% ${shade}%)` : `hsl(210 70% ${shade}%)`;
@@ -89,7 +89,7 @@ for (const source of document.querySelectorAll("script.flame")) {
     }
     const tops = nodes.map((_, at) => at).filter((at) => nodes[at].above < 0);
     const all = tops.reduce((sum, at) => sum + value[at], 0);
-    const asked = word.value.trim().toLowerCase();
+    const searched = word.value.trim().toLowerCase();
     rows.replaceChildren();
     let deepest = 0, hidden = 0, found = 0;
     const bar = (at, left, width, depth, title) => {
@@ -106,10 +106,10 @@ for (const source of document.querySelectorAll("script.flame")) {
     };
     const title = (at) => {
       const {name, kind, change, calls} = nodes[at];
-      const itself = turned ? "" : `, ${told_as(nodes[at].own)} itself`;
-      const changed = change === undefined || !told.changed ? ""
+      const itself = turned ? "" : `, ${in_units(nodes[at].own)} itself`;
+      const changed = change === undefined || !profile.changed ? ""
         : `\n${change >= 0 ? "+" : ""}${(change * 100).toFixed(1)} % a call`;
-      return `${name} (${kind})\n${told_as(value[at])}, `
+      return `${name} (${kind})\n${in_units(value[at])}, `
         + `${((100 * value[at]) / (all || 1)).toFixed(1)} % of all${itself}\n`
         + `${calls.toLocaleString("en")} calls${changed}`;
     };
@@ -117,7 +117,7 @@ for (const source of document.querySelectorAll("script.flame")) {
     const lay = (list, left, width, depth, whole) => {
       let from = left;
       for (const at of [...list].sort((one, other) => value[other] - value[one])) {
-        const hit = asked !== "" && nodes[at].name.toLowerCase().includes(asked);
+        const hit = searched !== "" && nodes[at].name.toLowerCase().includes(searched);
         if (hit) found += turned ? (depth === 0 ? value[at] : 0) : nodes[at].own;
         const share = whole ? (width * value[at]) / whole : 0;
         const shown = share >= LEAST;
@@ -125,10 +125,10 @@ for (const source of document.querySelectorAll("script.flame")) {
         if (shown) {
           const box = bar(at, from, share, depth, title(at));
           box.classList.toggle("hit", hit);
-          box.classList.toggle("dim", asked !== "" && !hit);
+          box.classList.toggle("dim", searched !== "" && !hit);
         }
         // Below a bar that is too thin to be drawn, only matches are counted.
-        if (shown || asked !== "") lay(children[at], from, shown ? share : 0, depth + 1, value[at]);
+        if (shown || searched !== "") lay(children[at], from, shown ? share : 0, depth + 1, value[at]);
         from += share;
       }
     };
@@ -139,8 +139,8 @@ for (const source of document.querySelectorAll("script.flame")) {
     else lay(children[focus], 0, 1, path.length, value[focus] || 1);
     rows.style.height = `${(deepest + 1) * ROW + 4}px`;
     reset.disabled = focus < 0;
-    say.textContent = `${told_as(focus < 0 ? all : value[focus])} shown`
-      + (asked === "" ? "" : `; ${told_as(found)} in steps that match`)
+    say.textContent = `${in_units(focus < 0 ? all : value[focus])} shown`
+      + (searched === "" ? "" : `; ${in_units(found)} in steps that match`)
       + (hidden ? `; ${hidden} too thin to show: look closer` : "");
   };
   for (const control of [by, facet, word]) control.addEventListener("input", draw);

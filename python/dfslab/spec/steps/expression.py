@@ -424,15 +424,3 @@ def _negated(value: Expr, within: int) -> str:
         left, right = (readable(one, _BINDS[value.name]) for one in value.operands)
         return f"{left} {'≤' if value.name == 'gt' else '<'} {right}"
     return f"not {readable(value, _BINDS['not'])}"
-
-
-def quantities(value: Expr) -> dict[str, Expr]:
-    """Returns the named amounts inside an expression, by their names; {} if there are none."""
-    if not isinstance(value, Expr) or value.is_leaf:
-        return {}
-    if value.name == "named":
-        return {value.key: value.operands[0], **quantities(value.operands[0])}
-    found: dict[str, Expr] = {}
-    for one in value.operands:
-        found |= quantities(one)
-    return found

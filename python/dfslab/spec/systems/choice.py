@@ -36,7 +36,7 @@ class ClientAccess(CheckedModel):
     )
     class_path: list[str] = Field(
         default_factory=list,
-        description="Jars of a Hadoop client beside Hadoop's own: files, "
+        description="Jars of a Hadoop client, in addition to Hadoop's own: files, "
         "folders, and FOLDER/* for all jars in one",
     )
     properties: dict[str, str] = Field(

@@ -15,10 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from dfslab.models.tree.prediction import Situation
-from dfslab.spec.check import check
 from dfslab.spec.design import Factor, LevelValue
 from dfslab.spec.model import InputError
-from dfslab.spec.scenario import Point, Scenario
+from dfslab.spec.scenario import Scenario
 from dfslab.studies.designs.legal import DesignRow, Legal, legal
 
 # Overhead in seconds for the start of each testbed, for each of its hosts, and for each run. The
@@ -379,11 +378,6 @@ def _joined(
 ) -> DesignRow:
     row = dict(zip(hard, top, strict=True)) | dict(zip(soft, bottom, strict=True))
     return tuple(row[index] for index in range(len(row)))
-
-
-def points(planned_scenario: Scenario) -> list[Point]:
-    """The configurations of a planned scenario. Each configuration is validated."""
-    return check(planned_scenario)
 
 
 def labels(allowed: Legal, row: DesignRow) -> dict[str, LevelValue]:

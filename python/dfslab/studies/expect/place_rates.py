@@ -62,7 +62,7 @@ class ExpectationPlan:
         written = units.text(float(total_bytes(self.planned)), "B", 2)
         time = units.text(self.time_s, "s", 2)
         return (
-            f"{self.place.text} is {self.place.system}: writes {written} in a folder of its own, "
+            f"{self.place.text} is {self.place.system}: writes {written} in a new folder, "
             f"which is removed, and takes about {time} if all is as expected"
         )
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from dfslab import quantiles
+from dfslab.method import CONFIDENCE
 from dfslab.spec.search import Search, objective
 
 # A run is saturated if its last operation starts later than scheduled by more than this fraction of
 # the schedule's length.
 BEHIND = 0.05
-CONFIDENCE = 0.90
 FEWEST_RUNS = 2
 # Rates that are probed to complete the curve, as shares of the lowest rate that failed the
 # objective.

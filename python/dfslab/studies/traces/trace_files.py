@@ -82,9 +82,7 @@ def of_jvms(files: Sequence[Path]) -> bool:
     ]
     if profiles and len(profiles) < len(files):
         other = next(path for path in files if path not in profiles)
-        allowed = (
-            "has spans, and the other files profiles: report each kind by a command of its own"
-        )
+        allowed = "has spans, and the other files profiles: report each kind by a separate command"
         raise InputError("trace", str(other), allowed)
     return bool(profiles)
 

@@ -18,7 +18,6 @@ PLACES = "clients are on this machine; docs/guide/many-nodes.md has several node
 CONTENTS = "contents are not compared or chosen"
 TEXTS = "is no setting of the run; the result is in --json"
 LATER = "transfers of a thread follow each other in a file"
-MIXES = "phases write or read, not both"
 OBJECTS = "objects are not measured by this command; scenarios/s3.toml is"
 CACHES = "caches are not dropped between phases"
 # The key is a phase of the workload. The value is a pair: the option of elbencho that selects the

@@ -52,7 +52,7 @@ from dfslab.spec.input_error import InputError
 INSTEAD: Mapping[str, str] = {
     "Write in file": "writes a file; a Data collection monitor is reported, and "
     "dfslab.nets.engine.collect returns time and value of each firing",
-    "User defined": "runs CPN ML of its own; use a Data collection monitor",
+    "User defined": "runs the user's CPN ML; use a Data collection monitor",
     "Place content break point": "use a Breakpoint that compares the size of the marking",
     "Transition enabled break point": "use a Breakpoint at the firing of a transition",
 }
