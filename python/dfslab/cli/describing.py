@@ -60,7 +60,8 @@ def _table(system: FileSystem, operations: list[str]) -> tuple[Any, list[Any]]:
         table.add_column(column, overflow="fold")
     for row in rows:
         table.add_row(*row)
-    return [dict(zip(description.COLUMNS, row, strict=True)) for row in rows], [table]
+    document = [dict(zip(description.COLUMNS, row, strict=True)) for row in rows]
+    return document, [table, *description.notes(system, operations)]
 
 
 def _pictures(system: FileSystem, form: str, operations: list[str]) -> tuple[Any, list[Any]]:

@@ -1,5 +1,5 @@
-"""Builds the table of a file system's parameters from its description. The description has one tree
-of steps for each operation."""
+"""Builds the table of a file system's parameters from its description, and notes on what the
+description lacks. The description has one tree of steps for each operation."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dfslab.spec import units
+from dfslab.spec.steps.calls import WHOLE
+from dfslab.spec.steps.file_bytes import moved_without_message
 from dfslab.spec.steps.node import Call, Later, Node, Use, walk, writes_back
 from dfslab.spec.systems.filesystem import FileSystem
 from dfslab.spec.systems.parameters import Parameter
@@ -51,6 +53,30 @@ def parameter_rows(system: FileSystem, operations: Sequence[str] = ()) -> list[P
             found.setdefault(key, {})[operation] = steps
     rows = [ParameterRow(system.parameter(key), acts) for key, acts in found.items()]
     return sorted(rows, key=lambda row: (paper_order(row.parameter.wu), row.parameter.key))
+
+
+def notes(system: FileSystem, operations: Sequence[str]) -> list[str]:
+    """Returns a sentence on each thing that the description of the `operations` lacks.
+
+    One thing is looked for: an operation that transfers a file's bytes to or from the disk of
+    another host, but in no message. A file system without servers has no messages. Operations on
+    names, such as a renaming that a server does by copying, need not send the bytes to the client.
+    """
+    if not system.has_servers:
+        return []
+    data = [role.name for role in system.roles if role.kind == "data"]
+    lacking = [
+        operation
+        for operation in operations
+        if operation in WHOLE and moved_without_message(system.operations[operation], data)
+    ]
+    if not lacking:
+        return []
+    return [
+        f"note: no message of {', '.join(lacking)} carries the file's bytes, although "
+        f"{', '.join(data)} may be on another host: give calls their request_bytes or "
+        "response_bytes"
+    ]
 
 
 def paper_order(wu: str) -> tuple[int, str]:
