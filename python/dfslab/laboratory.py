@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from dfslab import discover
 from dfslab.fleet.live_log import LiveLog
 from dfslab.instruments import access, external_program
-from dfslab.instruments.contract import MeasurementOptions
-from dfslab.method import Method, RunFailed
+from dfslab.instruments.contract import MeasurementOptions, RunMethod, run_method
+from dfslab.method import RunFailed
 from dfslab.notify import Notify, silent
 from dfslab.report import run_document
 from dfslab.result import Result
@@ -24,7 +24,14 @@ from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point, Scenario, read
 from dfslab.studies import contract
 from dfslab.studies.compare import compare
-from dfslab.studies.contract import Findings, FinishedRun, Progress, Study, StudyResult
+from dfslab.studies.contract import (
+    Findings,
+    FinishedRun,
+    Progress,
+    Study,
+    StudyResult,
+    silent_progress,
+)
 from dfslab.studies.decisions.paired_runs import check_comparable
 from dfslab.studies.designs import design_plan as designs
 from dfslab.studies.designs import run_duration
@@ -47,10 +54,6 @@ if TYPE_CHECKING:
     from dfslab.fleet.watch import Watch
 
 
-def quiet(done: float, total: float, text: str, /, *remaining_s: float) -> None:
-    """A progress callback that does nothing."""
-
-
 @dataclass(frozen=True)
 class RunPlan:
     """The plan of a run: its configurations, and the methods that are applied to each.
@@ -64,7 +67,7 @@ class RunPlan:
 
     scenario: Scenario
     points: Sequence[Point]
-    methods: Sequence[Method]
+    methods: Sequence[RunMethod]
     measured: Sequence[str]
     recording: Path | None = None
     left_out: Sequence[str] = ()
@@ -92,7 +95,7 @@ class Laboratory:
 
     def __init__(
         self,
-        progress: Progress = quiet,
+        progress: Progress = silent_progress,
         watch: Watch | None = None,
         clock: Callable[[], float] = processor_s,
         notify: Notify = silent,
@@ -225,7 +228,7 @@ class Laboratory:
             scenario = scenario.with_rows([point.labels for point in points])
         measured = [m for m in scenario.run.methods if discover.is_instrument(m)]
         methods = [
-            known if known is not None and name == known.name else discover.method(name)
+            known if known is not None and name == known.name else run_method(discover.method(name))
             for name in scenario.run.methods
         ]
         return RunPlan(

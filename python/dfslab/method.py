@@ -25,7 +25,10 @@ BASELINES = ("mean", "ideal", "serial")
 
 
 class Method(Protocol):
-    """An instrument or a model. Scenarios and results refer to it by `name`."""
+    """An instrument or a model, as discovery finds it. Scenarios and results refer to it by `name`.
+
+    `RunMethod` of `instruments/contract.py` is the narrower type, by which it can be run.
+    """
 
     name: str
 

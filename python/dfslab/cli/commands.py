@@ -43,6 +43,15 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
+Recorded = Annotated[
+    Path | None,
+    typer.Option("--from", metavar="RUN|DATA", help="Measure nothing: take these runs."),
+]
+Against = Annotated[
+    Path | None,
+    typer.Option(metavar="SCENARIO", help="Another scenario: runs alternate, then compare."),
+]
+
 
 @app.command()
 def run(
@@ -55,14 +64,8 @@ def run(
     allow_incomplete: AllowIncomplete = False,
     wide: Wide = False,
     as_json: AsJson = False,
-    recorded: Annotated[
-        Path | None,
-        typer.Option("--from", metavar="RUN|DATA", help="Measure nothing: take these runs."),
-    ] = None,
-    against: Annotated[
-        Path | None,
-        typer.Option(metavar="SCENARIO", help="Another scenario: runs alternate, then compare."),
-    ] = None,
+    recorded: Recorded = None,
+    against: Against = None,
 ) -> None:
     """Every method the scenario names, compared, one HTML page."""
     chosen = read_scenario(scenario, sets, budget, scheduler)

@@ -38,6 +38,10 @@ class Progress(Protocol):
     def __call__(self, done: float, total: float, text: str, /, *remaining_s: float) -> None: ...
 
 
+def silent_progress(done: float, total: float, text: str, /, *remaining_s: float) -> None:
+    """A progress callback that does nothing."""
+
+
 class StudyResult(BaseModel):
     """The result of one study, stored in the run's folder and read back as the same class."""
 
