@@ -379,5 +379,6 @@ def list_members(
     as_json: AsJson = False,
     wide: Annotated[bool, typer.Option("--wide", help="One line for each, with its file.")] = False,
 ) -> None:
-    """File systems, workloads, methods, studies, exporters, importers, ready scenarios."""
+    """File systems, workloads, methods, studies, sections, exporters, importers, result readers,
+    net formats, rules, scenarios."""
     listing.show(as_json, wide)
