@@ -20,7 +20,7 @@ from dfslab.report import run_document
 from dfslab.result import Result
 from dfslab.spec.check import checked
 from dfslab.spec.files.outputs import Output, check_folder, new_file
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point, Scenario, read
 from dfslab.studies import contract
 from dfslab.studies.compare import compare

@@ -14,7 +14,7 @@ from dfslab.nets.build import Net, Put, Take
 from dfslab.nets.cpn import cpn_read as cpn
 from dfslab.nets.cpn import cpn_write
 from dfslab.nets.cpn.cpn_ml import conjuncts, parse
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 
 # A net with a sender and, on a separate page, a receiver, in the form that CPN Tools writes.
 GOOD = (Path(__file__).parents[2] / "scenarios" / "nets" / "protocol.cpn").read_text()

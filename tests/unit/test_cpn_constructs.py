@@ -13,7 +13,7 @@ import pytest
 from dfslab.nets import engine, files
 from dfslab.nets.cpn import cpn_read as cpn
 from dfslab.nets.cpn import cpn_write
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 
 from tests.support.cpn_constructs import Row, document, table
 from tests.support.cpn_rows import ROWS

@@ -11,7 +11,7 @@ from dfslab.exports.formats import xmi
 from dfslab.report.diagrams import structure
 from dfslab.report.diagrams.interaction import Fragment
 from dfslab.report.diagrams.uml import uml
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 
 SYSTEMS = list(discover.members(discover.FILE_SYSTEMS))
 

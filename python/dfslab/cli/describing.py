@@ -16,7 +16,7 @@ from dfslab.nets.net_json import ordered
 from dfslab.report import description
 from dfslab.report.diagrams import diagram, formula_text, structure
 from dfslab.report.diagrams.uml import uml
-from dfslab.spec.model import InputError, unknown
+from dfslab.spec.input_error import InputError, unknown
 from dfslab.spec.systems.filesystem import FileSystem
 
 # The output forms that this module produces. Exporters of descriptions add the formats of other

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from dfslab.cli.shared import AsJson, SetOptions, emit
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 
 app = typer.Typer(help="Real file systems on this machine.", no_args_is_help=True)
 

@@ -27,7 +27,7 @@ from dfslab.spec import units
 from dfslab.spec.design import LevelValue
 from dfslab.spec.environment import parameters
 from dfslab.spec.files import scratch
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario, WorkloadChoice
 from dfslab.spec.streams.target import AnyTarget, FileTarget, Fsync, PosixTarget
 from dfslab.spec.systems.endpoint import Endpoint

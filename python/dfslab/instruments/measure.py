@@ -26,7 +26,7 @@ from dfslab.instruments.measuring.warm_up import shares_vary, warm_up_once, wher
 from dfslab.method import MEASURE, RunFailed
 from dfslab.result import Metric, Result, Step, provenance
 from dfslab.spec.files.outputs import Output
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.spec.streams.plan import LoadPlan, PlanChanges, Verify
 from dfslab.spec.streams.stream import stream_spec

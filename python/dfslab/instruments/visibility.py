@@ -23,7 +23,7 @@ from dfslab.fleet.observer import CHANGES, Answered, ObserverCommand
 from dfslab.instruments import access
 from dfslab.method import RunFailed
 from dfslab.quantiles import P90
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario
 from dfslab.testbeds.interruption import uninterrupted
 

@@ -17,7 +17,8 @@ from dfslab.spec.deployment import (
     NodeGroup,
 )
 from dfslab.spec.files.plain_number import PLAIN, is_odd_number
-from dfslab.spec.model import InputError, build, unknown
+from dfslab.spec.input_error import InputError, unknown
+from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.steps.lossy_path import tcp_path
 from dfslab.spec.streams.vocabulary import Stream

@@ -21,7 +21,7 @@ from pydantic import BaseModel, JsonValue
 from dfslab import discover
 from dfslab.documents.table import Name, Section, Tab, Table, Value, naming
 from dfslab.result import Result
-from dfslab.spec.model import InputError, unknown
+from dfslab.spec.input_error import InputError, unknown
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.spec.systems.choice import NAME_KEY
 from dfslab.studies.runs import store

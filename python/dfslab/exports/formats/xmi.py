@@ -18,7 +18,7 @@ from dfslab.report.diagrams.interaction import (
     Operand,
 )
 from dfslab.report.diagrams.uml import Attribute, Class, HardwarePart, Machine, Uml
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 
 TITLE = "UML 2.5 with MARTE stereotypes, as XMI"
 XMI = "http://www.omg.org/spec/XMI/20131001"

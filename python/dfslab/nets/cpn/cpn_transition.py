@@ -38,7 +38,7 @@ from dfslab.nets.cpn.cpn_values import (
     words,
 )
 from dfslab.nets.inscription import Inscription
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 
 CODE = re.compile(
     r"(?:input\s*(?P<input>\([^)]*\)|\s\w+)\s*;?)?"

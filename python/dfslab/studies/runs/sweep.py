@@ -26,7 +26,7 @@ from dfslab.instruments.contract import (
 from dfslab.method import MEASURE, BatchModel, Model, RunFailed
 from dfslab.result import Result, provenance
 from dfslab.spec.clock import REAL, Clock
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies.contract import Progress, silent_progress
 from dfslab.studies.runs.precision import half_width
