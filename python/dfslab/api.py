@@ -18,7 +18,7 @@ from dfslab.documents.traces.trace_analysis import TraceAnalysis
 from dfslab.documents.traces.trace_profile import TraceProfile
 from dfslab.instruments.discovery.directory import Transfers
 from dfslab.instruments.discovery.directory import scenario as _of_directory
-from dfslab.laboratory import Laboratory, quiet
+from dfslab.laboratory import Laboratory
 from dfslab.method import MEASURE as _MEASURE
 from dfslab.nets import files as _nets
 from dfslab.report.answers import trace_answer as _trace_answer
@@ -31,7 +31,7 @@ from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 from dfslab.studies.compare import Comparison
 from dfslab.studies.compare import compare as _compare
-from dfslab.studies.contract import FinishedRun
+from dfslab.studies.contract import FinishedRun, silent_progress
 from dfslab.studies.decisions.decision_input import evidence_of as _evidence_of
 from dfslab.studies.decisions.decision_input import evidence_of_description as _of_description
 from dfslab.studies.decisions.measured_place import check_is_described as _check_is_described
@@ -209,7 +209,7 @@ def predict(
     measured = None
     if learnt_from is not None:
         measured = [one for one in _results_of(Path(learnt_from)) if one.method == _MEASURE]
-    return _predict(chosen, method, measured, quiet)
+    return _predict(chosen, method, measured, silent_progress)
 
 
 def load_run(folder: AnyPath) -> Run:
@@ -287,7 +287,9 @@ def learn(found: Run) -> Learning:
     # Imported here, because it needs scikit-learn, which the extra `learn` installs.
     from dfslab.studies.designs import learning
 
-    return learning.learn(found.finished.scenario, found.finished.of_method(_MEASURE), quiet)
+    return learning.learn(
+        found.finished.scenario, found.finished.of_method(_MEASURE), silent_progress
+    )
 
 
 def explain(profile: TraceProfile) -> list[str]:

@@ -13,19 +13,26 @@ from typing import TYPE_CHECKING
 from dfslab import discover
 from dfslab.fleet.live_log import LiveLog
 from dfslab.instruments import access, external_program
-from dfslab.instruments.contract import MeasurementOptions
-from dfslab.method import MEASURE, Method, RunFailed
+from dfslab.instruments.contract import MeasurementOptions, RunMethod, run_method
+from dfslab.method import MEASURE, RunFailed
 from dfslab.notify import Notify, silent
 from dfslab.report import run_document
 from dfslab.report.answers.result_notes import result_notes
 from dfslab.result import Result
 from dfslab.spec.check import checked
 from dfslab.spec.files.outputs import Output, check_folder, new_file
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point, Scenario, read
 from dfslab.studies import contract
 from dfslab.studies.compare import compare
-from dfslab.studies.contract import Findings, FinishedRun, Progress, Study, StudyResult
+from dfslab.studies.contract import (
+    Findings,
+    FinishedRun,
+    Progress,
+    Study,
+    StudyResult,
+    silent_progress,
+)
 from dfslab.studies.decisions.paired_runs import check_comparable
 from dfslab.studies.designs import design_plan as designs
 from dfslab.studies.designs import run_duration
@@ -48,10 +55,6 @@ if TYPE_CHECKING:
     from dfslab.fleet.watch import Watch
 
 
-def quiet(done: float, total: float, text: str, /, *remaining_s: float) -> None:
-    """A progress callback that does nothing."""
-
-
 @dataclass(frozen=True)
 class RunPlan:
     """The plan of a run: its configurations, and the methods that are applied to each.
@@ -65,7 +68,7 @@ class RunPlan:
 
     scenario: Scenario
     points: Sequence[Point]
-    methods: Sequence[Method]
+    methods: Sequence[RunMethod]
     measured: Sequence[str]
     recording: Path | None = None
     left_out: Sequence[str] = ()
@@ -93,7 +96,7 @@ class Laboratory:
 
     def __init__(
         self,
-        progress: Progress = quiet,
+        progress: Progress = silent_progress,
         watch: Watch | None = None,
         clock: Callable[[], float] = processor_s,
         notify: Notify = silent,
@@ -226,7 +229,7 @@ class Laboratory:
             scenario = scenario.with_rows([point.labels for point in points])
         measured = [m for m in scenario.run.methods if discover.is_instrument(m)]
         methods = [
-            known if known is not None and name == known.name else discover.method(name)
+            known if known is not None and name == known.name else run_method(discover.method(name))
             for name in scenario.run.methods
         ]
         return RunPlan(

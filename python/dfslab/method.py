@@ -14,6 +14,7 @@ from dfslab.result import Result
 from dfslab.spec.input_error import RunFailed as RunFailed
 from dfslab.spec.scenario import Point
 
+# The probability with which the intervals of predictions contain the value.
 CONFIDENCE = 0.90
 # The name of the instrument that measures rates and latencies. Models are fitted to its results,
 # and their predictions are compared with its results.
@@ -24,7 +25,10 @@ BASELINES = ("mean", "ideal", "serial")
 
 
 class Method(Protocol):
-    """An instrument or a model. Scenarios and results refer to it by `name`."""
+    """An instrument or a model, as discovery finds it. Scenarios and results refer to it by `name`.
+
+    `RunMethod` of `instruments/contract.py` is the narrower type, by which it can be run.
+    """
 
     name: str
 

@@ -18,7 +18,11 @@ from statistics import NormalDist
 # from the normal quantile. _STEPS: largest number of terms of a continued fraction. If more terms
 # would be needed, the fraction never converges, because its terms are rounded to doubles.
 NEARLY_NORMAL = 1000.0
+# The probability of the quantile that `p90` returns.
+P90 = 0.9
 _STEPS, _TINY, _SETTLED = 10_000, 1e-300, 1e-16
+# Relative width of the interval around a root at which its search ends.
+_NARROW = 4e-16
 
 
 def normal(probability: float) -> float:
@@ -31,7 +35,7 @@ def p90(values: Sequence[float]) -> float:
     be empty. The quantile is interpolated linearly between neighbouring values (type 7 of Hyndman
     and Fan 1996, The American Statistician 50), as NumPy does."""
     ordered = sorted(map(float, values))
-    place = 0.9 * (len(ordered) - 1)
+    place = P90 * (len(ordered) - 1)
     below = math.floor(place)
     low, high, share = ordered[below], ordered[math.ceil(place)], place - below
     if share >= 0.5:
@@ -127,7 +131,7 @@ def _root(rising: Callable[[float], float]) -> float:
     # with bisection steps if it converges slowly.
     f_low, f_high = rising(low), rising(high)
     for step in range(200):
-        if high - low <= 4e-16 * high or f_low == f_high:
+        if high - low <= _NARROW * high or f_low == f_high:
             break
         between = (low * f_high - high * f_low) / (f_high - f_low)
         if step % 3 == 2 or not low < between < high:

@@ -9,7 +9,8 @@ import pytest
 from dfslab import discover
 from dfslab.models.component_nets import own_net
 from dfslab.models.tree.prediction import Situation
-from dfslab.spec.model import InputError, build
+from dfslab.spec.input_error import InputError
+from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 
 NETS = [

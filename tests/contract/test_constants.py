@@ -1,5 +1,5 @@
-"""Tests that every numeric constant of models and studies is listed in verification/constants.toml
-with its origin."""
+"""Tests that every numeric constant of models, of studies and of the other places that compute
+statistics is listed in verification/constants.toml with its origin."""
 
 from __future__ import annotations
 
@@ -34,10 +34,15 @@ def test_every_constant_has_a_row_and_every_row_its_constant():
 
 
 def test_the_check_finds_a_constant_that_is_new_and_one_that_is_gone(tmp_path):
-    for room in constants.ROOMS:
-        (tmp_path / room).mkdir()
-    (tmp_path / "models" / "mine.py").write_text("LEVEL: float = 0.05\nNAMES = ('a',)\n")
-    assert in_sources(tmp_path) == {"models.mine.LEVEL"}
+    for place in ("models/mine.py", "spec/steps/mine.py", "method.py", "fleet/mine.py"):
+        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / place).write_text("LEVEL: float = 0.05\nNAMES = ('a',)\n")
+    expected = {"models.mine.LEVEL", "spec.steps.mine.LEVEL", "method.LEVEL"}
+    assert in_sources(tmp_path) == expected
+
+
+def test_every_place_with_constants_exists():
+    assert [place for place in constants.PLACES if not (constants.SOURCES / place).exists()] == []
 
 
 def test_every_constant_of_the_core_has_a_row_and_every_row_its_constant():
@@ -60,13 +65,12 @@ def test_the_check_finds_a_new_constant_of_the_core(tmp_path):
 
 
 def test_functions_contain_no_numbers_that_should_be_constants():
-    """The only unnamed numbers within functions of models, of studies and of the replay are neutral
+    """The only unnamed numbers within functions of PLACES and of the replay are neutral
     elements (0 and 1), factors of one half or two, units, and guards against division by zero.
     Every other number is a named constant."""
     found = [
         f"{path.relative_to(constants.SOURCES)}:{line}: {value}"
-        for room in constants.ROOMS
-        for path in sorted((constants.SOURCES / room).rglob("*.py"))
+        for path in constants.source_files()
         for line, value in constants.unnamed_in(path.read_text(encoding="utf-8"))
     ]
     for path, text in constants.core_sources().items():

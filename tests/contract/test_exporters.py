@@ -16,7 +16,7 @@ from dfslab.exports import contract
 from dfslab.exports.contract import DescriptionExporter, ResultExporter, RunExporter, TraceExporter
 from dfslab.report.diagrams.uml import uml
 from dfslab.spec.files.outputs import Output
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.studies.contract import FinishedRun
 from dfslab.studies.runs import store
 from support import synthetic

@@ -10,7 +10,8 @@ from dfslab import discover
 from dfslab.imports import call_stream, contract
 from dfslab.imports.contract import CallImporter, FileCall, Recording, Replay, StreamImporter
 from dfslab.imports.formats.recorded import RECORDED
-from dfslab.spec.model import InputError, build
+from dfslab.spec.input_error import InputError
+from dfslab.spec.model import build
 from dfslab.workloads.replay import Parameters
 
 NAMES = list(discover.members(discover.IMPORTERS))

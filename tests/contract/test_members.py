@@ -13,7 +13,8 @@ from dfslab.models.tree.formula import formula
 from dfslab.models.tree.prediction import Situation
 from dfslab.report import description
 from dfslab.spec.check import check
-from dfslab.spec.model import InputError, build
+from dfslab.spec.input_error import InputError
+from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.steps.operation import step_names, walk
 from dfslab.spec.streams.stream import stream_spec

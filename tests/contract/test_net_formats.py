@@ -8,7 +8,7 @@ from dfslab.nets import files
 from dfslab.nets.build import Net
 from dfslab.nets.colour import UNIT
 from dfslab.nets.contract import net_format, net_formats
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 
 NAMES = list(discover.members(discover.NET_FORMATS))
 HEADS = {

@@ -9,7 +9,7 @@ import pytest
 from dfslab import discover
 from dfslab.documents import metrics
 from dfslab.imports import as_results, tool_report
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from support import tool_texts
 from support.tool_texts_dfsperf import DFSPERF
 from support.tool_texts_more import MORE_TEXTS

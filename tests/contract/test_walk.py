@@ -1,5 +1,6 @@
-"""Tests of the functions that lead from a scenario to the page. Each function has exactly the
-parameters, parameter types and return type that ARCHITECTURE.md lists for the function."""
+"""Tests of the functions that lead from a scenario to the page, and through the sequence model.
+Each function has exactly the parameters, parameter types and return type that ARCHITECTURE.md lists
+for the function."""
 
 from __future__ import annotations
 
@@ -72,11 +73,14 @@ def declared(step: Step) -> tuple[tuple[tuple[str, str], ...], str]:
     return signature(next(n for n in body if isinstance(n, ast.FunctionDef) and n.name == name))
 
 
-def test_the_walk_has_ten_steps():
-    assert len(steps()) == 10
+def test_there_is_a_walk_to_the_page_and_one_through_a_model():
+    names = [step.name for step in steps()]
+    assert len(names) == 16 + 8
+    assert names[0] == "run"
+    assert names[15:17] == ["render", "SequenceModel.run"]
 
 
-@pytest.mark.parametrize("step", steps(), ids=lambda step: step.name)
+@pytest.mark.parametrize("step", steps(), ids=lambda step: f"{step.file}:{step.name}")
 def test_a_step_of_the_walk_is_a_function_of_exactly_that_signature(step):
     assert declared(step) == (step.given, step.gives)
     for kind in (*(annotation for _, annotation in step.given), step.gives):

@@ -9,7 +9,8 @@ from dfslab.models.petri import simulate
 from dfslab.models.tree.prediction import Situation
 from dfslab.spec.check import check
 from dfslab.spec.deployment import SEGMENT_BYTES, WIRE_BYTES
-from dfslab.spec.model import InputError, build
+from dfslab.spec.input_error import InputError
+from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 
 MIB = 2**20

@@ -14,7 +14,8 @@ from dfslab.cli import main
 from dfslab.models.fit import laws
 from dfslab.models.queue import burst
 from dfslab.models.queue.metadata_server import limits
-from dfslab.spec.model import InputError, build
+from dfslab.spec.input_error import InputError
+from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 from support.server_pauses import paused
 

@@ -11,7 +11,8 @@ from dfslab import discover
 from dfslab.models.petri import PetriModel, simulate
 from dfslab.models.sequence import SequenceModel
 from dfslab.models.tree.prediction import Situation
-from dfslab.spec.model import InputError, build
+from dfslab.spec.input_error import InputError
+from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 from support.predicted import OF_ONE_NODE, SYSTEMS, WITHOUT_DISKS
 

@@ -11,7 +11,7 @@ from dfslab.filesystems.pvfs import net as pvfs
 from dfslab.filesystems.pvfs.net import GIB, KIB, MIB, MSS_BYTES, PaperHardware, Setup, simulate
 from dfslab.nets.engine import check
 from dfslab.nets.net_json import json_text
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 
 BLOCKS = (64 * KIB, 256 * KIB, 1 * MIB, 16 * MIB, 100 * MIB)
 

@@ -8,7 +8,7 @@ import math
 import pytest
 from dfslab.nets.build import Net, Put, Take
 from dfslab.nets.engine import Game, state_space
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 
 
 def philosophers(count: int) -> Net:

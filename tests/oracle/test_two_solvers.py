@@ -17,7 +17,8 @@ from dfslab.models.tree.prediction import Situation
 from dfslab.models.tree.reader import TreeReader
 from dfslab.spec.check import check
 from dfslab.spec.deployment import Deployment
-from dfslab.spec.model import InputError, build
+from dfslab.spec.input_error import InputError
+from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.steps import operation as op
 from support.operations import planned

@@ -8,7 +8,8 @@ from dfslab import discover
 from dfslab.models.queue.metadata_server import limits
 from dfslab.models.tree.prediction import Situation
 from dfslab.spec.check import check
-from dfslab.spec.model import InputError, build
+from dfslab.spec.input_error import InputError
+from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 
 ZFS = discover.file_system("zfs")

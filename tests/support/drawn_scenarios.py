@@ -5,7 +5,8 @@ from __future__ import annotations
 from dfslab import discover
 from dfslab.models.tree.prediction import Situation
 from dfslab.spec.check import check
-from dfslab.spec.model import InputError, build
+from dfslab.spec.input_error import InputError
+from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 
 from support.predicted import OF_ONE_NODE, SYSTEMS

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from dfslab.instruments import access
-from dfslab.instruments.contract import NO_OPTIONS, MeasurementOptions
+from dfslab.instruments.contract import NO_OPTIONS, MeasurementOptions, RunMethod
 from dfslab.instruments.measure import Measure
-from dfslab.method import Method
 from dfslab.result import Result
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies.runs import sweep as sweeps
@@ -24,7 +23,7 @@ def measure_once(point: Point, options: MeasurementOptions = NO_OPTIONS) -> Resu
 
 def sweep(
     scenario: Scenario,
-    methods: Sequence[Method],
+    methods: Sequence[RunMethod],
     store: Store,
     *more: Any,
     options: MeasurementOptions = NO_OPTIONS,

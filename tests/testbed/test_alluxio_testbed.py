@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from dfslab import discover
 from dfslab.filesystems.alluxio.testbed import Testbed
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.systems.standard import rate, standard
 from dfslab.testbeds import registry
 from support.waiting import wait_until

@@ -24,7 +24,7 @@ from dfslab.filesystems.hdfs.testbed_parameters import (
 )
 from dfslab.instruments.access import testbed_parameters
 from dfslab.instruments.recognising import existing
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import read
 from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.testbeds import registry, state

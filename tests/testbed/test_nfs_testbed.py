@@ -10,7 +10,7 @@ import pytest
 from dfslab import _core, discover
 from dfslab.filesystems.nfs.testbed import Testbed
 from dfslab.spec.deployment import Deployment
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.systems.standard import standard
 from dfslab.testbeds.errors import TestbedError
 

@@ -7,7 +7,7 @@ import os
 
 import pytest
 from dfslab.instruments import access
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 
 
 def test_an_interrupt_right_behind_the_trial_leaves_nothing(tmp_path, monkeypatch):

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from dfslab.cli.shared import read_scenario
 from dfslab.imports.formats.recorded import RECORDED
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import read
 
 BASE = """

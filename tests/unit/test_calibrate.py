@@ -12,7 +12,7 @@ import sys
 import pytest
 from dfslab.instruments.calibration import calibrate, disk_probe, probe, sustained_disk
 from dfslab.instruments.calibration.quantities import quantity
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.units import parse
 from support.clock import ManualClock
 

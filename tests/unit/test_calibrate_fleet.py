@@ -14,7 +14,7 @@ from dfslab.fleet import each_host, workers
 from dfslab.fleet.client_hosts import ClientHost
 from dfslab.instruments.calibration import calibrate_fleet
 from dfslab.method import RunFailed
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import read
 from dfslab.testbeds.hosts import hardware
 from typer.testing import CliRunner

@@ -12,7 +12,7 @@ import pytest
 from dfslab.documents.traces.call_path import CallPath
 from dfslab.instruments.tracing import callprofile
 from dfslab.method import RunFailed
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from support.clock import ManualClock
 from support.profiles import call_profile
 

@@ -9,7 +9,8 @@ import pytest
 from dfslab.documents.measured_load import ServerCalls, ServerCounts
 from dfslab.instruments import access, call_counts
 from dfslab.instruments.measure import Measure
-from dfslab.spec.model import InputError, build
+from dfslab.spec.input_error import InputError
+from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 
 

@@ -10,7 +10,7 @@ import pytest
 from dfslab.spec.changes.change import possible_log_gain
 from dfslab.spec.changes.change_language import apply, parse_change, parse_changes
 from dfslab.spec.changes.differences import change_between
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import read
 from dfslab.studies.plans.deployments import layouts, scenario_of
 

@@ -18,7 +18,7 @@ from dfslab.documents.traces.trace_profile import TraceProfile, TreeNode
 from dfslab.instruments import trace
 from dfslab.instruments.tracing import callprofile
 from dfslab.instruments.tracing.reading import Reading
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.studies.traces import trace_files
 from dfslab.studies.traces.cohort import compare, holm, slow_and_fast
 from support.profiles import files, step, tree_node, tree_profile

@@ -23,7 +23,8 @@ from dfslab.method import RunFailed
 from dfslab.report import page as pages
 from dfslab.result import Result
 from dfslab.spec.check import check
-from dfslab.spec.model import InputError, build
+from dfslab.spec.input_error import InputError
+from dfslab.spec.model import build
 from dfslab.spec.scenario import Point, Scenario, read
 from dfslab.studies import bottlenecks
 from dfslab.studies.contract import Findings, FinishedRun

@@ -19,7 +19,7 @@ from dfslab.exports.metric_rows import rows
 from dfslab.laboratory import Laboratory
 from dfslab.spec.check import check
 from dfslab.spec.files.outputs import Output
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.streams.stream import stream_spec
 from dfslab.studies.runs import store
 from support import command

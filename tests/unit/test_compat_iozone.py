@@ -10,7 +10,7 @@ from dfslab.cli import commands_work, compat
 from dfslab.cli.exchange import iozone_arguments
 from dfslab.imports.results import iozone_text
 from dfslab.laboratory import Laboratory
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 
 # All options in the help text of iozone 3.506 (`iozone -h`), except options that begin with -+
 # and exist only in some builds.

@@ -9,7 +9,7 @@ from dfslab.cli import commands_work, compat
 from dfslab.cli.exchange.tools import elbencho, fio_jobs, fio_options, ior
 from dfslab.laboratory import Laboratory
 from dfslab.spec.check import check
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from support.command import dfslab
 
 # Options in the help texts of IOR 3.3 (`ior -h`) and elbencho 3.0 (`elbencho --help-all`).

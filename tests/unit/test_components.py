@@ -17,7 +17,7 @@ from dfslab.filesystems.pvfs.net_trace import Striping, calls_of, shares_of
 from dfslab.imports.formats.recorded import RECORDED
 from dfslab.models.tree.prediction import Situation
 from dfslab.report.sections import throughput
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.steps.calls import ExecutedOperation
 from dfslab.spec.streams.vocabulary import OPERATIONS
 from dfslab.studies.contract import FinishedRun

@@ -13,7 +13,8 @@ from dfslab.imports.formats.recorded import RECORDED
 from dfslab.imports.formats.recorded import stream as recorded
 from dfslab.models.tree.prediction import Situation
 from dfslab.spec.check import check
-from dfslab.spec.model import InputError, build
+from dfslab.spec.input_error import InputError
+from dfslab.spec.model import build
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.spec.streams.plan import LoadPlan
 from dfslab.spec.streams.stream import stream_spec

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 from dfslab.documents.traces.plain import plain
 from dfslab.instruments.tracing import callprofile, counter_profiles
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.studies.traces import trace_files
 from support.recorded import COUNTERS as FILES
 from support.recorded import RECORDED

@@ -10,7 +10,7 @@ import gzip
 
 import pytest
 from dfslab.instruments.tracing import callprofile, counter_profiles
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 
 GLUSTER = """Brick: nodeb:/data/brick1/vol
 -----------------------------

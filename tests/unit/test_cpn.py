@@ -13,7 +13,7 @@ from dfslab.nets import engine
 from dfslab.nets.build import Net, Put, Take
 from dfslab.nets.cpn import cpn_write
 from dfslab.nets.cpn.cpn_ml import conjuncts, parse
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from support.nets import read_cpn
 
 # A net with a sender and, on a separate page, a receiver, in the form that CPN Tools writes.

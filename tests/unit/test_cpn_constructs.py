@@ -13,7 +13,7 @@ from xml.sax.saxutils import escape
 import pytest
 from dfslab.nets import engine, files
 from dfslab.nets.cpn import cpn_write
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from support.nets import read_cpn
 
 from tests.support.cpn_constructs import Row, document, table
@@ -64,7 +64,7 @@ STAMPED = Row("time stamp", "", ml="fun late x = 1`7 @ x")
 
 
 def test_a_time_stamp_may_come_from_a_function():
-    net = cpn.read(document(replace(STAMPED, first="late 5", made="INT", puts="n")))
+    net = read_cpn(document(replace(STAMPED, first="late 5", made="INT", puts="n")))
     assert served(net) == [[7]]
     (report,) = engine.run(net)
     assert report.end_time_ns == 5_000_000_000
@@ -84,7 +84,7 @@ def test_a_time_stamp_may_come_from_a_function():
 def test_an_arc_has_no_time_stamp_in_any_part_of_its_expression(puts: str, reason: str):
     made = "PAIR" if "mult" in puts else "INT"
     with pytest.raises(InputError, match=reason):
-        cpn.read(document(replace(STAMPED, puts=puts, made=made)))
+        read_cpn(document(replace(STAMPED, puts=puts, made=made)))
 
 
 JUNK = (

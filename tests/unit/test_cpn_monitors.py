@@ -16,7 +16,7 @@ from dfslab.method import RunFailed
 from dfslab.nets import files
 from dfslab.nets.cpn import cpn_read as cpn
 from dfslab.nets.simulate import simulate
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 
 from tests.support.command import dfslab
 from tests.support.cpn_constructs import Step, color, file_of, var

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from dfslab.spec.check import check
 from dfslab.spec.design import Design, holds
-from dfslab.spec.model import InputError, build
+from dfslab.spec.input_error import InputError
+from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario, read
 from dfslab.studies.designs import design_plan
 from dfslab.studies.designs.legal import Legal, legal

@@ -7,7 +7,8 @@ import pytest
 from dfslab.documents.table import DASH
 from dfslab.result import Metric, Result, provenance
 from dfslab.spec.deployment import NodeGroup
-from dfslab.spec.model import InputError, build
+from dfslab.spec.input_error import InputError
+from dfslab.spec.model import build
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies import energy
 from dfslab.studies.contract import Findings, FinishedRun

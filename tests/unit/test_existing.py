@@ -12,7 +12,7 @@ import pytest
 from dfslab.filesystems.cephfs import existing as cephfs
 from dfslab.filesystems.glusterfs import existing as glusterfs
 from dfslab.instruments import recognising
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.systems.mounts import StorageLayout
 
 # Recorded lines of /proc/self/mountinfo. The key is the name of a file system, and the value is the

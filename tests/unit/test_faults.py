@@ -15,7 +15,8 @@ from dfslab.instruments.measuring import recovery
 from dfslab.instruments.measuring.faults import Conductor
 from dfslab.spec.check import check
 from dfslab.spec.fault import Fault
-from dfslab.spec.model import InputError, build
+from dfslab.spec.input_error import InputError
+from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 from dfslab.testbeds.errors import TestbedError
 from support.clock import ManualClock

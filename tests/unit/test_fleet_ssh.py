@@ -14,7 +14,7 @@ from dfslab.fleet import run
 from dfslab.fleet.client_hosts import HERE, ClusterKind
 from dfslab.instruments import access
 from dfslab.instruments.measure import Measure
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import read
 from support.clusters import plan
 from support.command import dfslab

@@ -11,7 +11,8 @@ from dfslab import discover
 from dfslab.filesystems.hadoop import facts
 from dfslab.filesystems.hdfs import java
 from dfslab.spec.check import check
-from dfslab.spec.model import InputError, build
+from dfslab.spec.input_error import InputError
+from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.systems.endpoint import Endpoint
 from support.command import dfslab

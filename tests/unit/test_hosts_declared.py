@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from dfslab import discover
 from dfslab.spec.deployment import Deployment
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.systems.standard import delay, rate, standard
 from dfslab.testbeds.hosts import kernel, network
 from dfslab.testbeds.hosts.control_groups import ControlGroups

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 from dfslab.imports import tool_report
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from support import tool_texts_more as texts
 
 MEBI, KIBI = 1 << 20, 1 << 10

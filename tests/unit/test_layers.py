@@ -7,7 +7,8 @@ import pytest
 from dfslab.method import RunFailed
 from dfslab.result import Result
 from dfslab.spec.check import check
-from dfslab.spec.model import InputError, build
+from dfslab.spec.input_error import InputError
+from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 from support.measuring import measure_once
 

@@ -28,7 +28,8 @@ from dfslab.result import Metric, Result, provenance
 from dfslab.spec.check import check
 from dfslab.spec.design import Factor
 from dfslab.spec.files.outputs import Output
-from dfslab.spec.model import InputError, build
+from dfslab.spec.input_error import InputError
+from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 from dfslab.studies import crossval
 from dfslab.studies.contract import Findings, FinishedRun

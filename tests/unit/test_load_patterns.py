@@ -15,7 +15,8 @@ from dfslab.fleet import run
 from dfslab.fleet.client_hosts import ClientHost
 from dfslab.instruments import access
 from dfslab.spec.check import check
-from dfslab.spec.model import InputError, build
+from dfslab.spec.input_error import InputError
+from dfslab.spec.model import build
 from dfslab.spec.streams.plan import LoadPlan, PeriodicStall, PlanLayer, SpanLimit
 from dfslab.spec.streams.stream import operations_per_client, stream_spec
 from dfslab.spec.streams.target import NullTarget, PosixTarget

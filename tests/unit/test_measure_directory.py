@@ -13,7 +13,7 @@ from dfslab.instruments.discovery.directory import Transfers, scenario
 from dfslab.instruments.measure import only_time_was_up
 from dfslab.spec import units
 from dfslab.spec.check import check
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import read
 from support.command import dfslab
 from typer.testing import CliRunner

@@ -13,7 +13,7 @@ from dfslab.method import RunFailed
 from dfslab.nets import draw
 from dfslab.nets.build import Net, Page, Put, Take
 from dfslab.nets.engine import Game, check, estimate, replicate, run, state_space
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 
 
 def tandem(stations: int) -> Net:

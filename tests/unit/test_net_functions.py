@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from dfslab.method import RunFailed
 from dfslab.nets import engine
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from support.nets import definition
 
 FUNCTIONS = {

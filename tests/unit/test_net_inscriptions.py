@@ -23,7 +23,7 @@ from dfslab.nets.inscription import (
     truth,
     unequal,
 )
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.steps.expression import Condition, Expr, Max, Min, ceiling, floor, select, symbol
 
 A, B = field("t", "a"), field("t", "b")

@@ -10,7 +10,7 @@ import pytest
 from dfslab.nets import engine
 from dfslab.nets.build import Net, Put
 from dfslab.nets.invariants import of_places
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from support.command import dfslab
 from support.nets import definition, plain
 

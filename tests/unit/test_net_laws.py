@@ -11,7 +11,8 @@ from dfslab.models import petri
 from dfslab.models.tree.prediction import Situation
 from dfslab.nets.build import Net, Put, Take
 from dfslab.nets.engine import collect, run, run_to_breakpoint
-from dfslab.spec.model import InputError, build
+from dfslab.spec.input_error import InputError
+from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 from support.operations import planned
 

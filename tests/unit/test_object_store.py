@@ -15,7 +15,8 @@ import pytest
 from dfslab import _core
 from dfslab.instruments import access
 from dfslab.spec.check import check
-from dfslab.spec.model import InputError, build
+from dfslab.spec.input_error import InputError
+from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.streams.stream import stream_spec
 from support.measuring import measure_once

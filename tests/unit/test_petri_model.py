@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from dfslab.method import RunFailed
 from dfslab.models import petri
+from dfslab.models.compiled.token_flow import Arc, TokenFlow, main, type_of
 from dfslab.models.phase_stream import streams
 from dfslab.models.tree.prediction import Situation
 from dfslab.result import Metric, Result, provenance
@@ -172,3 +173,17 @@ def test_replications_are_added_until_the_rate_is_as_precise_as_requested():
         situation, situation.constants, firings=4_000, replications=few.replications
     )
     assert at_once == few
+
+
+@pytest.mark.parametrize("label", ["demand", "node", "c1", "ticket_namenode"])
+def test_a_field_of_tokens_has_a_declared_type(label):
+    assert type_of(label) is (float if label == "demand" else int)
+
+
+def test_a_field_without_a_declared_type_is_an_error():
+    """A real value in a field of type int would be truncated without notice."""
+    flow = TokenFlow("mine")
+    place = flow.place("start", [{"seconds": 0.5}])
+    flow.transition("move", "page", [place], [Arc(place, delay=main("seconds"))])
+    with pytest.raises(AssertionError, match="seconds: a field of tokens needs a type"):
+        flow.net({})

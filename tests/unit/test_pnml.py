@@ -10,7 +10,7 @@ import pytest
 from dfslab.nets.build import Net, Put, Take
 from dfslab.nets.engine import check, state_space
 from dfslab.nets.pnml import pnml_read as pnml
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 
 GOOD = """<?xml version="1.0"?>
 <pnml xmlns="http://www.pnml.org/version-2009/grammar/pnml">

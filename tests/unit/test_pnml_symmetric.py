@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from dfslab.nets import engine
 from dfslab.nets.pnml import pnml_read as pnml
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 
 TYPE = "http://www.pnml.org/version-2009/grammar/symmetricnet"
 

@@ -17,7 +17,7 @@ from dfslab.documents.load_report import Second, Steady
 from dfslab.instruments.measuring.series import FEWEST_SECONDS, rate_interval, resampled_means
 from dfslab.result import Metric, Result, provenance
 from dfslab.spec.check import check
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.streams.stream import stream_spec
 from dfslab.studies.runs.precision import half_width
 from dfslab.studies.runs.store import open_run

@@ -8,7 +8,8 @@ from dfslab import discover
 from dfslab.instruments.calibration import calibrate
 from dfslab.instruments.calibration import calibrate_testbed as calibrate_testbed
 from dfslab.instruments.calibration.quantities import Quantity, quantity
-from dfslab.spec.model import InputError, build
+from dfslab.spec.input_error import InputError
+from dfslab.spec.model import build
 from dfslab.spec.scenario import Point, Scenario, read
 
 MEASURED = {

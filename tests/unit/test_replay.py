@@ -18,7 +18,8 @@ from dfslab.imports import call_stream, plain_file
 from dfslab.imports.contract import FileCall, Recording, Replay
 from dfslab.imports.formats import blkparse, dxt, recorded, strace
 from dfslab.spec.check import check
-from dfslab.spec.model import InputError, build
+from dfslab.spec.input_error import InputError
+from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.streams.plan import LoadPlan
 from dfslab.spec.streams.target import PosixTarget

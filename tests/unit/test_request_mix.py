@@ -9,7 +9,8 @@ import math
 import pytest
 from dfslab import _core, discover
 from dfslab.imports.formats.recorded import stream as recorded
-from dfslab.spec.model import InputError, build
+from dfslab.spec.input_error import InputError
+from dfslab.spec.model import build
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.spec.streams.plan import LoadPlan
 from dfslab.spec.streams.stream import stream_spec

@@ -10,7 +10,8 @@ import pytest
 from dfslab import discover
 from dfslab.spec import units
 from dfslab.spec.check import check, read_checked
-from dfslab.spec.model import InputError, build
+from dfslab.spec.input_error import InputError
+from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario, read
 from hypothesis import given
 from hypothesis import strategies as st

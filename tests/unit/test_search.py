@@ -15,7 +15,8 @@ from dfslab.fleet import run
 from dfslab.fleet.client_hosts import HERE
 from dfslab.instruments import access
 from dfslab.report import terminal
-from dfslab.spec.model import InputError, build
+from dfslab.spec.input_error import InputError
+from dfslab.spec.model import build
 from dfslab.spec.search import Search, objective
 from dfslab.spec.streams.plan import LoadPlan
 from dfslab.studies.runs.offered import RateProbe

@@ -17,7 +17,7 @@ from dfslab.instruments.tracing.reading import Reading, reading
 from dfslab.report import repeats
 from dfslab.report.sections.traced_runs import body
 from dfslab.report.terminal_traces import ranking_tables
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.studies.traces import trace_files, trace_store
 from support.command import dfslab
 from support.recorded import RECORDED

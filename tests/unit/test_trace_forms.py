@@ -12,7 +12,7 @@ from dfslab.imports.contract import Recording
 from dfslab.imports.formats import strace
 from dfslab.imports.strace_stamps import Stamps
 from dfslab.instruments import trace
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 
 CALLS = """[pid  4510] 23:59:58.607603 openat(AT_FDCWD, "/v/f", O_RDONLY|O_CLOEXEC) = 3 <0.002111>
 [pid  4510] 23:59:59.900000 read(3, "abc"..., 131072) = 8192 <0.001012>

@@ -16,7 +16,7 @@ from dfslab.instruments import trace
 from dfslab.instruments.tracing import callprofile, counter_profiles
 from dfslab.instruments.tracing.reading import Reading
 from dfslab.method import RunFailed
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.studies.traces import trace_files
 from support.recorded import COUNTERS as FILES
 from support.rows import span_table

@@ -9,7 +9,7 @@ import resource
 import pytest
 from dfslab import _core
 from dfslab.instruments import trace
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.studies.traces import trace_store
 from support.command import dfslab
 from support.rows import span_table

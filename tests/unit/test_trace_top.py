@@ -21,7 +21,7 @@ from dfslab.documents.traces.plain import plain
 from dfslab.documents.traces.trace_analysis import Received, ReceivedProfile, given
 from dfslab.documents.traces.trace_profile import Entry
 from dfslab.instruments.tracing import callprofile
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from rich.console import Console
 from support.clock import ManualClock
 from support.command import DFSLAB

@@ -18,7 +18,8 @@ from dfslab.models.phase_stream import streams
 from dfslab.models.tree.prediction import Situation
 from dfslab.nets.inscription import text
 from dfslab.spec.check import check
-from dfslab.spec.model import InputError, build
+from dfslab.spec.input_error import InputError
+from dfslab.spec.model import build
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.spec.steps import calls
 from dfslab.spec.steps.calls import ClassifiedCall, ExecutedOperation

@@ -18,7 +18,8 @@ from dfslab.fleet import observer
 from dfslab.fleet.client_hosts import HERE
 from dfslab.instruments import access
 from dfslab.instruments.visibility import Observer, VisibilityTrial, summary, visibility
-from dfslab.spec.model import InputError, build
+from dfslab.spec.input_error import InputError
+from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 from support.clock import ManualClock
 from support.synthetic import scenario

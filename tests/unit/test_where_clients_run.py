@@ -11,7 +11,7 @@ from dfslab.fleet.client_hosts import HERE, Nodes
 from dfslab.instruments import access
 from dfslab.instruments.measure import Measure
 from dfslab.report.sections import processes, scaling, throughput
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.studies.contract import FinishedRun
 from support.scenarios import requested
 from support.synthetic import measured, scenario

@@ -17,7 +17,8 @@ from dfslab.documents.load_report import LoadReport
 from dfslab.fleet import run as fleet
 from dfslab.fleet.client_hosts import ClientHost
 from dfslab.spec.check import check
-from dfslab.spec.model import InputError, build
+from dfslab.spec.input_error import InputError
+from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.streams.plan import LoadPlan
 from dfslab.spec.streams.stream import stream_spec

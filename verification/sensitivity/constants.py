@@ -1,4 +1,4 @@
-"""Reads the table of numeric constants. It has all constants of models and studies, and the
+"""Reads the table of numeric constants. It has all constants of the places in PLACES, and the
 constants of the Rust core that affect figures. It states the origin of each constant, and how the
 verification varies the constant.
 
@@ -29,7 +29,22 @@ from verification.figures import HERE
 TABLE = HERE / "constants.toml"
 PACKAGE = "dfslab"
 SOURCES = HERE.parent / "python" / PACKAGE
-ROOMS = ("models", "studies")
+# The folders and modules whose numeric constants need a row: those that compute predictions,
+# intervals and judgements. The other rooms start programs, read files, probe hardware and draw.
+# Their numbers are limits of time, work and size, and no figure is computed from them.
+PLACES = (
+    "models",
+    "studies",
+    "instruments/measuring",
+    "instruments/visibility.py",
+    "spec/steps",
+    "spec/hardware",
+    "spec/environment.py",
+    "report/sections/judgement.py",
+    "latency_histogram.py",
+    "method.py",
+    "quantiles.py",
+)
 CORE = HERE.parent / "core"
 # The folder of the core that is a model. All numeric constants in this folder need a row in the
 # table. Elsewhere in the core, only floating-point constants need a row.
@@ -124,14 +139,23 @@ def by_name() -> dict[str, Constant]:
     return {f"{row.module}.{name}": row for row in table() for name in row.names}
 
 
+def source_files(root: Path = SOURCES) -> list[Path]:
+    """Returns the source files of Python whose constants need a row: those in PLACES below
+    `root`."""
+    found: list[Path] = []
+    for place in PLACES:
+        path = root / place
+        found += [path] if path.is_file() else sorted(path.rglob("*.py"))
+    return found
+
+
 def in_sources(root: Path = SOURCES) -> set[str]:
-    """Returns "MODULE.NAME" of every numeric constant in the folders ROOMS below `root`. A numeric
-    constant is a name that a module binds to an expression with a number."""
+    """Returns "MODULE.NAME" of every numeric constant in PLACES below `root`. A numeric constant is
+    a name that a module binds to an expression with a number."""
     found: set[str] = set()
-    for room in ROOMS:
-        for path in sorted((root / room).rglob("*.py")):
-            module = ".".join(path.relative_to(root).with_suffix("").parts)
-            found |= {f"{module}.{name}" for name in names_of(path.read_text(encoding="utf-8"))}
+    for path in source_files(root):
+        module = ".".join(path.relative_to(root).with_suffix("").parts)
+        found |= {f"{module}.{name}" for name in names_of(path.read_text(encoding="utf-8"))}
     return found
 
 

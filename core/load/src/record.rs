@@ -48,18 +48,19 @@ pub struct Kind {
 /// an end time falls into another bucket of the histogram of end times.
 #[derive(Clone)]
 pub struct Part {
-    pub zero: u64,
+    /// The common start of the phase, ns of the monotonic clock.
+    pub start_ns: u64,
     kinds: [Option<Box<Kind>>; KINDS],
     series: Series,
     /// Number of failed operations (`errors`), and the longest latency in the current second in ns
-    /// (`longest`).
+    /// (`longest_ns`).
     errors: u64,
-    longest: u64,
+    longest_ns: u64,
     /// Latencies since the client last published its counts.
     pub latencies: ClientLatencies,
     /// The next time at which derived figures are updated, in ns of the monotonic clock. It is the
     /// end of the current second, or of the current bucket of `ends` if that is earlier.
-    turn_at: u64,
+    next_update_ns: u64,
     /// Histogram of operations' end times in ns after the start of the phase. It lacks operations
     /// in the current bucket, whose bounds are `ends_low` and `ends_high`.
     ends: Histogram,
@@ -68,20 +69,24 @@ pub struct Part {
     /// Histogram of the generator's lateness in ns. The lateness is the actual start minus the
     /// earliest possible start. The histogram has the operations with a scheduled start that were
     /// late. `at_once` is the number of operations with a scheduled start that were not late.
-    late: Histogram,
+    lateness_ns: Histogram,
     at_once: u64,
     /// The scheduled arrivals whose operations were begun; used by open workloads only.
     pub begun: Begun,
+    /// Start of the first and end of the last successful operation, ns of the monotonic clock; None
+    /// if there was none.
     pub first_start: Option<u64>,
     pub last_end: Option<u64>,
     /// When the client became free for its next operation, ns of the monotonic clock.
-    free_at: u64,
+    free_at_ns: u64,
 }
 
 /// All measurements of one client.
 pub struct Record {
     pub client: u32,
-    pub(crate) zero: u64,
+    /// The common start of the first phase, ns of the monotonic clock, and the same instant in ns
+    /// since 1970.
+    pub(crate) start_ns: u64,
     pub(crate) zero_unix_ns: u64,
     pub parts: Vec<Part>,
     waiting: Waiting,
@@ -109,25 +114,25 @@ pub(crate) struct Kept {
 }
 
 impl Part {
-    /// Creates the empty record of a phase that begins at `zero`, ns of the monotonic clock.
-    fn new(zero: u64) -> Self {
+    /// Creates the empty record of a phase that begins at `start_ns`, ns of the monotonic clock.
+    fn new(start_ns: u64) -> Self {
         Part {
-            zero,
+            start_ns,
             kinds: std::array::from_fn(|_| None),
-            series: Series::new(zero),
+            series: Series::new(start_ns),
             errors: 0,
-            longest: 0,
+            longest_ns: 0,
             latencies: ClientLatencies::new(),
-            turn_at: 0,
+            next_update_ns: 0,
             ends: Histogram::new(),
             ends_low: 0,
             ends_high: 0,
-            late: Histogram::new(),
+            lateness_ns: Histogram::new(),
             at_once: 0,
             begun: Begun::default(),
             first_start: None,
             last_end: None,
-            free_at: zero,
+            free_at_ns: start_ns,
         }
     }
 
@@ -143,22 +148,22 @@ impl Part {
         }
         let more = self.count() - self.ends.count();
         self.ends.record_many(self.ends_low, more);
-        (self.ends_low, self.ends_high) = Histogram::bucket_of(end.saturating_sub(self.zero));
-        let bucket_end = self.zero.saturating_add(self.ends_high);
-        self.turn_at = bucket_end.min(self.series.end_ns());
+        (self.ends_low, self.ends_high) = Histogram::bucket_of(end.saturating_sub(self.start_ns));
+        let bucket_end = self.start_ns.saturating_add(self.ends_high);
+        self.next_update_ns = bucket_end.min(self.series.end_ns());
     }
 
     fn turn_second(&mut self, at: u64) {
         let so_far = self.so_far();
         self.series.turn(so_far, at);
-        self.longest = 0;
+        self.longest_ns = 0;
     }
 
     /// Counts one successful operation (`one`) and its steps (`done`).
     #[inline(always)]
     fn count_in(&mut self, one: &Ended, done: &[Done]) {
         let (start, end) = (one.start, one.end);
-        if end >= self.turn_at {
+        if end >= self.next_update_ns {
             self.turn(start, end);
         }
         let kind = of_kind(&mut self.kinds[one.kind as usize]);
@@ -173,15 +178,15 @@ impl Part {
             of_responses(&mut kind.response).record(latency);
             // If the previous operation ended after the scheduled start, the lateness is counted
             // from that end. Until then, the target caused the delay, and not the generator.
-            match start.saturating_sub(scheduled.max(self.free_at)) {
+            match start.saturating_sub(scheduled.max(self.free_at_ns)) {
                 0 => self.at_once += 1,
-                late => self.late.record(late),
+                late => self.lateness_ns.record(late),
             }
         }
-        self.longest = self.longest.max(latency);
+        self.longest_ns = self.longest_ns.max(latency);
         self.latencies.record(latency);
         self.last_end = Some(end);
-        self.free_at = end;
+        self.free_at_ns = end;
     }
 
     /// Number of successful operations in this phase.
@@ -194,7 +199,7 @@ impl Part {
     pub fn so_far(&self) -> Second {
         let mut all = Second {
             errors: self.errors,
-            latency_ns_max: self.longest,
+            latency_ns_max: self.longest_ns,
             ..Second::default()
         };
         for (_, kind) in self.kinds() {
@@ -217,7 +222,7 @@ impl Part {
         let mut ends = self.ends.clone();
         ends.record_many(self.ends_low, self.count() - ends.count());
         if let Some(last) = self.last_end.filter(|_| ends.count() > 0) {
-            ends.raise_maximum(last.saturating_sub(self.zero));
+            ends.raise_maximum(last.saturating_sub(self.start_ns));
         }
         ends
     }
@@ -225,7 +230,7 @@ impl Part {
     /// Returns the histogram of the generator's lateness in ns, over all operations with a
     /// scheduled start. An operation that was not late has a lateness of 0.
     pub fn late(&self) -> Histogram {
-        let mut late = self.late.clone();
+        let mut late = self.lateness_ns.clone();
         late.record_many(0, self.at_once);
         late
     }
@@ -340,10 +345,10 @@ impl Kind {
 }
 
 impl Record {
-    pub fn new(client: u32, zero: u64, zero_unix_ns: u64, span_limit: usize) -> Self {
+    pub fn new(client: u32, start_ns: u64, zero_unix_ns: u64, span_limit: usize) -> Self {
         Record {
             client,
-            zero,
+            start_ns,
             zero_unix_ns,
             parts: Vec::new(),
             waiting: Waiting::new(),
@@ -369,14 +374,19 @@ impl Record {
             verified_bytes: self.verified_bytes,
             audit: self.audit,
             failures: self.failures,
-            ..Record::new(self.client, self.zero, self.zero_unix_ns, self.span_limit)
+            ..Record::new(
+                self.client,
+                self.start_ns,
+                self.zero_unix_ns,
+                self.span_limit,
+            )
         }
     }
 
-    /// Begins the record of the next phase, which starts at `zero`, ns of the monotonic clock.
-    pub fn begin_part(&mut self, zero: u64) {
+    /// Begins the record of the next phase, which starts at `start_ns`, ns of the monotonic clock.
+    pub fn begin_part(&mut self, start_ns: u64) {
         self.settle();
-        self.parts.push(Part::new(zero));
+        self.parts.push(Part::new(start_ns));
     }
 
     /// The record of the current phase. Operations that wait in the queue are counted first.
@@ -438,7 +448,7 @@ impl Record {
         }
         of_kind(&mut part.kinds[operation.kind as usize]).all.errors += 1;
         part.errors += 1;
-        part.free_at = at;
+        part.free_at_ns = at;
         self.failures += 1;
         self.note(operation.kind.name(), error);
     }

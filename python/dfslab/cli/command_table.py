@@ -98,7 +98,8 @@ PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
         CommandEntry("show", "Show what is described.", "show", True),
         CommandEntry(
             "list",
-            "File systems, workloads, methods, studies, exporters, importers, ready scenarios.",
+            "File systems, workloads, methods, studies, sections, exporters, importers, "
+            "result readers, net formats, rules, scenarios.",
         ),
         CommandEntry("report", "Write the page of a run again (HTML)."),
         CommandEntry(

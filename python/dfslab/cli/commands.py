@@ -44,6 +44,15 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
+Recorded = Annotated[
+    Path | None,
+    typer.Option("--from", metavar="RUN|DATA", help="Measure nothing: take these runs."),
+]
+Against = Annotated[
+    Path | None,
+    typer.Option(metavar="SCENARIO", help="Another scenario: runs alternate, then compare."),
+]
+
 
 @app.command()
 def run(
@@ -57,14 +66,8 @@ def run(
     allow_incomplete: AllowIncomplete = False,
     wide: Wide = False,
     as_json: AsJson = False,
-    recorded: Annotated[
-        Path | None,
-        typer.Option("--from", metavar="RUN|DATA", help="Measure nothing: take these runs."),
-    ] = None,
-    against: Annotated[
-        Path | None,
-        typer.Option(metavar="SCENARIO", help="Another scenario: runs alternate, then compare."),
-    ] = None,
+    recorded: Recorded = None,
+    against: Against = None,
 ) -> None:
     """Every method the scenario names, compared, one HTML page."""
     printing = printing_of(context, as_json)
@@ -400,5 +403,6 @@ def list_members(
     as_json: AsJson = False,
     wide: Annotated[bool, typer.Option("--wide", help="One line for each, with its file.")] = False,
 ) -> None:
-    """File systems, workloads, methods, studies, exporters, importers, ready scenarios."""
+    """File systems, workloads, methods, studies, sections, exporters, importers, result readers,
+    net formats, rules, scenarios."""
     listing.show(as_json, wide)

@@ -23,7 +23,7 @@ from dfslab.spec.check import check
 from dfslab.spec.design import LevelValue
 from dfslab.spec.files import inputs
 from dfslab.spec.files.outputs import Output
-from dfslab.spec.model import InputError, unknown
+from dfslab.spec.input_error import InputError, unknown
 from dfslab.spec.scenario import Scenario
 from dfslab.studies.designs import design_plan as designs
 from dfslab.studies.designs.legal import legal

@@ -31,7 +31,8 @@ from dfslab.result import Result
 from dfslab.spec import units
 from dfslab.spec.design import LevelValue
 from dfslab.spec.files import inputs
-from dfslab.spec.model import InputError, build, unknown
+from dfslab.spec.input_error import InputError, unknown
+from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 
 MEBI, BYTES = float(1 << 20), " B"

@@ -16,7 +16,7 @@ from dfslab.nets.net_json import ordered
 from dfslab.report import description
 from dfslab.report.diagrams import diagram, formula_text, structure
 from dfslab.report.diagrams.uml import uml
-from dfslab.spec.model import InputError, unknown
+from dfslab.spec.input_error import InputError, unknown
 from dfslab.spec.systems.filesystem import FileSystem
 
 # The output forms that this module produces. Exporters of descriptions add the formats of other
@@ -60,7 +60,8 @@ def _table(system: FileSystem, operations: list[str]) -> tuple[Any, list[Any]]:
         table.add_column(column, overflow="fold")
     for row in rows:
         table.add_row(*row)
-    return [dict(zip(description.COLUMNS, row, strict=True)) for row in rows], [table]
+    document = [dict(zip(description.COLUMNS, row, strict=True)) for row in rows]
+    return document, [table, *description.notes(system, operations)]
 
 
 def _pictures(system: FileSystem, form: str, operations: list[str]) -> tuple[Any, list[Any]]:

@@ -8,7 +8,7 @@ import typer
 
 from dfslab.cli.live.printing import printing_of
 from dfslab.cli.shared import AsJson, SetOptions, emit
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 
 app = typer.Typer(help="Real file systems on this machine.", no_args_is_help=True)
 

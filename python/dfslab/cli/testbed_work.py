@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dfslab import discover
 from dfslab.instruments import recognising
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.systems.mounts import ExistingFileSystem
 from dfslab.spec.systems.standard import delay, rate, standard
 from dfslab.testbeds import registry

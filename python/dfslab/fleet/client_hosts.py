@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.testbeds.hosts.process import LiveProcess
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from dfslab.imports import contract
 from dfslab.imports.contract import CallImporter, FileCall, Recording, Replay
 from dfslab.spec.files import inputs
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.streams.vocabulary import Given, OperationName
 
 KEY = "workload.trace"

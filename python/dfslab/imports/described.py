@@ -21,7 +21,8 @@ from dfslab.imports.tool_report import ToolMeasurement, ToolReport
 from dfslab.method import MEASURE
 from dfslab.result import Result, Step
 from dfslab.spec.design import LevelValue
-from dfslab.spec.model import InputError, build
+from dfslab.spec.input_error import InputError
+from dfslab.spec.model import build
 from dfslab.spec.scenario import Point, Scenario
 
 # The keys are names of operations in reports of tools. The values are pairs: the operation of the

@@ -22,7 +22,7 @@ from dfslab import discover
 from dfslab.documents import metrics
 from dfslab.documents.evidence import Evidence
 from dfslab.imports import plain_file
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 
 KEY = "FILE"
 HEAD_BYTES = 1 << 16

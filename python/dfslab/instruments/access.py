@@ -27,7 +27,7 @@ from dfslab.spec import units
 from dfslab.spec.design import LevelValue
 from dfslab.spec.environment import parameters
 from dfslab.spec.files import scratch
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario, WorkloadChoice
 from dfslab.spec.streams.target import AnyTarget, FileTarget, Fsync, PosixTarget
 from dfslab.spec.systems.endpoint import Endpoint
@@ -71,11 +71,14 @@ class InstrumentSession:
     _testbed: _SessionTestbed | None = None
     # Whether cold runs also empty the caches in the client processes of the testbed.
     empties_clients: bool = False
+    # Testbeds that failed to start, each with the reason, by their key (`_SessionTestbed.key`).
     _failed: dict[str, str] = field(default_factory=dict)
     # Directories whose file system did not respond, each with the reason. A later run in such a
     # directory fails at once.
     _unanswered: dict[Path, str] = field(default_factory=dict)
     _temporary: Path | None = None
+    # Dask clusters that this session started, as (address of the scheduler, number of nodes). The
+    # key is the JSON text of the scenario's `run.fleet` and `run.cluster`.
     _clusters: dict[str, tuple[str, int]] = field(default_factory=dict)
 
     @property

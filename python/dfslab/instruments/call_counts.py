@@ -19,7 +19,7 @@ from dfslab.fleet import run as fleet
 from dfslab.fleet.client_hosts import ClientHost
 from dfslab.fleet.watch import Watch
 from dfslab.spec.files import scratch
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.streams.plan import LoadPlan
 from dfslab.spec.streams.vocabulary import Phase, Stream
 

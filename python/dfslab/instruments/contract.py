@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from dfslab.fleet.shards import ProgressReport
 from dfslab.fleet.watch import Watch
@@ -67,10 +67,23 @@ class Instrument(Protocol):
         ...
 
 
-def instruments_among(methods: Sequence[Method]) -> list[Instrument]:
+# A method of a run. Only an instrument is given a session, so the two are called differently.
+RunMethod: TypeAlias = Instrument | Model
+
+
+def run_method(method: Method) -> RunMethod:
+    """Returns a discovered method as the model or instrument that it is. A model has `fit`."""
+    if isinstance(method, Model):
+        return method
+    assert isinstance(method, Instrument), f"{method.name}: neither an instrument nor a model"
+    return method
+
+
+def models_among(methods: Sequence[RunMethod]) -> list[Model]:
+    """Returns the models among the methods of a run, in the same order."""
+    return [method for method in methods if isinstance(method, Model)]
+
+
+def instruments_among(methods: Sequence[RunMethod]) -> list[Instrument]:
     """Returns the instruments among the methods of a run, in the same order."""
-    return [
-        method
-        for method in methods
-        if isinstance(method, Instrument) and not isinstance(method, Model)
-    ]
+    return [method for method in methods if not isinstance(method, Model)]

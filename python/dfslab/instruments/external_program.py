@@ -28,7 +28,7 @@ from dfslab.result import Metric, Result, provenance
 from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.environment import workload_parameters
 from dfslab.spec.files import scratch
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point
 from dfslab.spec.streams.workload import RunValues
 from dfslab.testbeds.base import BaseTestbed

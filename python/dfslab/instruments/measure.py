@@ -11,7 +11,7 @@ from pathlib import Path
 from dfslab import discover
 from dfslab.documents import metrics as metric
 from dfslab.documents.load_report import LoadReport, Summary
-from dfslab.documents.measured_load import CallCounts, FaultReport, MeasuredLoad
+from dfslab.documents.measured_load import CallCounts, FaultReport, FleetLoadReport, MeasuredLoad
 from dfslab.fleet import run as fleet
 from dfslab.fleet.client_hosts import ClientHost, Nodes
 from dfslab.fleet.shards import LoadFailed, LoadRun, ProgressReport, Spans, WrongPlan, unanswered
@@ -21,12 +21,12 @@ from dfslab.instruments.contract import NO_OPTIONS, MeasurementOptions
 from dfslab.instruments.measuring import cold, recovery
 from dfslab.instruments.measuring.disturbance import MachineWatch
 from dfslab.instruments.measuring.faults import Conductor, quietly
-from dfslab.instruments.measuring.kept import measured_load
+from dfslab.instruments.measuring.measured_load_of import measured_load
 from dfslab.instruments.measuring.warm_up import shares_vary, warm_up_once, where
 from dfslab.method import MEASURE, RunFailed
 from dfslab.result import Metric, Result, Step, provenance
 from dfslab.spec.files.outputs import Output
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.spec.streams.plan import LoadPlan, PlanChanges, Verify
 from dfslab.spec.streams.stream import stream_spec
@@ -48,7 +48,7 @@ class Measured:
     time limit ended the run.
     """
 
-    report: LoadReport
+    report: FleetLoadReport
     load: MeasuredLoad
     spans: Spans
     complete: bool
@@ -124,7 +124,7 @@ def run_load(
     disks = _cold_disks(point, session)
     # `barrier_after_phases` adds a barrier after each phase, so that the disk counters can be read
     # before later work, such as checking caches or removing files, reads the disks as well.
-    plan = _plan(point, repetition, target, records=options.record is not None).model_copy(
+    plan = load_plan(point, repetition, target, records=options.record is not None).model_copy(
         update={**(changes or {}), "barrier_after_phases": disks is not None}
     )
     # An experimental design has hundreds of runs, of which only the rates are used. Reading the
@@ -166,7 +166,9 @@ def only_time_was_up(load: MeasuredLoad) -> bool:
     return not load.errors and not lost and load.window_s > 0
 
 
-def _plan(point: Point, repetition: int, target: FileTarget, records: bool) -> LoadPlan:
+def load_plan(point: Point, repetition: int, target: FileTarget, records: bool) -> LoadPlan:
+    """Returns what the load generator is given for one run of a configuration on `target`.
+    `records`: whether the executed operations are recorded."""
     run = point.scenario.run
     return LoadPlan(
         stream=stream_spec(point.scenario, repetition),

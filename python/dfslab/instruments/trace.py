@@ -20,7 +20,7 @@ from dfslab.instruments.tracing.reading import Reading
 from dfslab.method import RunFailed
 from dfslab.result import Result
 from dfslab.spec.files import scratch
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point
 from dfslab.spec.streams.plan import PlanChanges, SpanLimit
 from dfslab.spec.streams.stream import stream_spec

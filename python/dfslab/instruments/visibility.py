@@ -22,13 +22,15 @@ from dfslab.fleet.client_hosts import HERE, ClientHost, Nodes
 from dfslab.fleet.observer import CHANGES, Answered, ObserverCommand
 from dfslab.instruments import access
 from dfslab.method import RunFailed
-from dfslab.spec.model import InputError
+from dfslab.quantiles import P90
+from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario
 from dfslab.testbeds.interruption import uninterrupted
 
 POLL_S = 0.0005
 LIMIT_S = 10.0
 CLOSE_LIMIT_S = 1.0
+# Quantile of the standard normal distribution that bounds a 90 % interval.
 Z_90 = 1.6449
 
 
@@ -278,6 +280,6 @@ def _quantiles(times_s: Sequence[float]) -> VisibilityTimes:
         visible_s_p50=shown[(count - 1) // 2],
         visible_s_p50_low=shown[low],
         visible_s_p50_high=shown[min(count - 1, high)],
-        visible_s_p90=shown[min(count - 1, math.ceil(0.9 * count) - 1)],
+        visible_s_p90=shown[min(count - 1, math.ceil(P90 * count) - 1)],
         visible_s_max=shown[-1],
     )

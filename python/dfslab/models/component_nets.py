@@ -15,7 +15,7 @@ from dfslab.models.tree.phases import mean_times
 from dfslab.models.tree.predicted import PhaseRate
 from dfslab.models.tree.prediction import Situation
 from dfslab.nets.engine import estimate
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.systems.component_net import ComponentNet, NetSetup, S, Simulated
 
 # Number of random placements of files on servers that are simulated first. More placements are

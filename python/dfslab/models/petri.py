@@ -52,7 +52,8 @@ from dfslab.nets.build import Net
 from dfslab.nets.inscription import DRAW
 from dfslab.nets.net_json import json_text
 from dfslab.result import Result
-from dfslab.spec.model import InputError, build
+from dfslab.spec.input_error import InputError
+from dfslab.spec.model import build
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.spec.steps.calls import UNFORCED
 from dfslab.spec.steps.step_path import StepPath

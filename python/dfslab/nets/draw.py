@@ -10,7 +10,7 @@ from html import escape
 from dfslab.documents.net_definition import NetDefinition, TransitionDefinition
 from dfslab.documents.net_state import TokenRow
 from dfslab.nets.build import Net, definition_of
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 
 TokensByPlace = Mapping[str, Sequence[TokenRow]]
 COLUMN, ROW, RADIUS, MARGIN = 170, 90, 24, 60

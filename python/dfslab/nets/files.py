@@ -13,7 +13,7 @@ from dfslab.documents.net_run import NetFile
 from dfslab.nets import draw
 from dfslab.nets.contract import NetFormat, net_format, net_formats
 from dfslab.spec.files import inputs
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 
 BYTES_MOST = 50_000_000
 HEAD_BYTES = 4096

@@ -15,7 +15,7 @@ from math import gcd
 
 from dfslab.documents.net_definition import InputDefinition, NetDefinition, OutputDefinition
 from dfslab.nets.build import Net, definition_of
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 
 ROWS_MOST = 2_000
 

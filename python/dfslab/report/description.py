@@ -1,5 +1,5 @@
-"""Builds the table of a file system's parameters from its description. The description has one tree
-of steps for each operation."""
+"""Builds the table of a file system's parameters from its description, and notes on what the
+description lacks. The description has one tree of steps for each operation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dfslab.spec import units
-from dfslab.spec.steps.node import Call, Later, Node, Use, walk, writes_back
+from dfslab.spec.steps.calls import WHOLE
+from dfslab.spec.steps.file_bytes import moved_without_message
+from dfslab.spec.steps.node import (
+    At,
+    Call,
+    Choice,
+    Delay,
+    Either,
+    Hold,
+    Later,
+    Node,
+    Par,
+    PartialWork,
+    Pipeline,
+    Repeat,
+    Seq,
+    Use,
+    Visitor,
+    walk,
+    writes_back,
+)
 from dfslab.spec.systems.filesystem import FileSystem
 from dfslab.spec.systems.parameters import Parameter
 
@@ -53,6 +73,30 @@ def parameter_rows(system: FileSystem, operations: Sequence[str] = ()) -> list[P
     return sorted(rows, key=lambda row: (paper_order(row.parameter.wu), row.parameter.key))
 
 
+def notes(system: FileSystem, operations: Sequence[str]) -> list[str]:
+    """Returns a sentence on each thing that the description of the `operations` lacks.
+
+    One thing is looked for: an operation that transfers a file's bytes to or from the disk of
+    another host, but in no message. A file system without servers has no messages. Operations on
+    names, such as a renaming that a server does by copying, need not send the bytes to the client.
+    """
+    if not system.has_servers:
+        return []
+    data = [role.name for role in system.roles if role.kind == "data"]
+    lacking = [
+        operation
+        for operation in operations
+        if operation in WHOLE and moved_without_message(system.operations[operation], data)
+    ]
+    if not lacking:
+        return []
+    return [
+        f"note: no message of {', '.join(lacking)} carries the file's bytes, although "
+        f"{', '.join(data)} may be on another host: give calls their request_bytes or "
+        "response_bytes"
+    ]
+
+
 def paper_order(wu: str) -> tuple[int, str]:
     """Returns the sort key of a parameter's id in Wu 2013, such as "Dp8". Ids are ordered first by
     their letters, in the order of `families`, and then as text. Parameters without an id come
@@ -73,8 +117,9 @@ def _acting(system: FileSystem, operation: str) -> dict[str, list[str]]:
     These parameters are included.
     """
     acting = {key: list(steps) for key, steps in system.acting(operation).items()}
+    implied = _Implied(system)
     for node in walk(system.operations[operation]):
-        for key in _implied(system, node):
+        for key in implied.visit(node, None):
             steps, step = acting.setdefault(key, []), node.name or _nameless(node)
             if step not in steps:
                 steps.append(step)
@@ -85,9 +130,23 @@ def _nameless(node: Node) -> str:
     return "answers" if isinstance(node, Call) and node.answers else "messages"
 
 
-def _implied(system: FileSystem, node: Node) -> list[str]:
-    if isinstance(node, Call):
-        client = next(role.name for role in system.roles if role.kind == "client")
+class _Implied(Visitor[None, list[str]]):
+    """Finds the parameters on which a single node depends although its expressions do not contain
+    them. Nodes below this one are not included. `system`: the described file system."""
+
+    def __init__(self, system: FileSystem) -> None:
+        self._system = system
+
+    def use(self, node: Use, where: None) -> list[str]:
+        """Returns the number of processors and cores for a step on a processor."""
+        if node.resource.kind != "cpu":
+            return []
+        return [f"{node.resource.role}.{kind}" for kind in ("processors", "cores")]
+
+    def call(self, node: Call, where: None) -> list[str]:
+        """Returns the parameters of the network between client and receiver. For a metadata server,
+        also returns those of its queues and its memory."""
+        client = next(role.name for role in self._system.roles if role.kind == "client")
         keys = [
             "network_latency",
             "loopback_latency",
@@ -97,15 +156,56 @@ def _implied(system: FileSystem, node: Node) -> list[str]:
             f"{client}.nic_latency",
             f"{node.role}.instances",
         ]
-        if system.role(node.role).kind == "metadata":
+        if self._system.role(node.role).kind == "metadata":
             # A metadata lookup waits in the role's request queue and then reads memory. Its time
             # therefore depends on the parameters of these kinds.
             kinds = ("workload", "request_queue", "response_queue", "memory")
             keys += [f"{node.role}.{kind}" for kind in kinds]
         return keys
-    if isinstance(node, Later) and writes_back(node):
-        # The memory of a role limits its amount of deferred write-back.
+
+    def later(self, node: Later, where: None) -> list[str]:
+        """Returns the memory of the roles whose disks deferred work uses: it limits the amount of
+        deferred write-back."""
+        if not writes_back(node):
+            return []
         return [f"{one.resource.role}.memory" for one in walk(node.body) if isinstance(one, Use)]
-    if isinstance(node, Use) and node.resource.kind == "cpu":
-        return [f"{node.resource.role}.{kind}" for kind in ("processors", "cores")]
-    return []
+
+    def hold(self, node: Hold, where: None) -> list[str]:
+        """Returns an empty list: a held thread or lock depends on its own expressions only."""
+        return []
+
+    def delay(self, node: Delay, where: None) -> list[str]:
+        """Returns an empty list: a wait depends on its own expressions only."""
+        return []
+
+    def at(self, node: At, where: None) -> list[str]:
+        """Returns an empty list: a body at another role depends on its own expressions only."""
+        return []
+
+    def seq(self, node: Seq, where: None) -> list[str]:
+        """Returns an empty list: a sequence depends on its own expressions only."""
+        return []
+
+    def par(self, node: Par, where: None) -> list[str]:
+        """Returns an empty list: parallel branches depends on its own expressions only."""
+        return []
+
+    def pipeline(self, node: Pipeline, where: None) -> list[str]:
+        """Returns an empty list: a pipeline depends on its own expressions only."""
+        return []
+
+    def repeat(self, node: Repeat, where: None) -> list[str]:
+        """Returns an empty list: a repetition depends on its own expressions only."""
+        return []
+
+    def part(self, node: PartialWork, where: None) -> list[str]:
+        """Returns an empty list: a share of work depends on its own expressions only."""
+        return []
+
+    def choice(self, node: Choice, where: None) -> list[str]:
+        """Returns an empty list: a random choice depends on its own expressions only."""
+        return []
+
+    def either(self, node: Either, where: None) -> list[str]:
+        """Returns an empty list: a condition depends on its own expressions only."""
+        return []

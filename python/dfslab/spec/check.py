@@ -14,7 +14,7 @@ from dfslab.spec.deployment import Emulation
 from dfslab.spec.design import LevelValue
 from dfslab.spec.environment import parameters, workload_parameters
 from dfslab.spec.fault import OF_LINKS
-from dfslab.spec.model import InputError, unknown
+from dfslab.spec.input_error import InputError, unknown
 from dfslab.spec.scenario import Point, Scenario, read
 from dfslab.spec.steps.calls import TRANSFERS
 from dfslab.spec.streams.workload import FileParameters, RunValues, Workload, stream_mix

@@ -11,7 +11,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, field_validator, model_validator
 
 from dfslab.spec import units
-from dfslab.spec.model import CheckedModel, InputError, unknown
+from dfslab.spec.input_error import InputError, unknown
+from dfslab.spec.model import CheckedModel
 from dfslab.spec.units import Seconds, quantity
 
 LevelValue = str | int | float | bool

@@ -7,7 +7,7 @@ this module.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeAlias
 
 from dfslab.spec.deployment import (
     SEGMENT_BYTES,
@@ -17,7 +17,8 @@ from dfslab.spec.deployment import (
     NodeGroup,
 )
 from dfslab.spec.files.plain_number import PLAIN, is_odd_number
-from dfslab.spec.model import InputError, build, unknown
+from dfslab.spec.input_error import InputError, unknown
+from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.steps.lossy_path import tcp_path
 from dfslab.spec.streams.vocabulary import Stream
@@ -29,6 +30,8 @@ from dfslab.spec.units import parse
 PAGE_BYTES = 4096
 # Assumed fraction of a client's memory that is available to its page cache.
 CACHE_SHARE = 0.5
+# The values of symbols of operation trees in SI units, by the symbol's name.
+SymbolValues: TypeAlias = dict[str, float]
 
 
 def workload_parameters(scenario: Scenario, workload: Workload) -> FileParameters:
@@ -86,13 +89,13 @@ def number(parameter: Parameter, written: Any) -> float:
     return number
 
 
-def environment(scenario: Scenario, system: FileSystem, workload: Workload) -> dict[str, float]:
+def environment(scenario: Scenario, system: FileSystem, workload: Workload) -> SymbolValues:
     """Returns the value in SI units of every symbol that is not calibrated, by the name of the
     symbol."""
     own = workload_parameters(scenario, workload)
     stream = workload.stream(own)
     path = tcp_path(scenario.deployment.network)
-    values: dict[str, float] = {
+    values: SymbolValues = {
         "file_size": _operation_bytes(stream),
         "transfer_size": float(own.transfer_size),
         "clients": float(scenario.workload.clients),

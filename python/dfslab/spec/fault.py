@@ -6,7 +6,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from dfslab.spec.model import CheckedModel, InputError
+from dfslab.spec.input_error import InputError
+from dfslab.spec.model import CheckedModel
 from dfslab.spec.units import BytesPerSecond, Seconds, quantity
 
 Action = Literal["kill", "pause", "resume", "restart", "cut", "slow", "heal"]

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from dfslab.spec.files import inputs
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.toml import TomlTable, TomlValue
 
 KEY = "base"

@@ -15,7 +15,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from dfslab.spec.files.plain_number import PLAIN, is_odd_number
 from dfslab.spec.input_error import InputError, unknown
 
-__all__ = ["InputError", "CheckedModel", "build", "input_error", "unknown"]
+__all__ = ["CheckedModel", "build", "input_error"]
 
 Built = TypeVar("Built", bound=BaseModel)
 # Texts that say which values are allowed, for each type of pydantic error. A text is in the terms

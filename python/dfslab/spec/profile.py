@@ -15,7 +15,8 @@ from pathlib import Path
 
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.inheritance import filled, named
-from dfslab.spec.model import InputError, build
+from dfslab.spec.input_error import InputError
+from dfslab.spec.model import build
 from dfslab.spec.toml import TomlTable, TomlValue
 
 KEY = "profile"

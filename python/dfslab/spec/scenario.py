@@ -26,7 +26,8 @@ from dfslab.spec.design import Design, LevelValue
 from dfslab.spec.fault import Fault
 from dfslab.spec.files import inputs
 from dfslab.spec.inheritance import extended, located
-from dfslab.spec.model import CheckedModel, InputError, build
+from dfslab.spec.input_error import InputError
+from dfslab.spec.model import CheckedModel, build
 from dfslab.spec.profile import applied
 from dfslab.spec.search import Search
 from dfslab.spec.streams.layer import Layer

@@ -10,7 +10,8 @@ from typing import Annotated, Self
 from pydantic import Field, field_validator, model_validator
 
 from dfslab.documents.metrics import time_name
-from dfslab.spec.model import CheckedModel, InputError
+from dfslab.spec.input_error import InputError
+from dfslab.spec.model import CheckedModel
 from dfslab.spec.units import PerSecond, Seconds, parse, quantity
 
 _FORM = re.compile(r"^(response|latency)_s_(mean|p50|p90|p99|p999)(?:\.(\w+))?\s*<=\s*(.+)$")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dfslab.method import RunFailed
 from dfslab.spec.changes.goal import Goal
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.studies.contract import FinishedRun, Needs, Progress, Study
 from dfslab.studies.decisions.decision_input import evidence_in
 from dfslab.studies.decisions.prices import prices_of

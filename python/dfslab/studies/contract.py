@@ -22,7 +22,7 @@ from dfslab import discover
 from dfslab.documents.table import Name, Section, Tab, Table, Value, naming
 from dfslab.method import MEASURE
 from dfslab.result import Result
-from dfslab.spec.model import InputError, unknown
+from dfslab.spec.input_error import InputError, unknown
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.spec.systems.choice import NAME_KEY
 from dfslab.studies.runs import store
@@ -37,6 +37,10 @@ class Progress(Protocol):
     """
 
     def __call__(self, done: float, total: float, text: str, /, *remaining_s: float) -> None: ...
+
+
+def silent_progress(done: float, total: float, text: str, /, *remaining_s: float) -> None:
+    """A progress callback that does nothing."""
 
 
 class StudyResult(BaseModel):

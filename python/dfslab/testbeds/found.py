@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dfslab import discover
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.testbeds.base import BaseTestbed, missing_methods
 
 

@@ -9,7 +9,8 @@ from dfslab import discover
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.design import LevelValue
 from dfslab.spec.environment import number
-from dfslab.spec.model import CheckedModel, InputError, unknown
+from dfslab.spec.input_error import InputError, unknown
+from dfslab.spec.model import CheckedModel
 
 # A parameter's value. A dictionary gives the properties of a program by name.
 Setting = LevelValue | dict[str, str]

@@ -21,7 +21,7 @@ from dataclasses import asdict
 
 from pydantic import ConfigDict, Field
 
-from dfslab.spec.model import InputError, unknown
+from dfslab.spec.input_error import InputError, unknown
 from dfslab.spec.streams.workload import FileParameters, Program, ProgramCommand, RunValues
 
 TITLE = "An external program: any command that works on the file system"

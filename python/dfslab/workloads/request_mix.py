@@ -21,7 +21,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from dfslab.imports.copies import MOST_OPERATIONS
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.streams.vocabulary import Given, Stream
 from dfslab.spec.streams.workload import FileParameters, Size, Streams, fixed
 from dfslab.spec.units import quantity

@@ -84,8 +84,8 @@ fn check_some(client: &mut Client, record: Record, shared: &SharedState) -> Reco
 pub fn given_back(client: &Client, shared: &SharedState) -> Record {
     let lent = shared.control.watch().give_back(client.number);
     lent.unwrap_or_else(|| {
-        let mut empty = Record::new(client.number, shared.zero(0), 0, 0);
-        empty.begin_part(shared.zero(0));
+        let mut empty = Record::new(client.number, shared.start_ns(0), 0, 0);
+        empty.begin_part(shared.start_ns(0));
         empty
     })
 }

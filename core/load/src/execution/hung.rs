@@ -165,7 +165,7 @@ fn texts(hung: &[Hung]) -> String {
 
 fn partial(zero: u64) -> PhaseTiming {
     PhaseTiming {
-        zero,
+        start_ns: zero,
         wall_ns: u64::MAX,
         cold: None,
     }

@@ -59,19 +59,24 @@ fn wake_exactly() {
 /// Computes when one client starts its operations in one phase.
 struct Pace<'a> {
     schedule: Schedule<'a>,
-    zero: u64,
+    /// The common start of the phase, ns of the monotonic clock.
+    start_ns: u64,
     /// Whether operations have scheduled starts (an open workload).
-    open: bool,
-    own_pauses: bool,
+    is_open: bool,
+    /// Whether a share of the mix has a think time that differs from that of the phase.
+    has_own_pauses: bool,
     /// Whether every operation starts as soon as the previous operation has ended.
-    unpaced: bool,
+    is_unpaced: bool,
     /// Number of operations that are fetched from the stream at a time. It is 1 if each operation
     /// has to wait for a think time after the previous operation.
-    most: usize,
-    first: bool,
+    batch_most: usize,
+    /// Whether no operation of the phase was begun yet.
+    is_first: bool,
     /// Whether the next operation is an arrival of the open workload. If false, it is a later
     /// request of a session that has already arrived.
-    arrives: bool,
+    is_arrival: bool,
+    /// The arrivals whose operations were begun so far. The record of the phase gets them at its
+    /// end.
     begun: Begun,
 }
 
@@ -93,40 +98,41 @@ impl<'a> Pace<'a> {
         let ahead = unpaced || schedule.waits_for_nobody() && !own_pauses;
         Pace {
             schedule,
-            zero: shared.zero(phase),
-            open,
-            own_pauses,
-            unpaced,
-            most: if ahead { BATCH_MAX } else { 1 },
-            first: true,
-            arrives: false,
+            start_ns: shared.start_ns(phase),
+            is_open: open,
+            has_own_pauses: own_pauses,
+            is_unpaced: unpaced,
+            batch_most: if ahead { BATCH_MAX } else { 1 },
+            is_first: true,
+            is_arrival: false,
             begun: Begun::default(),
         }
     }
 
     /// Appends the next scheduled starts of a client to `due`, in ns of the monotonic clock. `now`
     /// is the time at which the client became idle. If starts are known in advance, appends up to
-    /// `most` of them. Otherwise appends one start. Appends nothing after the end of the schedule.
+    /// `batch_most` of them. Otherwise appends one start. Appends nothing after the end of the
+    /// schedule.
     fn ahead(&mut self, stream: &mut Stream, now: u64, due: &mut Vec<u64>) {
-        if self.most > 1 {
-            self.arrives = true;
-            return self.schedule.starts(self.zero, self.most, due);
+        if self.batch_most > 1 {
+            self.is_arrival = true;
+            return self.schedule.starts(self.start_ns, self.batch_most, due);
         }
-        let pause = if self.own_pauses {
+        let pause = if self.has_own_pauses {
             stream.own_pause_s()
         } else {
             None
         };
         let start = self.schedule.next_start(pause);
-        self.arrives = matches!(start, Start::At(_));
+        self.is_arrival = matches!(start, Start::At(_));
         due.extend(match start {
-            Start::At(after_ns) => Some(self.zero.saturating_add(after_ns)),
+            Start::At(after_ns) => Some(self.start_ns.saturating_add(after_ns)),
             // The first operation of a closed loop has no think time.
-            Start::After(_) if self.first && !self.open => Some(now),
+            Start::After(_) if self.is_first && !self.is_open => Some(now),
             Start::After(pause_ns) => Some(now.saturating_add(pause_ns)),
             Start::Never => None,
         });
-        self.first = false;
+        self.is_first = false;
     }
 
     /// Records that the operations with the scheduled starts `due` were begun. `last_begun` is the
@@ -134,7 +140,7 @@ impl<'a> Pace<'a> {
     fn began(&mut self, due: &[u64], last_begun: u64) {
         let begun = &mut self.begun;
         begun.operations += due.len() as u64;
-        if let ([first, ..], [.., last], true) = (due, due, self.arrives) {
+        if let ([first, ..], [.., last], true) = (due, due, self.is_arrival) {
             if begun.arrivals == 0 {
                 begun.first_due = *first;
             }
@@ -176,8 +182,8 @@ impl Row {
         if !stream.is_in(phase) {
             return;
         }
-        let mut most = pace.most;
-        if !pace.unpaced {
+        let mut most = pace.batch_most;
+        if !pace.is_unpaced {
             pace.ahead(stream, now, &mut self.due);
             most = self.due.len();
         }
@@ -224,16 +230,16 @@ pub fn timed_phase(
     let plan = shared.setup.plan;
     let mut pace = Pace::new(shared, phase, client.number);
     let limit_ns = plan.time_limit_s.map(|limit_s| (limit_s * 1e9) as u64);
-    let deadline = limit_ns.map_or(u64::MAX, |limit| pace.zero.saturating_add(limit));
+    let deadline = limit_ns.map_or(u64::MAX, |limit| pace.start_ns.saturating_add(limit));
     let stopped =
         || shared.control.stopped() || shared.errors.load(Ordering::Relaxed) > plan.max_errors;
-    if !pace.unpaced {
+    if !pace.is_unpaced {
         wake_exactly();
     }
-    client.now = awake_at(pace.zero, &mut client.clock, &stopped);
+    client.now = awake_at(pace.start_ns, &mut client.clock, &stopped);
     let (mut failed, mut reported_at, mut before) =
         (record.failures, client.now, Second::default());
-    let mut row = Row::new(pace.most);
+    let mut row = Row::new(pace.batch_most);
     loop {
         if row.is_over() {
             // Operations are counted between batches, when progress is published and on errors.
@@ -250,7 +256,7 @@ pub fn timed_phase(
             client.now = awake_at(due, &mut client.clock, &stopped);
         }
         if stopped() || client.now >= deadline {
-            shared.cut.store(true, Ordering::Release);
+            shared.is_cut.store(true, Ordering::Release);
             break;
         }
         // If the run records its operations, they are executed one at a time. Otherwise the record
@@ -262,8 +268,8 @@ pub fn timed_phase(
         }
         let look_at = deadline.min(reported_at + PUBLISH_EVERY_NS);
         let go_on = |now: u64| now < look_at && !stopped();
-        let ran = client.execute_row(operations, due.filter(|_| pace.open), record, go_on);
-        if pace.open {
+        let ran = client.execute_row(operations, due.filter(|_| pace.is_open), record, go_on);
+        if pace.is_open {
             pace.began(due.map_or(&[], |due| &due[..ran.begun]), ran.last_begun);
         }
         row.next += ran.begun;

@@ -158,7 +158,7 @@ fn conduct(shared: &SharedState, factory: &dyn Factory) -> CpuReport {
             true => monotonic_ns(),
             false => await_start(shared, phase),
         };
-        shared.phases[phase].zero.store(zero, Ordering::Release);
+        shared.phases[phase].start_ns.store(zero, Ordering::Release);
         if !shared.is_over() {
             let unix = shared.zero_unix_ns.get().copied().unwrap_or(0);
             let late_s = shared.late_s.get().copied().unwrap_or(0.0);
@@ -171,7 +171,7 @@ fn conduct(shared: &SharedState, factory: &dyn Factory) -> CpuReport {
         let after = cpu_time();
         shared.layers.end();
         let last = shared.is_over() || phase + 1 == shared.phases.len();
-        let begun = !shared.broken.load(Ordering::Acquire);
+        let begun = !shared.is_broken.load(Ordering::Acquire);
         // True if the files of this shard's clients must not be removed yet, because other shards
         // may still read them.
         let read_on = plan.shared && plan.stream.takes_others();
@@ -283,7 +283,7 @@ fn run_phases(client: &mut Client, shared: &SharedState) -> Record {
     for phase in 0..shared.phases.len() {
         shared.prepared.wait();
         shared.started.wait();
-        let zero = shared.zero(phase);
+        let zero = shared.start_ns(phase);
         let unix = shared.zero_unix_ns.get().copied().unwrap_or(0);
         let mut one = record.unwrap_or_else(|| Record::new(client.number, zero, unix, limit));
         if !shared.is_over() {

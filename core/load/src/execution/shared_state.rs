@@ -32,13 +32,17 @@ pub struct SharedState<'a> {
     /// Barrier at the end of each phase, after the layers that disturb calls on the target have
     /// been switched off. Checks and removal of files begin after the barrier of the last phase.
     pub(super) settled: Barrier,
+    /// Number of failed operations of all clients.
     pub errors: AtomicU64,
     /// True if the preparation failed for a client or the caches could not be emptied; then no
     /// client begins.
-    pub(super) broken: AtomicBool,
+    pub(super) is_broken: AtomicBool,
     /// True if a client was stopped before it completed a phase; then no later phase begins.
-    pub cut: AtomicBool,
+    pub is_cut: AtomicBool,
+    /// The first error of the preparation; None if there was none.
     pub(super) refused: Mutex<Option<Error>>,
+    /// The common start of the first phase in ns since 1970, and how much later than it the main
+    /// thread woke, in seconds.
     pub(super) zero_unix_ns: OnceLock<u64>,
     pub(super) late_s: OnceLock<f64>,
     /// Files whose absence from the page cache is checked before the next phase, as (path, size in
@@ -52,9 +56,10 @@ pub struct SharedState<'a> {
 
 /// The measured times of a phase, each set as soon as it is known.
 pub(super) struct Times {
-    pub(super) zero: AtomicU64,
+    /// The common start of the phase, ns of the monotonic clock; 0 until it is set.
+    pub(super) start_ns: AtomicU64,
     /// The stonewall: the time at which the first client completed its operations, in ns after
-    /// `zero`. Until a client has completed them, it is the largest integer.
+    /// `start_ns`. Until a client has completed them, it is the largest integer.
     pub(super) wall_ns: AtomicU64,
     /// How much of the clients' files was in the page cache when the phase began. It is set only in
     /// a cold run.
@@ -65,7 +70,7 @@ impl<'a> SharedState<'a> {
     pub(super) fn new(setup: &'a Setup<'a>, control: &'a Control, layers: &'a Layers) -> Self {
         let parties = setup.plan.client_count() as usize + 1;
         let times = || Times {
-            zero: AtomicU64::new(0),
+            start_ns: AtomicU64::new(0),
             wall_ns: AtomicU64::new(u64::MAX),
             cold: OnceLock::new(),
         };
@@ -79,8 +84,8 @@ impl<'a> SharedState<'a> {
             finished: Barrier::new(parties),
             settled: Barrier::new(parties),
             errors: AtomicU64::new(0),
-            broken: AtomicBool::new(false),
-            cut: AtomicBool::new(false),
+            is_broken: AtomicBool::new(false),
+            is_cut: AtomicBool::new(false),
             refused: Mutex::new(None),
             zero_unix_ns: OnceLock::new(),
             late_s: OnceLock::new(),
@@ -91,14 +96,14 @@ impl<'a> SharedState<'a> {
     }
 
     /// The common start of the phase with this number, ns of the monotonic clock.
-    pub fn zero(&self, phase: usize) -> u64 {
-        self.phases[phase].zero.load(Ordering::Acquire)
+    pub fn start_ns(&self, phase: usize) -> u64 {
+        self.phases[phase].start_ns.load(Ordering::Acquire)
     }
 
     /// Records that a client completed its operations of a phase at the time `at_ns` of the
     /// monotonic clock. The stonewall is the earliest of these times over all clients.
     pub fn reached_wall(&self, phase: usize, at_ns: u64) {
-        let after = at_ns.saturating_sub(self.zero(phase));
+        let after = at_ns.saturating_sub(self.start_ns(phase));
         self.phases[phase]
             .wall_ns
             .fetch_min(after, Ordering::Relaxed);
@@ -114,14 +119,14 @@ impl<'a> SharedState<'a> {
     /// Whether the preparation failed for a client or the caches could not be emptied, so that no
     /// client begins.
     pub fn is_broken(&self) -> bool {
-        self.broken.load(Ordering::Acquire)
+        self.is_broken.load(Ordering::Acquire)
     }
 
     /// Whether no further phase begins, because of a failure or a stop. All threads call this
     /// function between the same two barriers. The result cannot change between these barriers, so
     /// all threads get the same result.
     pub(super) fn is_over(&self) -> bool {
-        self.broken.load(Ordering::Acquire) || self.cut.load(Ordering::Acquire)
+        self.is_broken.load(Ordering::Acquire) || self.is_cut.load(Ordering::Acquire)
     }
 
     /// Whether the preparation of files has exceeded its time limit.
@@ -147,7 +152,7 @@ impl<'a> SharedState<'a> {
 
     /// Prevents all clients from starting, and stores the error for the report.
     pub(super) fn refuse(&self, error: Error) {
-        self.broken.store(true, Ordering::Release);
+        self.is_broken.store(true, Ordering::Release);
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         refused.get_or_insert(error);
     }
@@ -158,9 +163,9 @@ impl<'a> SharedState<'a> {
         let begun = self
             .phases
             .iter()
-            .filter(|phase| phase.zero.load(Ordering::Relaxed) > 0);
+            .filter(|phase| phase.start_ns.load(Ordering::Relaxed) > 0);
         let timing = |phase: &Times| PhaseTiming {
-            zero: phase.zero.load(Ordering::Relaxed),
+            start_ns: phase.start_ns.load(Ordering::Relaxed),
             wall_ns: phase.wall_ns.load(Ordering::Relaxed),
             cold: phase.cold.get().copied(),
         };

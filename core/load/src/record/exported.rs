@@ -11,7 +11,7 @@ impl Record {
     /// bytes, little endian. The start is in ns after the common start.
     pub fn executed(&self) -> impl Iterator<Item = u8> + '_ {
         self.executed.iter().flat_map(|(operation, begun)| {
-            let after = begun.saturating_sub(self.zero).to_le_bytes();
+            let after = begun.saturating_sub(self.start_ns).to_le_bytes();
             encode(&[*operation]).into_iter().chain(after)
         })
     }
@@ -19,7 +19,7 @@ impl Record {
     /// The recorded spans. Their ids are unique over all clients: the high bits are the client's
     /// number, the low bits count from 1.
     pub fn spans(&self) -> impl Iterator<Item = SpanRecord> + '_ {
-        let unix = |at: u64| self.zero_unix_ns + at.saturating_sub(self.zero);
+        let unix = |at: u64| self.zero_unix_ns + at.saturating_sub(self.start_ns);
         let id = |place: u64| (u64::from(self.client) + 1) << 40 | place;
         self.spans.iter().zip(1u64..).map(move |(span, place)| {
             let name = span.kind.name();

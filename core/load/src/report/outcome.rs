@@ -28,7 +28,7 @@ pub struct Outcome {
 /// The measured times of a phase, and its cache state.
 pub struct PhaseTiming {
     /// The phase's common start, ns of the monotonic clock.
-    pub zero: u64,
+    pub start_ns: u64,
     /// The stonewall in ns: the time from the start of the phase until the first client had
     /// completed its operations. The largest integer if no client completed them.
     pub wall_ns: u64,
@@ -118,8 +118,8 @@ fn phase(setup: &Setup, number: usize, records: &[Record], timing: &Timing) -> P
     let last = parts.iter().filter_map(|part| part.last_end).max();
     PhaseReport {
         name: setup.phases[number].name.clone(),
-        start_s: seconds_between(timing.phases[0].zero, its.zero),
-        window_s: last.map_or(0.0, |last| seconds_between(its.zero, last)),
+        start_s: seconds_between(timing.phases[0].start_ns, its.start_ns),
+        window_s: last.map_or(0.0, |last| seconds_between(its.start_ns, last)),
         // The stonewall is reported as 0 if no client completed the phase.
         stonewall_s: match its.wall_ns {
             u64::MAX => 0.0,
@@ -135,7 +135,7 @@ fn phase(setup: &Setup, number: usize, records: &[Record], timing: &Timing) -> P
         throughput_bytes_per_s: 0.0,
         stonewall_rate_per_s: 0.0,
         cache: cache(setup, its.cold),
-        schedule: ScheduleReport::of(its.zero, parts.iter().map(|part| part.begun)),
+        schedule: ScheduleReport::of(its.start_ns, parts.iter().map(|part| part.begun)),
         operations: operations(parts.into_iter()),
         ends,
         seconds,
@@ -233,8 +233,8 @@ fn errors(records: &[Record]) -> Vec<ErrorCount> {
 }
 
 fn per_client(record: &Record, timing: &Timing) -> ClientReport {
-    let zero = timing.phases.first().map_or(0, |phase| phase.zero);
-    let since = |at: Option<u64>| at.map_or(0.0, |at| seconds_between(zero, at));
+    let start_ns = timing.phases.first().map_or(0, |phase| phase.start_ns);
+    let since = |at: Option<u64>| at.map_or(0.0, |at| seconds_between(start_ns, at));
     let kinds = || {
         record
             .parts

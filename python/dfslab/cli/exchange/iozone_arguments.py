@@ -12,7 +12,7 @@ from pathlib import Path
 from dfslab.spec import units
 from dfslab.spec.design import LevelValue
 from dfslab.spec.files import inputs
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 
 KIB = 1024
 SIZE = re.compile(r"(\d+)([kmg]?)", re.IGNORECASE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 
 STONEWALL = "phases end after their items, not after a time"
 # The options of mdtest that dfslab rejects, each with the reason. Some of them take a value. The

@@ -13,7 +13,7 @@ from dfslab.exports import trees
 from dfslab.instruments import trace as tracing
 from dfslab.instruments.tracing import call_document, callprofile, exemplar_traces
 from dfslab.instruments.tracing.reading import Reading
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.studies.traces import cohort
 
 KINDS = ("hosts", "slow")

@@ -30,7 +30,7 @@ from dfslab.instruments.tracing.reading import Reading
 from dfslab.report import terminal, terminal_traces
 from dfslab.report.answers import trace_answer
 from dfslab.spec.files import inputs
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.printable import printable
 
 app = typer.Typer(help="Record, import and report traces.", no_args_is_help=True)

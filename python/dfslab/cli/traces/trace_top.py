@@ -25,7 +25,7 @@ from dfslab.report.harmless import harmless
 from dfslab.report.paths import path_end
 from dfslab.spec import units
 from dfslab.spec.clock import REAL, Clock
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.studies.traces.trace_files import profile
 
 # The view ends this many seconds after all traced processes have ended. Until then it waits for new

@@ -30,7 +30,7 @@ from dfslab.spec.check import check
 from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.files import scratch
 from dfslab.spec.files.outputs import STANDARD_OUTPUT, Output, new_folder, write_atomically
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario
 from dfslab.studies.traces import cohort, trace_store, traced_steps
 from dfslab.studies.traces.trace_files import existing, of_jvms, profile, read_profiles

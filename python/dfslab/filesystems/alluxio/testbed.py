@@ -22,7 +22,7 @@ from dfslab.filesystems.alluxio.facts import PARAMETERS
 from dfslab.filesystems.alluxio.under_hdfs import UnderHdfs
 from dfslab.notify import Notify
 from dfslab.spec.design import LevelValue
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.systems.parameters import Parameter
 from dfslab.spec.units import parse
 from dfslab.testbeds.cache import maven_jars, program

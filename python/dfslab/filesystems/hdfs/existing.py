@@ -13,7 +13,7 @@ from pydantic import Field
 from dfslab.documents.document import Document
 from dfslab.filesystems.hdfs.daemon_location import Attributes, NameNodeInfo, NameSystem, only
 from dfslab.filesystems.hdfs.facts import address
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.systems.discovery import Command, SystemDiscovery
 from dfslab.spec.systems.mounts import ExistingFileSystem, Fact, KnownMount
 

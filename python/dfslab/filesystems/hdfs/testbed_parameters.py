@@ -11,7 +11,8 @@ from typing import Annotated, Any, Self
 from pydantic import AliasChoices, BeforeValidator, Field, field_validator, model_validator
 
 from dfslab.filesystems.hdfs.daemon_location import NAMENODE_PORTS, DaemonLocation, stored
-from dfslab.spec.model import CheckedModel, InputError, build, unknown
+from dfslab.spec.input_error import InputError, unknown
+from dfslab.spec.model import CheckedModel, build
 from dfslab.spec.units import Bytes, parse
 from dfslab.testbeds.hosts.ports import LOOPBACK
 from dfslab.testbeds.settings import Setting

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.design import LevelValue
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.testbeds.hosted import HostedTestbed
 from dfslab.testbeds.hosts.host import Host

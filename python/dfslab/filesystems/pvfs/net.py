@@ -36,7 +36,7 @@ from dfslab.filesystems.pvfs.net_trace import Striping, calls_of, gather, trace_
 from dfslab.nets.build import Net, Place, Put, Take
 from dfslab.nets.engine import run
 from dfslab.nets.inscription import equal, number
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.systems.component_net import ComponentNet, Configuration
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import asdict, dataclass, replace
 
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 
 KIB, MIB, GIB = 1024, 1024**2, 1024**3
 # Number of requests to the manager that create a file.

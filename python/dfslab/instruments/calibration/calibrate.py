@@ -37,7 +37,7 @@ from dfslab.instruments.calibration.quantities import (
     single,
 )
 from dfslab.instruments.calibration.size_line import is_at_bound
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.systems.local_files import LocalFiles
 from dfslab.spec.units import text
 from dfslab.testbeds.hosts import hardware

@@ -30,7 +30,7 @@ from dfslab.instruments.calibration.quantities import (
     single,
 )
 from dfslab.method import RunFailed
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario
 from dfslab.testbeds.hosts import hardware
 

@@ -32,7 +32,7 @@ from dfslab.instruments.calibration.quantities import (
 )
 from dfslab.method import RunFailed
 from dfslab.spec.deployment import Deployment, NodeGroup
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario
 from dfslab.testbeds.capabilities import Mounting
 from dfslab.testbeds.errors import TestbedError

@@ -10,7 +10,7 @@ from dfslab.instruments.calibration import calibrate, calibrate_fleet, calibrate
 from dfslab.instruments.calibration.calibrate import MachineDocument
 from dfslab.instruments.calibration.calibrate_testbed import HostsDocument
 from dfslab.instruments.calibration.quantities import Report
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario
 
 

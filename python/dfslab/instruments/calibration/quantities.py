@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from dfslab import quantiles
 from dfslab.instruments.calibration.size_line import RECIPROCALS, is_at_bound
 from dfslab.method import CONFIDENCE, RunFailed
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.units import text
 
 REPEATS_MOST = 1_000

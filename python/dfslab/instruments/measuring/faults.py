@@ -10,7 +10,7 @@ from dfslab.documents.measured_load import FaultDone
 from dfslab.method import RunFailed
 from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.fault import OF_LINKS, Fault
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.testbeds.base import BaseTestbed
 from dfslab.testbeds.errors import TestbedError
 

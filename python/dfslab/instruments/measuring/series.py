@@ -10,6 +10,7 @@ import numpy as np
 from dfslab.documents.load_report import Second, Steady
 from dfslab.documents.measured_load import RateInterval
 
+# The probability with which the interval contains the rate, and the number of bootstrap samples.
 CONFIDENCE = 0.95
 RESAMPLES = 2000
 # Smallest number of seconds for which a confidence interval is computed. With fewer seconds, the

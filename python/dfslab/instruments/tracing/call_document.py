@@ -20,7 +20,7 @@ from dfslab.instruments.tracing.callprofile import (
     read,
     walk,
 )
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 
 MOST_RANKED = 1000
 

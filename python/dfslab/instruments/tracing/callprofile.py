@@ -16,7 +16,8 @@ from pydantic import AfterValidator, Field, ValidationError
 from dfslab.documents.traces.call_path import CallPath
 from dfslab.method import RunFailed
 from dfslab.spec.clock import REAL, Clock
-from dfslab.spec.model import CheckedModel, InputError
+from dfslab.spec.input_error import InputError
+from dfslab.spec.model import CheckedModel
 from dfslab.spec.systems.counter_format import CostClass
 
 FORMAT = "dfslab-profile/1"

@@ -21,7 +21,7 @@ from typing import BinaryIO
 from dfslab.imports import plain_file, strace_stamps
 from dfslab.instruments.tracing.reading import Reading
 from dfslab.spec.files import scratch
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 
 KEY = "trace"
 HEAD_BYTES = 1 << 16

@@ -16,7 +16,7 @@ from dfslab import discover
 from dfslab.imports import plain_file
 from dfslab.instruments.tracing import callprofile
 from dfslab.instruments.tracing.callprofile import CallTreeRow, File
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.systems.counter_format import CounterFormat, Counters, NotUnderstood
 from dfslab.testbeds.capabilities import Counting
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from dfslab.imports.tool_report import ToolMeasurement, ToolReport
 from dfslab.instruments.tracing import counter_profiles
 from dfslab.instruments.tracing.callprofile import CallTreeRow
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 
 KEY = "FILE"
 NS_S = 1e-9

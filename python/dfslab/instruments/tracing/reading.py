@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dfslab.spec.files import inputs
-from dfslab.spec.model import CheckedModel, InputError, build
+from dfslab.spec.input_error import InputError
+from dfslab.spec.model import CheckedModel, build
 
 
 class CallSelection(CheckedModel):

@@ -15,7 +15,7 @@ from dfslab.documents.traces.trace_analysis import Received, ReceivedProfile, gi
 from dfslab.documents.traces.trace_profile import TraceProfile
 from dfslab.instruments.trace import ProfileStream
 from dfslab.spec.clock import REAL, Clock
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 
 LOOPBACK = "127.0.0.1"
 PATH = "/v1/traces"

@@ -6,6 +6,7 @@ is copied to the next place only if it is read there or at a later place. This k
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial, reduce
@@ -24,7 +25,19 @@ Amount = float | Expr
 Changes = Mapping[str, Expr]
 
 MAIN, OTHER = "a", "b"
-REALS = {"demand", "demand_in", "lead", "size", "draw", "amount", "scattered", "unforced", "due"}
+# The fields of tokens with values of type real: times in seconds, sizes in bytes, random draws, and
+# switches that occur in demands.
+REALS = frozenset(
+    ("demand", "demand_in", "lead", "size", "draw", "amount", "scattered", "unforced", "due")
+)
+# The fields of type int: numbers of clients, operations, files, nodes and call sites, and counts.
+INTEGERS = frozenset(
+    ("back", "back_in", "client", "file", "index", "kind", "left", "next", "node", "node_in")
+    + ("offset", "owner", "phase", "pick", "readers", "t", "transfer")
+)
+# The fields of type int of which there are several: copies (c), keys of forks (k) and counters of
+# loops (n), each with the depth of nesting, and the tickets of a station's lock.
+SEVERAL_INTEGERS = re.compile(r"[ckn]\d+|ticket_.+")
 
 # `main(label)` and `other(label)` return an expression that reads the field `label` of a token: of
 # the transition's main token `a`, or of its second token `b`.
@@ -109,6 +122,16 @@ def numbered(key: str, count: int, *at: Expr) -> Expr:
     return summed(main(key) * count, *at)
 
 
+def type_of(label: str) -> type[int] | type[float]:
+    """Returns the type of a token's field by its name. A name without a declared type is an error
+    of the program: a real value would become an integer."""
+    if label in REALS:
+        return float
+    known = label in INTEGERS or SEVERAL_INTEGERS.fullmatch(label)
+    assert known, f"{label}: a field of tokens needs a type: REALS or INTEGERS"
+    return int
+
+
 @dataclass
 class _Step:
     """A transition of the net. The fields of its input and output tokens are selected when the net
@@ -172,7 +195,7 @@ class TokenFlow:
             labels = needed[name]
             colour = "_".join(labels) or "unit"
             if colour not in net.colours:
-                kinds = {one: float if one in REALS else int for one in labels}
+                kinds = {one: type_of(one) for one in labels}
                 net.colour(colour, **kinds)
             rows = [[row[one] for one in labels] for row in initial]
             places[name] = net.place(name, net.colours[colour], rows)

@@ -29,7 +29,10 @@ from dfslab.spec.systems.parameters import Parameter
 # is below 1 because step times are noisier. It is multiplied by the step's share of the operation's
 # latency.
 STEP_WEIGHT = 0.3
+# Standard deviation of the natural logarithm of a measured rate that the fit assumes. It weighs the
+# measurements against the priors of the constants.
 RATE_SD = 0.15
+# A step with fewer measured executions is not fitted.
 FEWEST_STEP_COUNT = 5
 # Standard deviation of the natural logarithm of a rate that is assumed before any fit. The 90 %
 # interval is then a factor of 1.6 up or down.
@@ -45,6 +48,8 @@ LARGEST_LOG = 300.0
 INTERVAL_STEP, FIT_STEP = 1.05, 1e-3
 # Largest number of function evaluations of a fit, and the fit's relative tolerances.
 MOST_EVALUATIONS, TOLERANCE = 60, 1e-4
+# Smallest number of degrees of freedom of the residuals. With fewer, the quantile of Student's t
+# would make every interval useless.
 FEWEST_FREEDOM = 3
 # The residual variance of each operation is averaged with the residual variance of all operations
 # together. In this average, the latter has the weight of POOLED_WEIGHT observations. Its square

@@ -25,7 +25,7 @@ from dfslab.models.tree.costs import Cost
 from dfslab.models.tree.placement import Station
 from dfslab.models.tree.prediction import Situation
 from dfslab.spec import units
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.steps.node import Hold, walk
 from dfslab.spec.systems.filesystem import Role

@@ -25,6 +25,7 @@ from dfslab.spec.environment import environment, parameters, workload_parameters
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.steps import calls
 from dfslab.spec.steps.node import Hold, walk
+from dfslab.spec.streams.vocabulary import Stream
 from dfslab.spec.streams.workload import stream_mix
 from dfslab.spec.systems.filesystem import FileSystem
 
@@ -40,7 +41,15 @@ Constants: TypeAlias = tuple[tuple[str, float], ...]
 
 
 class Situation:
-    """A configuration prepared for predictions with different sets of calibrated constants."""
+    """A configuration as the models that read operation trees need it: prepared once, and then
+    predicted with many sets of calibrated constants.
+
+    The word differs from others on purpose. A `Point` is the configuration as a scenario states it,
+    with its labels. A situation is made of the scenario of a point, without labels, and adds what
+    follows from the descriptions of file system and workload: the values of symbols
+    (`environment`), the mix of operations, the placement of roles on nodes, and the phases with
+    the states of their caches.
+    """
 
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
@@ -60,21 +69,35 @@ class Situation:
         self.client = next(r.name for r in self.system.roles if r.kind == "client")
         self.constants = self.prior_medians()
         self.operations = len(stream.given) or own.operations() * scenario.workload.clients
-        if self.trace is not None:
-            self.environment.update(self.trace.environment())
-            moved, written = self.environment["file_size"], float(self.trace.written_bytes)
-            stored = written * max(1.0, self.system.stored_copies(self.parameters))
-            share = written_back_share(scenario, self.system, stored)
-            think_s = scenario.workload.think_time
-            self.phases = [
-                WorkPhase("", 1.0, self.mix, moved, think_time_s=think_s, written_back=share)
-            ]
-            return
-        groups = scenario.deployment.groups_of(self.client)
+        self.phases = (
+            self._phases_of_trace(self.trace)
+            if self.trace is not None
+            else self._phases_in_caches(stream)
+        )
+
+    def _phases_of_trace(self, trace: ReplayedOperations) -> list[WorkPhase]:
+        """Returns the only phase of a replayed trace. The trace gives some symbols their values."""
+        self.environment.update(trace.environment())
+        stored = float(trace.written_bytes) * max(1.0, self.system.stored_copies(self.parameters))
+        return [
+            WorkPhase(
+                "",
+                1.0,
+                self.mix,
+                self.environment["file_size"],
+                think_time_s=self.scenario.workload.think_time,
+                written_back=written_back_share(self.scenario, self.system, stored),
+            )
+        ]
+
+    def _phases_in_caches(self, stream: Stream) -> list[WorkPhase]:
+        """Returns the phases of a workload with the states of their caches. A state depends on the
+        time of the phase before, which is predicted from the state of that phase."""
+        groups = self.scenario.deployment.groups_of(self.client)
         nodes = sum(group.count for group in groups)
-        self.phases = phases_of(scenario, stream, self.environment, nodes)
-        self.caches = CacheWalk(scenario, self.system, stream, self.parameters, self.phases)
-        self.phases = self.caches.phases(self._times(self.constants))
+        phases = phases_of(self.scenario, stream, self.environment, nodes)
+        self.caches = CacheWalk(self.scenario, self.system, stream, self.parameters, phases)
+        return self.caches.phases(self._times(self.constants))
 
     def prior_medians(self) -> dict[str, float]:
         """Returns the prior median of each calibrated constant on which the operations in `mix`

@@ -41,7 +41,7 @@ from dfslab.nets.cpn.cpn_values import (
     kind_of,
     words,
 )
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 
 # The functions of numbers, by their CPN ML names. Each has the number of arguments, the text in the
 # engine's language, and the type of the result (None: the type of the argument).

@@ -31,7 +31,7 @@ from dfslab.nets.cpn.cpn_values import (
     kind_of,
     words,
 )
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 
 MEMBERS_MOST = 10_000
 PLAIN = {"int": INT, "intinf": INT, "time": INT, "bool": BOOL, "real": REAL, "string": TEXT}

@@ -35,7 +35,7 @@ from dfslab.nets.cpn.cpn_values import (
     kind_of,
     words,
 )
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_']*")
 

@@ -44,7 +44,7 @@ from dfslab.nets.cpn.cpn_values import (
     kind_of,
     words,
 )
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 
 CALLS_DEEP_MOST, CALLS_MOST = 300, 200_000
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dfslab.documents.net_definition import NetDefinition, WrittenInscription
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 
 TOKEN = re.compile(
     r"\s*(\"(?:[^\"\\]|\\.)*\"|\d+\.\d*(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+|\d+|[A-Za-z_]\w*"

@@ -32,7 +32,7 @@ from dfslab.nets.cpn.cpn_values import (
     made_of,
     words,
 )
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 
 WEIGHT_MOST, CHOICES_MOST = 1_000, 1_000
 COUNT_KNOWN = "an input arc takes a number of tokens that is known; use two transitions with guards"

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 
 TOKEN = re.compile(
     r"\s*(?:(?P<real>~?\d+\.\d+(?:[eE]~?\d+)?|~?\d+[eE]~?\d+)|(?P<int>~?\d+)"

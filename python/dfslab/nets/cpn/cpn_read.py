@@ -33,7 +33,7 @@ from dfslab.nets.cpn.monitors.subnet import (
     mark_name,
 )
 from dfslab.nets.cpn.monitors.translate import MonitorTranslator
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 
 CHARACTERS_MOST, PAGES_DEEP, NODES_MOST, TOKENS_MOST = 50_000_000, 20, 100_000, 100_000
 # Recursion limit of Python in stack frames while a file is read. Each nested call of a function of

@@ -38,7 +38,7 @@ from dfslab.nets.cpn.cpn_values import (
     words,
 )
 from dfslab.nets.inscription import Inscription
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 
 STAMP_REFUSED = "a time stamp other than @0 is read in initial markings only; use @+ for a delay"
 CODE = re.compile(

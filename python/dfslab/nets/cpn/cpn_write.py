@@ -20,7 +20,7 @@ from dfslab.documents.net_definition import (
 from dfslab.nets.build import Net, definition_of
 from dfslab.nets.colour import LIST
 from dfslab.nets.cpn.cpn_expression import Scope, quoted, written
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 
 SORTS = {"int": "INT", "real": "REAL", "bool": "BOOL", "text": "STRING"}
 NORMAL = 1000

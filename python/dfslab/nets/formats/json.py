@@ -12,7 +12,7 @@ from dfslab.documents.net_run import NetFile
 from dfslab.nets import engine
 from dfslab.nets.contract import NetFormat
 from dfslab.nets.net_json import ordered
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 
 TITLE = "Net definition as JSON"
 # The names of JSON types in error messages, by the Python type to which a value is read.

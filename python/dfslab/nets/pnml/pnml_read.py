@@ -20,7 +20,7 @@ from dfslab.documents.net_definition import NetDefinition, TransitionDefinition
 from dfslab.nets.build import Net, Place, Put, Take, definition_of
 from dfslab.nets.cpn.cpn_read import definition_of_element
 from dfslab.nets.pnml.pnml_symmetric import SYMMETRIC, converted
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 
 NAMESPACE = "http://www.pnml.org/version-2009/grammar/pnml"
 PTNET = "http://www.pnml.org/version-2009/grammar/ptnet"

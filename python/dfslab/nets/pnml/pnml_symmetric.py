@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 
 from dfslab.nets.cpn.cpn_ml import RESERVED
 from dfslab.nets.cpn.cpn_values import clean
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 
 OPERATORS: Mapping[str, str] = {
     "and": "({0} andalso {1})",

@@ -9,7 +9,7 @@ import numpy as np
 from markupsafe import Markup
 
 from dfslab.documents.table import Name, Tab, percent_text
-from dfslab.method import BASELINES
+from dfslab.method import BASELINES, CONFIDENCE
 from dfslab.report.answers.verdict import best_model
 from dfslab.report.contract import PageSection
 from dfslab.studies.compare import ComparedPoint, Comparison, ErrorScore
@@ -18,7 +18,7 @@ from dfslab.studies.contract import FinishedRun
 TITLE = "How good the models are"
 ORDER = 34
 EMPTY = "No model was compared with a measurement."
-CONFIDENCE = 0.9
+# Intervals are called too narrow or too wide if the count of hits has at most this probability.
 UNLIKELY = 0.05
 
 

@@ -18,7 +18,7 @@ from dfslab.spec.changes.subjects import HARDWARE_WORDS, Subject, subjects_of
 from dfslab.spec.check import check
 from dfslab.spec.design import LevelValue
 from dfslab.spec.files.plain_number import is_odd_number
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.units import parse
 

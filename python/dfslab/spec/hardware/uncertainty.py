@@ -9,7 +9,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from dfslab.spec.model import CheckedModel, InputError, build
+from dfslab.spec.input_error import InputError
+from dfslab.spec.model import CheckedModel, build
 
 UncertainHardware = Literal["disk", "client_link", "server_link", "latency", "memory", "calls"]
 # The quantile of the standard normal distribution that bounds a 90 % interval.

@@ -65,11 +65,11 @@ def segments_in_flight(congestion: str, loss: float, round_trip_s: float) -> flo
     - CUBIC: the number is that of equation 6 in RFC 9438, but at least that of Reno.
     - BBR: the number is infinite, because BBR does not reduce its window after a loss.
     """
-    reno = math.sqrt(1.5 / loss)
+    reno = math.sqrt(3 / (2 * loss))
     if congestion == "reno":
         return reno
     if congestion == "bbr":
         return math.inf
     shape = CUBIC_SCALE * (3 + CUBIC_DECREASE) / (4 * (1 - CUBIC_DECREASE))
-    cubic: float = shape**0.25 * (round_trip_s / loss) ** 0.75
+    cubic: float = shape ** (1 / 4) * (round_trip_s / loss) ** (3 / 4)
     return max(reno, cubic)

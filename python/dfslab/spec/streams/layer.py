@@ -8,7 +8,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from dfslab.spec.model import CheckedModel, InputError
+from dfslab.spec.input_error import InputError
+from dfslab.spec.model import CheckedModel
 from dfslab.spec.streams.plan import PlanLayer
 from dfslab.spec.units import BytesPerSecond, PerSecond, Seconds, quantity
 

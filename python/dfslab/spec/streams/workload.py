@@ -11,7 +11,8 @@ from typing import Annotated, Any, Generic, TypedDict, TypeVar, Unpack
 
 from pydantic import Field, ValidationError
 
-from dfslab.spec.model import CheckedModel, InputError, input_error
+from dfslab.spec.input_error import InputError
+from dfslab.spec.model import CheckedModel, input_error
 from dfslab.spec.streams.vocabulary import (
     Access,
     FileChoice,

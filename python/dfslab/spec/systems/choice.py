@@ -12,7 +12,8 @@ from pydantic import ConfigDict, Field
 
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.design import LevelValue
-from dfslab.spec.model import CheckedModel, InputError, build, unknown
+from dfslab.spec.input_error import InputError, unknown
+from dfslab.spec.model import CheckedModel, build
 
 # The key of a sweep that names one of the tables `[systems.NAME]`.
 NAME_KEY = "file_system.name"

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable
 
 from dfslab.spec.deployment import Adapter, Deployment, Disk, Network, NodeGroup
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.systems.filesystem import FileSystem
 from dfslab.spec.units import parse
 

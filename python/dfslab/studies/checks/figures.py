@@ -19,7 +19,8 @@ from pydantic import Field
 
 from dfslab.documents.evidence import Evidence
 from dfslab.spec.files import inputs
-from dfslab.spec.model import CheckedModel, InputError, build
+from dfslab.spec.input_error import InputError
+from dfslab.spec.model import CheckedModel, build
 
 KEY = "FILE"
 SUFFIX = ".toml"

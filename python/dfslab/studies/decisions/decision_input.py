@@ -18,7 +18,7 @@ from dfslab.models.tree.hardware_draws import DRAWS, hardware_draws
 from dfslab.models.tree.prediction import Situation
 from dfslab.result import Result
 from dfslab.spec.check import check
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Judge, Point, Scenario, read
 from dfslab.studies.checks.noise import pooled_sd
 from dfslab.studies.decisions.change_error import Basis

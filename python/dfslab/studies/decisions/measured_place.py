@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dfslab import discover
 from dfslab.instruments.recognising import existing
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import read
 
 # Name of the file-system description of a plain local directory.

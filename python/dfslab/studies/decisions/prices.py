@@ -12,7 +12,8 @@ from pydantic import Field
 from dfslab.spec.changes.change import Change
 from dfslab.spec.deployment import Deployment, NodeGroup
 from dfslab.spec.files import inputs
-from dfslab.spec.model import CheckedModel, InputError, build
+from dfslab.spec.input_error import InputError
+from dfslab.spec.model import CheckedModel, build
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.toml import TomlTable
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from dfslab.models.tree.prediction import Situation
 from dfslab.spec.design import Factor, LevelValue
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario
 from dfslab.studies.designs.legal import DesignRow, Legal, legal
 

@@ -13,7 +13,7 @@ import numpy as np
 from dfslab import discover
 from dfslab.spec.check import check
 from dfslab.spec.design import Design, Factor, Level, LevelValue, holds, names_in, number, shapes
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario
 
 DesignRow = tuple[int, ...]

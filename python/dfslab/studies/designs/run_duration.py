@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 
 from dfslab.method import RunFailed
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies.designs.design_plan import RUN_S, run_cost_s, testbed_cost_s
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from dfslab import discover
 from dfslab.spec.design import LevelValue
 from dfslab.spec.hardware.uncertainty import HardwareUncertainty
-from dfslab.spec.model import InputError, build
+from dfslab.spec.input_error import InputError
+from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.systems.stored_copies import copies_parameter, setting_for
 from dfslab.spec.units import parse

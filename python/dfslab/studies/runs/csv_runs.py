@@ -25,7 +25,7 @@ from dfslab.result import Metric, Provenance, Result, Step
 from dfslab.spec.design import LevelValue
 from dfslab.spec.files import inputs
 from dfslab.spec.files.outputs import Output
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies.runs import completeness
 

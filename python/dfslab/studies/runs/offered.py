@@ -14,7 +14,7 @@ from dfslab.instruments.measure import Measure
 from dfslab.method import RunFailed
 from dfslab.result import Result
 from dfslab.spec.check import check
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Judge, Scenario
 from dfslab.spec.search import objective
 from dfslab.spec.streams.stream import operations_per_client, stream_spec

@@ -28,7 +28,7 @@ from dfslab.result import Result
 from dfslab.spec.clock import REAL, Clock, date
 from dfslab.spec.files import regular
 from dfslab.spec.files.outputs import write_atomically
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario
 from dfslab.studies.runs.records import record, result_file, stored_results
 from dfslab.studies.runs.records.record import DamagedResult, ResultKey

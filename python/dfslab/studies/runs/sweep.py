@@ -19,14 +19,16 @@ from dfslab.instruments.contract import (
     NO_OPTIONS,
     Instrument,
     MeasurementOptions,
+    RunMethod,
     instruments_among,
+    models_among,
 )
-from dfslab.method import MEASURE, BatchModel, Method, Model, RunFailed
+from dfslab.method import MEASURE, BatchModel, Model, RunFailed
 from dfslab.result import Result, provenance
 from dfslab.spec.clock import REAL, Clock
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point, Scenario
-from dfslab.studies.contract import Progress
+from dfslab.studies.contract import Progress, silent_progress
 from dfslab.studies.runs.precision import half_width
 from dfslab.studies.runs.stages import Stages
 from dfslab.studies.runs.store import Store
@@ -44,7 +46,7 @@ class SweepPlan:
     """
 
     scenario: Scenario
-    methods: Sequence[Method]
+    methods: Sequence[RunMethod]
     store: Store
     session: InstrumentSession
     options: MeasurementOptions = NO_OPTIONS
@@ -66,7 +68,7 @@ def sweep(
     RunFailed if every run fails.
     """
     points, stages = plan.scenario.points(), stages or Stages()
-    models = [method for method in plan.methods if isinstance(method, Model)]
+    models = models_among(plan.methods)
     jobs = _jobs(points, instruments_among(plan.methods), plan.scenario)
     results: list[Result] = []
     if jobs:
@@ -83,7 +85,7 @@ def sweep(
     return results
 
 
-def resumption(scenario: Scenario, methods: Sequence[Method], store: Store) -> str:
+def resumption(scenario: Scenario, methods: Sequence[RunMethod], store: Store) -> str:
     """Returns a sentence with the number of measurements that a resumed run already has. Returns ""
     if the run is new or has no instruments."""
     if not store.resumed:
@@ -97,12 +99,12 @@ def resumption(scenario: Scenario, methods: Sequence[Method], store: Store) -> s
     )
 
 
-def missing_measurements(scenario: Scenario, methods: Sequence[Method], store: Store) -> int:
+def missing_measurements(scenario: Scenario, methods: Sequence[RunMethod], store: Store) -> int:
     """Returns the number of measurements of a run that have no stored result yet."""
     return _counts(scenario, methods, store)[1]
 
 
-def _counts(scenario: Scenario, methods: Sequence[Method], store: Store) -> tuple[int, int]:
+def _counts(scenario: Scenario, methods: Sequence[RunMethod], store: Store) -> tuple[int, int]:
     """Returns (number of all measurements of a run, number of the measurements without a stored
     result)."""
     jobs = _jobs(scenario.points(), instruments_among(methods), scenario)
@@ -129,10 +131,6 @@ def measure_alternately(plans: Sequence[SweepPlan], report: Progress) -> None:
                 # The failure is stored. The sweep that follows runs the failed configuration again.
                 with suppress(RunFailed):
                     _measure([own[number]], one, silent_progress)
-
-
-def silent_progress(done: float, total: float, text: str, /, *remaining_s: float) -> None:
-    """A progress callback that does nothing."""
 
 
 def is_failure(result: Result) -> bool:

@@ -19,7 +19,7 @@ from dfslab.documents.traces.call_path import CallPath
 from dfslab.documents.traces.trace_analysis import PartRanking, TraceAnalysis
 from dfslab.documents.traces.trace_profile import Savings, TraceProfile, TreeNode
 from dfslab.documents.traces.trace_tree import walk
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 
 if TYPE_CHECKING:
     import duckdb

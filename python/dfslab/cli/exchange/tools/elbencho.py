@@ -10,7 +10,7 @@ from dfslab.cli.exchange.tools.requested import Requested, ToolOptions
 from dfslab.documents.measured_load import MeasuredPhase
 from dfslab.result import Result
 from dfslab.spec.design import LevelValue
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 
 MEBI = float(1 << 20)
 FILES = "each thread has its own files in the run's directory, which are removed at the end"

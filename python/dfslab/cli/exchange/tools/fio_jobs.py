@@ -18,7 +18,7 @@ from dfslab.cli.exchange.tools.requested import Requested, size_bytes
 from dfslab.result import Result
 from dfslab.spec.design import LevelValue
 from dfslab.spec.files import inputs
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 
 MEBI, MEGA, KILO = float(1 << 20), 1e6, 1e3
 GLOBAL = "global"

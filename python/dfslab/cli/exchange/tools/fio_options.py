@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dfslab.spec import units
-from dfslab.spec.model import InputError, unknown
+from dfslab.spec.input_error import InputError, unknown
 from dfslab.workloads.transfers import Mode
 
 TIME = re.compile(r"(\d+(?:\.\d+)?)(us|ms|s|m|h|d)?")

@@ -11,7 +11,7 @@ from dfslab.cli.exchange.tools.requested import GivenOptions, Requested, ToolOpt
 from dfslab.documents.measured_load import MeasuredPhase
 from dfslab.result import Result
 from dfslab.spec.design import LevelValue
-from dfslab.spec.model import InputError
+from dfslab.spec.input_error import InputError
 
 MEBI, MEGA = float(1 << 20), 1e6
 CONTENTS = "contents are not compared or chosen"

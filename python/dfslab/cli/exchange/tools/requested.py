@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from dfslab.result import Result
 from dfslab.spec import units
 from dfslab.spec.design import LevelValue
-from dfslab.spec.model import InputError, unknown
+from dfslab.spec.input_error import InputError, unknown
 
 # The unit letters of a size. The value of each is the exponent of 1024 for which it stands.
 POWERS = {"": 0, "b": 0, "k": 1, "m": 2, "g": 3, "t": 4}

@@ -1,0 +1,45 @@
+"""Finds operations that move a file's bytes on a disk but send these bytes in no message.
+
+A message has 256 bytes in each direction unless the description gives its sizes (`call` in
+spec/steps/operation.py). A prediction from a description that never gives them has next to no time
+on the network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from dfslab.spec.steps.expression import Expr
+from dfslab.spec.steps.node import Call, Node, Use, walk
+
+
+def moved_without_message(tree: Node, roles: Collection[str]) -> bool:
+    """Returns whether the operation `tree` uses a disk of one of the `roles` for a time that
+    depends on the file's size, although no message of the operation depends on this size."""
+    return any(_is_on_disk(step, roles) for step in walk(tree)) and not any(_sent(tree))
+
+
+def _is_on_disk(step: Node, roles: Collection[str]) -> bool:
+    if not isinstance(step, Use) or step.resource.kind != "disk":
+        return False
+    return step.resource.role in roles and _depends(step.expressions())
+
+
+def _sent(node: Node, repeated: bool = False) -> Iterator[bool]:
+    """Yields for each message in `node`, including `node` itself, whether its bytes depend on the
+    file's size.
+
+    `repeated`: whether the number of executions of `node` depends on the file's size, as in a
+    pipeline of packets of equal size.
+    """
+    depends = _depends(node.expressions())
+    if isinstance(node, Call):
+        yield repeated or depends
+    within = repeated or (depends and not isinstance(node, Call))
+    for child in node.children():
+        yield from _sent(child, within)
+
+
+def _depends(amounts: Collection[Expr]) -> bool:
+    """Returns whether one of the `amounts` has the size of the file among its symbols."""
+    return any("file_size" in map(str, amount.free_symbols) for amount in amounts)
