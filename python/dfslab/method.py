@@ -23,6 +23,7 @@ MEASURE = "measure"
 BASELINES = ("mean", "ideal", "serial")
 
 
+@runtime_checkable
 class Method(Protocol):
     """An instrument or a model. Scenarios and results refer to it by `name`."""
 

@@ -230,7 +230,7 @@ def test_a_module_that_is_not_there_is_named(tmp_path, monkeypatch):
     shutil.copytree(PACKAGE / "strange_lab-1.dist-info", tmp_path / "strange_lab-1.dist-info")
     monkeypatch.syspath_prepend(tmp_path)
     answer = command.dfslab("list")
-    assert answer.returncode == 1
+    assert answer.returncode == 2
     assert "entry point strange_lab.shelf of dfslab.file_systems: no such module" in answer.stderr
 
 
@@ -243,5 +243,5 @@ def test_a_member_without_its_declaration_is_named(tmp_path, monkeypatch):
     finally:
         for name in [name for name in sys.modules if name.partition(".")[0] == "strange_lab"]:
             del sys.modules[name]
-    assert answer.returncode == 1
+    assert answer.returncode == 2
     assert "rates.py: lacks EXPORTER" in answer.stderr

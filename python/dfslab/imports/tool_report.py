@@ -22,6 +22,7 @@ from dfslab import discover
 from dfslab.documents import metrics
 from dfslab.documents.evidence import Evidence
 from dfslab.imports import plain_file
+from dfslab.spec.member_error import DiscoveryError, MemberValueError, defined_at, unlisted
 from dfslab.spec.model import InputError
 
 KEY = "FILE"
@@ -57,7 +58,9 @@ class ToolMeasurement:
     evidence: Evidence = field(default_factory=Evidence)
 
     def __post_init__(self) -> None:
-        assert set(self.latency_s) <= set(metrics.STATISTICS)
+        for key in self.latency_s:
+            if key not in metrics.STATISTICS:
+                raise MemberValueError(f"latency_s: key {unlisted(key, metrics.STATISTICS)}")
         figures = (self.rate_per_s, self.throughput_bytes_per_s, *self.latency_s.values())
         if any(one is not None and not 0 <= one < math.inf for one in figures):
             raise ValueError(f"{self.part}, {self.operation}: a figure is below 0 or not finite")
@@ -105,7 +108,8 @@ def read(path: Path, form: str = "") -> ToolReport:
     recognises the file is used.
 
     Raises InputError if the file is malformed or has no measurement. If `form` is "", also raises
-    it if no reader or more than one reader recognises the file.
+    it if no reader or more than one reader recognises the file. Raises DiscoveryError if the reader
+    returns no report.
     """
     try:
         head = plain_file.beginning(path, HEAD_BYTES)
@@ -116,7 +120,11 @@ def read(path: Path, form: str = "") -> ToolReport:
     except OSError as error:
         raise InputError(KEY, str(path), f"cannot be read: {error.strerror}") from error
     try:
-        found = reader(names[0]).read(text)
+        own = reader(names[0])
+        found = own.read(text)
+        if not isinstance(found, ToolReport):
+            stated = f"read returns {type(found).__name__}, must return a ToolReport"
+            raise DiscoveryError(f"{defined_at(own.read)}: {stated}")
         if not found.measurements:
             raise ValueError("holds no finished measurement")
         return found
