@@ -13,7 +13,8 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias, TypeGuard
@@ -185,6 +186,21 @@ def loaded(text: str) -> Json:
     start = 0 if text.startswith("{") else text.find("\n{") + 1
     found, _ = json.JSONDecoder().raw_decode(text[start:].lstrip())
     return table(found, "the document")
+
+
+@contextmanager
+def in_line(place: int, expected: str) -> Iterator[None]:
+    """A context for the code that parses one line of a file. A ValueError gets the number of the
+    line (`place`, from 1 on) and the `expected` form of a line."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"line {place}: {error}; expected {expected}") from error
+
+
+def line_at(text: str, position: int) -> int:
+    """Returns the number of the line that contains the character at `position`, from 1 on."""
+    return text.count("\n", 0, position) + 1
 
 
 def number(value: object, what: str) -> float:

@@ -12,6 +12,7 @@ from dfslab.cli.quick import checkup
 from dfslab.cli.shared import AsJson, emit
 from dfslab.fleet import leftovers
 from dfslab.spec.files import scratch
+from dfslab.spec.input_error import InputError
 
 app = typer.Typer()
 Found = TypeVar("Found")
@@ -22,9 +23,17 @@ def doctor(
     clean: Annotated[
         bool, typer.Option("--clean", help="Remove what killed runs left and dfslab marked.")
     ] = False,
+    members: Annotated[
+        bool, typer.Option("--members", help="Only check the members outside dfslab's package.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """What works here, what is missing, how quiet the machine is, and what killed runs left."""
+    if members:
+        if clean:
+            raise InputError("--members", None, "checks plug-ins only; leave out --clean")
+        _check_members(as_json)
+        return
     found = checkup.findings(checkup.inspect())
     from dfslab.cli import testbed_work as testbeds
 
@@ -71,6 +80,21 @@ def doctor(
     found_count = len(folders) + len(runs) + len(locks) + len(empty) + len(stale)
     if clean and len(removed) < found_count:
         raise typer.Exit(1)
+
+
+def _check_members(as_json: bool) -> None:
+    """Checks the members outside this package and prints the result. Exits with code 2 if a member
+    violates the interface of its type."""
+    from dfslab.cli.quick import member_check
+
+    found = member_check.check_all()
+    problems = member_check.problems(found)
+    if found:
+        emit(as_json, found, member_check.table(found), *problems)
+    else:
+        emit(as_json, found, "no members: neither DFSLAB_PATH nor an installed package has any")
+    if problems:
+        raise typer.Exit(2)
 
 
 def _owner_of(one: leftovers.AbandonedRun) -> str:
