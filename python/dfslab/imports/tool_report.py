@@ -132,7 +132,15 @@ def read(path: Path, form: str = "") -> ToolReport:
     except InputError:
         raise
     except (ValueError, RecursionError, csv.Error) as error:
-        raise InputError(KEY, str(path), f"{names[0]}: {error}") from error
+        stated = _stated(error)
+        raise InputError(KEY, str(path), f"{names[0]}: {stated}") from error
+
+
+def _stated(error: Exception) -> str:
+    """Returns the message of an error about a file's content. If the message names no line of the
+    file, and the reader is not part of this package, the line of the reader is added."""
+    at = None if str(error).startswith("line ") else discover.fault(error)
+    return str(error) if at is None else at
 
 
 def is_recognised(path: Path) -> bool:

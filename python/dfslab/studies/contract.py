@@ -53,6 +53,7 @@ class StudyResult(BaseModel):
     # Whether this result alone is a sufficient reason to write the page of a run.
     is_worth_a_page: ClassVar[bool] = True
     # Sort key of the section on the page; None if a dedicated section with charts shows the result.
+    # Sections with equal keys are sorted by name.
     section_order: ClassVar[int | None] = None
     # The tab of the page that shows the section.
     tab: ClassVar[Tab] = Tab.RAW
@@ -60,7 +61,10 @@ class StudyResult(BaseModel):
     empty: ClassVar[str] = ""
 
     def tables(self, run: FinishedRun) -> list[Table]:
-        """The result as tables, which all output formats show."""
+        """The result as tables, which all output formats show.
+
+        The page leaves out the title of a section's only table: the section's title stands for it.
+        """
         return []
 
     def section(self, run: FinishedRun) -> Section:
