@@ -37,9 +37,15 @@ KINDS = {
         "`dfslab testbed check`; `dfslab testbed down --stale`; `dfslab doctor`.",
     ),
     "DiscoveryError": (
-        1,
+        2,
         "A file of `DFSLAB_PATH` or of a package does not keep the interface of its room.",
-        "Correct the named file; ARCHITECTURE.md has the interfaces.",
+        "Correct the named file and line; `dfslab doctor --members` checks all members.",
+    ),
+    "MemberValueError": (
+        2,
+        "A file of `DFSLAB_PATH` or of a package gives a value that is not allowed. The line "
+        "begins with the file and the line of the value.",
+        "Correct the value; `dfslab doctor --members` checks all members.",
     ),
     "DamagedResult": (
         1,

@@ -12,21 +12,24 @@ The members of one type are modules with a common interface. They are found in t
 
 from __future__ import annotations
 
-import ast
 import importlib
 import importlib.util
 import os
-import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
-from types import FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any, TypeVar
+from types import ModuleType
+from typing import TYPE_CHECKING, TypeVar
 
+from dfslab import extras
+from dfslab.spec import installed, literals, member_error
 from dfslab.spec.input_error import InputError, unknown
+from dfslab.spec.member_error import DiscoveryError as DiscoveryError
+from dfslab.spec.member_error import MemberValueError
 
 if TYPE_CHECKING:
     from dfslab.method import Method, Model
@@ -34,16 +37,7 @@ if TYPE_CHECKING:
     from dfslab.spec.systems.filesystem import FileSystem
 
 PACKAGE = Path(__file__).parent
-# Matches the definition of the function `make`. A file with NAMES uses it to construct each member.
-MAKE = re.compile(r"^def make\(", re.MULTILINE)
 Kind = TypeVar("Kind")
-
-
-class DiscoveryError(Exception):
-    """Raised if the file of a member violates the interface of the member's type.
-
-    The message names the file and the reason.
-    """
 
 
 @dataclass(frozen=True)
@@ -172,18 +166,10 @@ def _names(room: Room, path: Path) -> tuple[str, ...]:
     """
     if not room.by_names:
         return (path.name if room.of_folders else path.stem,)
-    changed_ns = path.stat().st_mtime_ns
-    found = _declared(path, changed_ns, "NAMES")
-    if not found and _makes(path, changed_ns):
+    found = literals.names(path)
+    if not found and literals.makes(path):
         raise DiscoveryError(f"{path}: lacks NAMES, the names of what it makes")
-    return tuple(found or ())
-
-
-@lru_cache(maxsize=512)
-def _makes(path: Path, changed_ns: int) -> bool:
-    """Returns whether a file defines `make`. `changed_ns`: modification time of the file, which is
-    part of the cache key."""
-    return MAKE.search(path.read_text(encoding="utf-8")) is not None
+    return found
 
 
 @dataclass(frozen=True)
@@ -199,33 +185,14 @@ class _Entry:
     path: Path
 
 
-# The cached entry points depend on which packages are installed. The module search path determines
-# this, so the caches have this path as their key.
-@lru_cache(maxsize=1)
-def _installed(search_path: tuple[str, ...]) -> tuple[metadata.EntryPoint, ...]:
-    """Returns the entry points for members of all types.
-
-    If several copies of a package are installed, only the entry points of the first copy on the
-    search path are returned.
-    """
-    groups = {room.group for room in ROOMS}
-    found: dict[str, list[metadata.EntryPoint]] = {}
-    for package in metadata.distributions():
-        # Few packages have members. Packages whose text names no group of members are therefore not
-        # parsed: searching the text takes a tenth of the time of parsing it.
-        text = package.read_text("entry_points.txt") or ""
-        if not any(group in text for group in groups):
-            continue
-        if own := [one for one in package.entry_points if one.group in groups]:
-            found.setdefault(package.name, own)
-    return tuple(one for own in found.values() for one in own)
-
-
-def installed() -> tuple[metadata.EntryPoint, ...]:
+def entries() -> list[metadata.EntryPoint]:
     """Returns the entry points in installed packages for members of all types."""
-    return _installed(tuple(sys.path))
+    groups = {room.group for room in ROOMS}
+    return [one for one in installed.entry_points(tuple(sys.path)) if one.group in groups]
 
 
+# Which packages are installed depends on the module search path, so this path is the key of the
+# cache.
 @lru_cache(maxsize=64)
 def _entries(room: Room, search_path: tuple[str, ...]) -> tuple[_Entry, ...]:
     """Returns the entry points in installed packages for members of the type `room`.
@@ -233,7 +200,7 @@ def _entries(room: Room, search_path: tuple[str, ...]) -> tuple[_Entry, ...]:
     To find a member's file, the package that contains the member is imported, but the member itself
     is not.
     """
-    found = [one for one in _installed(search_path) if one.group == room.group]
+    found = [one for one in installed.entry_points(search_path) if one.group == room.group]
     return tuple(_Entry(one.name, one.module, _place(room, one)) for one in found)
 
 
@@ -242,13 +209,16 @@ def _place(room: Room, entry: metadata.EntryPoint) -> Path:
 
     If the module is a package, the result is its folder.
     """
+    text = f"entry point {entry.value} of {room.group}"
+    find = installed.folder if room.of_folders else installed.file
     try:
-        spec = importlib.util.find_spec(entry.module)
-    except ModuleNotFoundError:
-        spec = None
-    if spec is None or spec.origin is None:
-        raise DiscoveryError(f"entry point {entry.value} of {room.group}: no such module")
-    return Path(spec.origin).parent if room.of_folders else Path(spec.origin)
+        found = find(entry.module)
+    except Exception as error:
+        # The packages around the module are imported, and their code may raise any exception.
+        raise DiscoveryError(f"{text}: {member_error.reason(error)}") from error
+    if found is None:
+        raise DiscoveryError(f"{text}: no such module")
+    return found
 
 
 def _behind(path: Path) -> tuple[_Entry, str] | None:
@@ -279,13 +249,60 @@ def is_ours(path: Path) -> bool:
     return path.is_relative_to(PACKAGE)
 
 
+def outside(room: Room) -> dict[str, Path]:
+    """Returns the members of the type `room` that are not part of this package: their files by
+    their names. Raises DiscoveryError if two members have the same name."""
+    return {name: path for name, path in members(room).items() if not is_ours(path)}
+
+
+def places_outside() -> tuple[Path, ...]:
+    """Returns the files and folders, outside this package, that have the code of members. For an
+    installed package, this is the whole package."""
+    folders = [root / room.folder for root in roots()[1:] for room in ROOMS]
+    packages = sorted({one.module.partition(".")[0] for one in entries()})
+    found = [installed.folder(name) or installed.file(name) for name in packages]
+    return (*folders, *(place for place in found if place is not None))
+
+
+def fault(error: BaseException) -> str | None:
+    """Returns "FILE:LINE: reason" for an exception in which code of a member outside this package
+    took part; None for any other exception."""
+    return member_error.fault(error, places_outside())
+
+
+@contextmanager
+def blamed(path: Path) -> Iterator[None]:
+    """A context in which an exception is raised as a DiscoveryError with the file, the line and the
+    reason. The member in the file `path` is the cause.
+
+    An InputError, a DiscoveryError that names its file, and the error about a missing optional
+    library are raised unchanged.
+    """
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, DiscoveryError) and not isinstance(error, MemberValueError):
+            raise
+        if isinstance(error, InputError):
+            raise
+        if isinstance(error, ModuleNotFoundError) and extras.missing(error):
+            raise
+        raise member_error.located(error, path, places_outside()) from error
+
+
 def load(path: Path) -> ModuleType:
     """Imports the module in the file `path` and returns it.
 
     A module of this package or of an installed package has its usual import name. A module in a
     folder of DFSLAB_PATH gets the name that it would have in this package, such as
-    `dfslab.workloads.NAME`.
+    `dfslab.workloads.NAME`. Raises DiscoveryError, with file and line, if the module cannot be
+    imported.
     """
+    with blamed(path):
+        return _imported(path)
+
+
+def _imported(path: Path) -> ModuleType:
     for root in roots():
         if path.is_relative_to(root):
             parts = path.relative_to(root).with_suffix("").parts
@@ -345,7 +362,8 @@ def made(path: Path, name: str) -> object:
     make = vars(load(path)).get("make")
     if not callable(make):
         raise DiscoveryError(f"{source(path)}: lacks make")
-    found: object = make(name)
+    with blamed(path):
+        found: object = make(name)
     return found
 
 
@@ -369,10 +387,12 @@ def _file_system(name: str, folder: Path) -> FileSystem:
 
     facts = declared(folder / "facts.py", "FACTS", Facts)
     trees = declared(folder / "operations.py", "OPERATIONS", dict)
-    try:
-        return FileSystem(**vars(facts), name=name, operations=trees, folder=folder)
-    except AssertionError as error:
-        raise DiscoveryError(f"{folder}: {error}") from error
+    with blamed(folder / "operations.py"):
+        found = FileSystem(**vars(facts), name=name, operations=trees, folder=folder)
+        if not is_ours(folder) and found.idle:
+            idle = ", ".join(found.idle)
+            raise MemberValueError(f"no operation uses the parameters {idle} of facts.py")
+    return found
 
 
 def file_system(name: str) -> FileSystem:
@@ -421,7 +441,7 @@ def title(path: Path) -> str:
 
     The file is not imported. Raises DiscoveryError if it declares no TITLE.
     """
-    found = _declared(path, path.stat().st_mtime_ns, "TITLE")
+    found = literals.assigned(path, "TITLE")
     if found is None:
         raise DiscoveryError(f"{path}: lacks TITLE")
     return str(found)
@@ -431,33 +451,6 @@ def has_testbed(folder: Path) -> bool:
     """Whether the file system in `folder` has a testbed, that is, code that starts the file
     system's real daemons."""
     return (folder / "testbed.py").exists()
-
-
-@lru_cache(maxsize=512)
-def _declared(path: Path, changed_ns: int, name: str) -> Any:
-    """Returns the literal value that a file assigns to `name`; None if it assigns none. The file is
-    not imported.
-
-    `changed_ns`: modification time of the file, which is part of the key of the cache.
-    """
-    text = path.read_text(encoding="utf-8")
-    # Only the line of the declaration is parsed, because parsing the whole file takes a hundred
-    # times as long.
-    found = re.search(rf"^{name}\b.*$", text, re.MULTILINE)
-    if found is None:
-        return None
-    try:
-        body = ast.parse(found[0]).body
-    except SyntaxError:
-        body = ast.parse(text).body
-    for node in body:
-        targets = node.targets if isinstance(node, ast.Assign) else []
-        if isinstance(node, ast.AnnAssign):
-            targets = [node.target]
-        if any(isinstance(target, ast.Name) and target.id == name for target in targets):
-            assert isinstance(node, ast.Assign | ast.AnnAssign)
-            return None if node.value is None else ast.literal_eval(node.value)
-    return None
 
 
 def model(name: str) -> Model:
@@ -478,8 +471,13 @@ def method(name: str) -> Method:
 
     Raises InputError, which lists the known names, if there is no such method.
     """
-    make: Callable[[str], Method] = declared(method_file(name), "make", FunctionType)
-    return make(name)
+    from dfslab.method import Method
+
+    path = method_file(name)
+    found = made(path, name)
+    if not isinstance(found, Method):
+        raise DiscoveryError(f"{source(path)}: makes no method {name}")
+    return found
 
 
 def is_instrument(name: str) -> bool:

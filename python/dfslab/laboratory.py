@@ -24,6 +24,7 @@ from dfslab.spec.files.outputs import Output, check_folder, new_file
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point, Scenario, read
 from dfslab.studies import contract
+from dfslab.studies.checks import rule
 from dfslab.studies.compare import compare
 from dfslab.studies.contract import (
     Findings,
@@ -207,7 +208,8 @@ class Laboratory:
     def plan(
         self, scenario: Scenario, recording: Path | None = None, recorded: Path | None = None
     ) -> RunPlan:
-        """Plans a run of a scenario. Raises InputError if the scenario cannot be run.
+        """Plans a run of a scenario. Raises InputError if the scenario cannot be run, and
+        DiscoveryError if a member outside this package that the run needs is wrong.
 
         - `recording`: new file for the operations of the first measured run.
         - `recorded`: a run folder or a table of runs, whose results are used instead of
@@ -215,6 +217,7 @@ class Laboratory:
         """
         _check_recording(recording)
         self.progress(0, 1, "planning")
+        _check_members()
         scenario = designs.planned(scenario)
         known = None
         if recorded is not None:
@@ -321,13 +324,25 @@ class Laboratory:
     def _ask(self, study: Study[StudyResult], run: FinishedRun, stages: Stages) -> None:
         """Runs one study and adds its result to the run. If the study raises RunFailed, the reason
         is stored instead, so that the study is not run again.
+
+        The same is done if a member outside this package raises any exception. Its file and line
+        are then a part of the reason, and the other studies run on.
         """
         try:
             found = stages.timed(study.stage, lambda: study.run(run, self.progress))
+            if contract.is_outside(study):
+                contract.check_result(study, found, run)
         except RunFailed as error:
             run.findings.refused[study.name] = str(error)
             if study.refused:
                 run.findings.notes.append(f"{study.refused}: {error}")
+            return
+        except Exception as error:
+            reason = contract.failure(study, error)
+            if reason is None:
+                raise
+            run.findings.refused[study.name] = reason
+            run.findings.notes.append(f"the study {study.name} failed: {reason}")
             return
         if found is not None:
             run.findings.add(found)
@@ -402,6 +417,20 @@ class Laboratory:
             self._ask(contract.find(kind.study), run, Stages(self._clock))
         findings.save(folder, inputs, run.findings)
         return _allowed(run, kinds)
+
+
+def _check_members() -> None:
+    """Loads the studies, rules and sections outside this package, which are needed only after the
+    measurements. Raises DiscoveryError if one violates the interface of its type. The members of
+    this package are not loaded, because tests check them."""
+    if discover.outside(discover.STUDIES):
+        contract.all_studies()
+    if discover.outside(discover.RULES):
+        rule.rules()
+    for name in discover.outside(discover.SECTIONS):
+        from dfslab.report.contract import page_section
+
+        page_section(name)
 
 
 def _sweep_plan(

@@ -24,6 +24,7 @@ MEASURE = "measure"
 BASELINES = ("mean", "ideal", "serial")
 
 
+@runtime_checkable
 class Method(Protocol):
     """An instrument or a model, as discovery finds it. Scenarios and results refer to it by `name`.
 

@@ -3,15 +3,31 @@ position, a title and other texts, and a body."""
 
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
+
 import pytest
 from dfslab import discover
 from dfslab.report import page
 from dfslab.report.contract import PageSection, page_section, page_sections
-from dfslab.studies.contract import FinishedRun, all_studies
+from dfslab.studies.contract import FinishedRun
 from markupsafe import Markup
 from support import synthetic
 
 NAMES = list(discover.members(discover.SECTIONS))
+BROKEN = '''"""A section that fails."""
+
+from dfslab.report.contract import PageSection
+
+TITLE = "Broken"
+
+
+def render(run):
+    return {}["missing"]
+
+
+SECTION = PageSection(TITLE, 3, "Nothing.", render)
+'''
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -22,12 +38,27 @@ def test_a_section_says_what_it_is(name):
     assert section.empty.endswith(".")
 
 
-def test_no_two_sections_have_one_place():
-    orders = [one.order for one in page_sections().values()]
-    orders += [
-        one.result.section_order for one in all_studies() if one.result.section_order is not None
-    ]
-    assert len(orders) == len(set(orders))
+def test_sections_with_equal_orders_are_sorted_by_name(monkeypatch):
+    first = page_section(NAMES[0])
+    twins = {name: replace(first, order=-1) for name in ("twin_b", "twin_a")}
+    monkeypatch.setattr(page, "page_sections", lambda: page_sections() | twins)
+    found = page.sections(FinishedRun(synthetic.scenario(), []))
+    assert [one.name for one in found[:2]] == ["twin_a", "twin_b"]
+
+
+def test_a_section_outside_the_package_that_fails_is_stated_on_the_page(tmp_path, monkeypatch):
+    """The page is written without the section, and states the file, the line and the reason."""
+    path = tmp_path / "report" / "sections" / "broken.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(BROKEN)
+    monkeypatch.setenv("DFSLAB_PATH", str(tmp_path))
+    try:
+        found = page.sections(FinishedRun(synthetic.scenario(), []))
+    finally:
+        sys.modules.pop("dfslab.report.sections.broken", None)
+    (broken,) = [one for one in found if one.name == "broken"]
+    assert broken.body is None
+    assert broken.empty == f"The section failed: {path}:9: KeyError: 'missing'"
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -262,14 +262,14 @@ def test_a_study_of_a_taken_name_is_refused(place):
         "[dfslab.studies]\ncomparison = strange_package\n"
     )
     answer = dfslab(place, "list")
-    assert answer.returncode == 1
+    assert answer.returncode == 2
     assert "there is already a study comparison" in answer.stderr
 
 
 def test_a_broken_member_is_named(place):
     (place / "plugins" / "workloads" / "broken.py").write_text('"""No stream."""\nTITLE = "x"\n')
     answer = dfslab(place, "list")
-    assert answer.returncode == 1
+    assert answer.returncode == 2
     assert "broken.py" in answer.stderr
     assert "lacks" in answer.stderr
 
@@ -278,5 +278,5 @@ def test_a_study_that_nothing_makes_is_named(place):
     text = STUDY.partition("def make")[0].replace('"NAME"', '"unmade"')
     (place / "plugins" / "studies" / "unmade.py").write_text(text)
     answer = dfslab(place, "measure", "scenario.toml", "--set", "run.repetitions=1")
-    assert answer.returncode == 1
+    assert answer.returncode == 2
     assert "unmade.py: lacks make" in answer.stderr

@@ -230,7 +230,7 @@ def test_a_module_that_is_not_there_is_named(tmp_path, monkeypatch):
     shutil.copytree(PACKAGE / "strange_lab-1.dist-info", tmp_path / "strange_lab-1.dist-info")
     monkeypatch.syspath_prepend(tmp_path)
     answer = command.dfslab("list")
-    assert answer.returncode == 1
+    assert answer.returncode == 2
     assert "entry point strange_lab.shelf of dfslab.file_systems: no such module" in answer.stderr
 
 
@@ -243,5 +243,52 @@ def test_a_member_without_its_declaration_is_named(tmp_path, monkeypatch):
     finally:
         for name in [name for name in sys.modules if name.partition(".")[0] == "strange_lab"]:
             del sys.modules[name]
-    assert answer.returncode == 1
+    assert answer.returncode == 2
     assert "rates.py: lacks EXPORTER" in answer.stderr
+
+
+def test_all_of_its_members_pass_the_check_for_authors(installed):
+    answer = command.dfslab("doctor", "--members", "--json")
+    assert answer.returncode == 0, answer.stdout
+    found = json.loads(answer.stdout)
+    assert {one["kind"] for one in found} == {room.noun for room in discover.ROOMS}
+    assert all(one["problem"] == "" for one in found)
+
+
+def test_the_check_for_authors_states_what_is_wrong(tmp_path, monkeypatch):
+    """Four mistakes are found: a reader that recognises every file, a study that fails, a rule that
+    needs no evidence, and a group that does not exist. The other members are checked, too."""
+    shutil.copytree(PACKAGE, tmp_path / "copy", ignore=shutil.ignore_patterns("__pycache__"))
+    package = tmp_path / "copy" / "strange_lab"
+    for name, before, after in (
+        ("tallies", "head.startswith(HEAD)", "True"),
+        ("spread", "needs = Needs(measured=True)", "needs = Needs()"),
+        ("spread", "return Spread(ratios=", 'return Spread(ratio={}["x"], ratios='),
+        ("round_rates", "return None", 'return "wrong"'),
+    ):
+        path = package / f"{name}.py"
+        assert before in path.read_text()
+        path.write_text(path.read_text().replace(before, after))
+    entries = tmp_path / "copy" / "strange_lab-1.dist-info" / "entry_points.txt"
+    entries.write_text(entries.read_text() + "\n[dfslab.study]\nmine = strange_lab.spread\n")
+    monkeypatch.syspath_prepend(tmp_path / "copy")
+    try:
+        answer = command.dfslab("doctor", "--members")
+    finally:
+        for name in [name for name in sys.modules if name.partition(".")[0] == "strange_lab"]:
+            del sys.modules[name]
+    assert answer.returncode == 2
+    shown = " ".join(answer.stdout.split())
+    assert "entry point strange_lab.tallies: recognises b''" in shown
+    assert "spread.py:41: KeyError: 'x'" in shown
+    assert "strange_lab.round_rates: finds a contradiction in no evidence" in shown
+    assert "entry point strange_lab.spread: group dfslab.study is none of" in shown
+    assert shown.count(" works ") == len(discover.ROOMS) - 3
+
+
+def test_without_other_members_there_is_nothing_to_check():
+    answer = command.dfslab("doctor", "--members")
+    assert answer.returncode == 0
+    assert answer.stdout.startswith("no members")
+    refused = command.dfslab("doctor", "--members", "--clean")
+    assert refused.returncode == 2

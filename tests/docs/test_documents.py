@@ -10,6 +10,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ TEXTS = {str(path): (ROOT / path).read_text() for path in [Path("README.md"), *G
 # The words with which documents start a command: in a checkout, and in an installed package.
 COMMANDS = (".venv/bin/dfslab", "dfslab")
 # First words of shell lines that this test does not execute, because other tests cover them.
-ELSEWHERE = ("make ", "java ", "cd ", "git ")
+ELSEWHERE = ("make ", "java ", "cd ", "git ", "pip install -e .")
 # Commands that judge how this machine behaved during a run. Their exit code is 1 instead of 0 if
 # other programs used the processors during the run.
 JUDGING = ("check",)
@@ -93,6 +94,24 @@ def write_files(text, folder):
             path = folder / named[1]
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(body if named[2] in ("toml", "py") else body[named.end() :])
+    if (folder / "pyproject.toml").exists():
+        install(folder)
+
+
+def install(folder):
+    """Writes the metadata that `pip install -e .` makes of the `pyproject.toml` in `folder`. The
+    package is installed while `folder` is on the module search path."""
+    project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+    metadata = folder / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"
+    )
+    groups = [
+        "\n".join([f"[{group}]", *(f"{name} = {module}" for name, module in entries.items())])
+        for group, entries in project["entry-points"].items()
+    ]
+    (metadata / "entry_points.txt").write_text("\n\n".join(groups) + "\n")
 
 
 # A program that runs several commands one after the other in one process. It reads the words of
@@ -135,13 +154,16 @@ def answers_of(requested, folder):
     (own,) = {tuple(own.items()) for own, _ in requested}
     environment = {**state, **dict(own)}
     lines = [words for _, words in requested]
-    if "DFSLAB_PATH" not in environment:
+    if (folder / "pyproject.toml").exists():
+        path = [str(folder), os.environ.get("PYTHONPATH", "")]
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, path))
+    if not environment.keys() & {"DFSLAB_PATH", "PYTHONPATH"}:
         for words in lines:
             run = ended_by_ctrl_c if words[0] == "serve" and "--runs" in words else dfslab
             yield words, run(*words, cwd=folder, env=environment)
         return
-    # A module that is found by DFSLAB_PATH stays imported until its process ends. Commands that set
-    # DFSLAB_PATH therefore run in a separate process.
+    # A module of a member stays imported until its process ends. Commands with members outside
+    # dfslab therefore run in a separate process.
     done = subprocess.run(
         [sys.executable, "-c", IN_TURN, str(Path(__file__).parents[1])],
         input=json.dumps(lines),

@@ -148,7 +148,7 @@ def _at_once(words: list[str]) -> bool:
             show("--json" in words, "--wide" in words)
         except DiscoveryError as error:
             print(f"dfslab: {error}", file=sys.stderr)
-            sys.exit(1)
+            sys.exit(2)
     else:
         return False
     return True

@@ -16,10 +16,11 @@ from typer.core import TyperGroup
 from dfslab.cli.command_table import ABOUT, COMMANDS, EXAMPLES, FORMER
 from dfslab.cli.live.printing import printing_of
 from dfslab.cli.live.version import text
-from dfslab.discover import DiscoveryError
+from dfslab.discover import DiscoveryError, fault
 from dfslab.extras import missing
 from dfslab.spec.files.plain_number import PLAIN, is_odd_number
 from dfslab.spec.input_error import InputError
+from dfslab.spec.member_error import MemberValueError
 from dfslab.spec.printable import printable
 from dfslab.testbeds.errors import TestbedError
 
@@ -181,11 +182,30 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if reason := missing(error):
             _stop(f"dfslab: {reason}", 2)
+        _stop_for_member(error)
         raise
     except Exception as error:
         _stop_for_usage(error)
+        _stop_for_member(error)
         _stop_for_failure(error)
         raise
+
+
+def _stop_for_member(error: Exception) -> None:
+    """Prints "FILE:LINE: reason" and exits with code 2, if a member outside this package caused the
+    exception. FILE and LINE are in the member's code.
+
+    Returns without effect if `error` is none of a member's code, or if it is an exception with
+    which any code reports that a run failed.
+    """
+    from dfslab.method import RunFailed
+
+    of_any_code = RunFailed | DiscoveryError | TestbedError | OSError | MemoryError
+    is_unplaced = isinstance(error, MemberValueError) or not isinstance(error, of_any_code)
+    if is_unplaced and (stated := fault(error)):
+        _stop(f"dfslab: {stated}", 2)
+    if isinstance(error, DiscoveryError):
+        _stop("\n".join(f"dfslab: {line}" for line in str(error).splitlines() or [""]), 2)
 
 
 def _stop_for_failure(error: Exception) -> None:
@@ -197,7 +217,7 @@ def _stop_for_failure(error: Exception) -> None:
     """
     from dfslab.method import RunFailed
 
-    if isinstance(error, RunFailed | DiscoveryError | TestbedError):
+    if isinstance(error, RunFailed | TestbedError):
         _stop("\n".join(f"dfslab: {line}" for line in str(error).splitlines() or [""]), 1)
     if isinstance(error, BrokenPipeError):
         # The program that reads the output has closed the pipe. When Python exits, it writes the

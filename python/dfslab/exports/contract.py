@@ -17,6 +17,7 @@ from dfslab import discover
 from dfslab.documents.traces.trace_profile import TraceProfile
 from dfslab.instruments.tracing.reading import Reading
 from dfslab.result import Result
+from dfslab.spec.member_error import MemberValueError
 from dfslab.studies.contract import FinishedRun
 
 if TYPE_CHECKING:
@@ -88,7 +89,9 @@ class TraceExporter(Exporter):
     refused: str = ""
 
     def __post_init__(self) -> None:
-        assert self.write is not None or (self.write_spans is not None and self.refused)
+        if self.write is None and not (self.write_spans is not None and self.refused):
+            text = "needs write, or write_spans and the reason `refused` for files without spans"
+            raise MemberValueError(f"exporter {self.title!r} {text}")
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias, TypeGuard
@@ -23,6 +24,7 @@ from dfslab.documents import metrics
 from dfslab.documents.evidence import Evidence
 from dfslab.imports import plain_file
 from dfslab.spec.input_error import InputError
+from dfslab.spec.member_error import DiscoveryError, MemberValueError, defined_at, unlisted
 
 KEY = "FILE"
 HEAD_BYTES = 1 << 16
@@ -57,7 +59,9 @@ class ToolMeasurement:
     evidence: Evidence = field(default_factory=Evidence)
 
     def __post_init__(self) -> None:
-        assert set(self.latency_s) <= set(metrics.STATISTICS)
+        for key in self.latency_s:
+            if key not in metrics.STATISTICS:
+                raise MemberValueError(f"latency_s: key {unlisted(key, metrics.STATISTICS)}")
         figures = (self.rate_per_s, self.throughput_bytes_per_s, *self.latency_s.values())
         if any(one is not None and not 0 <= one < math.inf for one in figures):
             raise ValueError(f"{self.part}, {self.operation}: a figure is below 0 or not finite")
@@ -105,7 +109,8 @@ def read(path: Path, form: str = "") -> ToolReport:
     recognises the file is used.
 
     Raises InputError if the file is malformed or has no measurement. If `form` is "", also raises
-    it if no reader or more than one reader recognises the file.
+    it if no reader or more than one reader recognises the file. Raises DiscoveryError if the reader
+    returns no report.
     """
     try:
         head = plain_file.beginning(path, HEAD_BYTES)
@@ -116,14 +121,26 @@ def read(path: Path, form: str = "") -> ToolReport:
     except OSError as error:
         raise InputError(KEY, str(path), f"cannot be read: {error.strerror}") from error
     try:
-        found = reader(names[0]).read(text)
+        own = reader(names[0])
+        found = own.read(text)
+        if not isinstance(found, ToolReport):
+            stated = f"read returns {type(found).__name__}, must return a ToolReport"
+            raise DiscoveryError(f"{defined_at(own.read)}: {stated}")
         if not found.measurements:
             raise ValueError("holds no finished measurement")
         return found
     except InputError:
         raise
     except (ValueError, RecursionError, csv.Error) as error:
-        raise InputError(KEY, str(path), f"{names[0]}: {error}") from error
+        stated = _stated(error)
+        raise InputError(KEY, str(path), f"{names[0]}: {stated}") from error
+
+
+def _stated(error: Exception) -> str:
+    """Returns the message of an error about a file's content. If the message names no line of the
+    file, and the reader is not part of this package, the line of the reader is added."""
+    at = None if str(error).startswith("line ") else discover.fault(error)
+    return str(error) if at is None else at
 
 
 def is_recognised(path: Path) -> bool:
@@ -177,6 +194,21 @@ def loaded(text: str) -> Json:
     start = 0 if text.startswith("{") else text.find("\n{") + 1
     found, _ = json.JSONDecoder().raw_decode(text[start:].lstrip())
     return table(found, "the document")
+
+
+@contextmanager
+def in_line(place: int, expected: str) -> Iterator[None]:
+    """A context for the code that parses one line of a file. A ValueError gets the number of the
+    line (`place`, from 1 on) and the `expected` form of a line."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"line {place}: {error}; expected {expected}") from error
+
+
+def line_at(text: str, position: int) -> int:
+    """Returns the number of the line that contains the character at `position`, from 1 on."""
+    return text.count("\n", 0, position) + 1
 
 
 def number(value: object, what: str) -> float:

@@ -25,9 +25,10 @@ from dfslab.studies.contract import FinishedRun
 class PageSection:
     """One section of the page.
 
-    `order`: sort key on the page, ascending. `empty`: sentence that is shown if the run has nothing
-    for this section. `render`: function that returns the body as HTML, or None if the run has
-    nothing for this section. `tab`: the tab of the page that shows the section.
+    `order`: sort key on the page, ascending; sections with equal keys are sorted by name. `empty`:
+    sentence that is shown if the run has nothing for this section. `render`: function that returns
+    the body as HTML, or None if the run has nothing for this section. `tab`: the tab of the page
+    that shows the section.
     """
 
     title: str

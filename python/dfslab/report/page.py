@@ -11,13 +11,15 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup
 
+from dfslab.discover import DiscoveryError, fault
 from dfslab.documents.table import Tab
 from dfslab.documents.traces.trace_profile import TraceProfile
 from dfslab.report.charts.palette import style_sheet
-from dfslab.report.contract import page_sections
+from dfslab.report.contract import PageSection, page_sections
 from dfslab.report.page_table import blocks
 from dfslab.report.sections import traced_runs
 from dfslab.spec.files.outputs import Output, write_atomically
+from dfslab.spec.member_error import defined_at
 from dfslab.spec.printable import printable
 from dfslab.studies.contract import FinishedRun, StudyResult, all_studies
 from dfslab.studies.runs import completeness
@@ -44,16 +46,30 @@ class Rendered:
 def sections(run: FinishedRun) -> list[Rendered]:
     """Returns all sections of the page in order: the sections with dedicated charts and the
     sections of the studies."""
-    found = [
-        Rendered(name, one.title, one.order, one.render(run), one.empty, one.tab)
-        for name, one in page_sections().items()
-    ]
+    found = [_of_section(run, name, one) for name, one in page_sections().items()]
     found += [
         _of_study(run, study.result)
         for study in all_studies()
         if study.result.section_order is not None
     ]
-    return sorted(found, key=lambda one: one.order)
+    return sorted(found, key=lambda one: (one.order, one.name))
+
+
+def _of_section(run: FinishedRun, name: str, section: PageSection) -> Rendered:
+    """Renders a section with dedicated charts. If the code of a member outside this package fails,
+    the page states the reason in place of the section."""
+    empty = section.empty
+    try:
+        body = section.render(run)
+        if body is not None and not isinstance(body, Markup):
+            text = f"render returns {type(body).__name__}, must return Markup or None"
+            raise DiscoveryError(f"{defined_at(section.render)}: {text}")
+    except Exception as error:
+        reason = str(error) if isinstance(error, DiscoveryError) else fault(error)
+        if reason is None:
+            raise
+        body, empty = None, f"The section failed: {reason}"
+    return Rendered(name, section.title, section.order, body, empty, section.tab)
 
 
 def _of_study(run: FinishedRun, kind: type[StudyResult]) -> Rendered:

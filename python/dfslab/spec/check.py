@@ -212,7 +212,7 @@ def _check_point(scenario: Scenario) -> None:
     _check_faults(scenario)
     _check_roles(scenario, system)
     instances = {role.name: scenario.deployment.instances(role.name) for role in system.roles}
-    for key, allowed in system.check(parameters(scenario, system), instances):
+    for key, allowed in system.illegal(parameters(scenario, system), instances):
         value = scenario.file_system.parameters.get(key, instances.get(key))
         is_default = value is None and key in parameters(scenario, system)
         if is_default:

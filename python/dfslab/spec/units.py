@@ -58,6 +58,9 @@ FACTORS: dict[str, dict[str, float]] = {
     "1/s": {"/s": 1.0, "1/s": 1.0},
     "W": {"mW": 1e-3, "W": 1.0, "kW": 1e3},
 }
+# The parts of SI units of parameters, and what a unit may be made of.
+SI_PARTS = ("1", "s", "B", "Hz", "W", "J")
+SI_ALLOWED = f"must be an SI unit: one of {', '.join(SI_PARTS)}, or a quotient such as s/B"
 # "K" is accepted as well as "k", because pint knows only the SI prefix "k".
 _KILO = re.compile(r"\bK(B|bit|b)\b")
 
@@ -70,6 +73,12 @@ def whole_number(text: str) -> int | None:
     """Returns the number in a text of 1 to 18 ASCII digits; None for any other text."""
     is_number = text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
     return int(text) if is_number else None
+
+
+def is_si(unit: str) -> bool:
+    """Returns whether `unit` is an SI unit in which parameters are declared, such as "s" or
+    "s/B"."""
+    return 1 <= len(parts := unit.split("/")) <= 2 and all(one in SI_PARTS for one in parts)
 
 
 @lru_cache(maxsize=1)

@@ -14,15 +14,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar, Generic, Protocol, TypeVar
+from typing import ClassVar, Generic, Protocol, TypeVar, get_args
 
 from pydantic import BaseModel, JsonValue
 
 from dfslab import discover
-from dfslab.documents.table import Name, Section, Tab, Table, Value, naming
+from dfslab.documents.table import Name, Paragraph, Section, Tab, Table, Value, naming
 from dfslab.method import MEASURE
 from dfslab.result import Result
 from dfslab.spec.input_error import InputError, unknown
+from dfslab.spec.member_error import located, unlisted
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.spec.systems.choice import NAME_KEY
 from dfslab.studies.runs import store
@@ -57,6 +58,7 @@ class StudyResult(BaseModel):
     # Whether this result alone is a sufficient reason to write the page of a run.
     is_worth_a_page: ClassVar[bool] = True
     # Sort key of the section on the page; None if a dedicated section with charts shows the result.
+    # Sections with equal keys are sorted by name.
     section_order: ClassVar[int | None] = None
     # The tab of the page that shows the section.
     tab: ClassVar[Tab] = Tab.RAW
@@ -64,7 +66,10 @@ class StudyResult(BaseModel):
     empty: ClassVar[str] = ""
 
     def tables(self, run: FinishedRun) -> list[Table]:
-        """The result as tables, which all output formats show."""
+        """The result as tables, which all output formats show.
+
+        The page leaves out the title of a section's only table: the section's title stands for it.
+        """
         return []
 
     def section(self, run: FinishedRun) -> Section:
@@ -285,13 +290,85 @@ def find(name: str) -> Study[StudyResult]:
     if name not in known:
         raise InputError("study", name, unknown(name, sorted(known)))
     study, source = discover.made(known[name], name), discover.source(known[name])
-    if not isinstance(study, Study) or study.name != name or study.result.study != name:
+    if not isinstance(study, Study):
         raise discover.DiscoveryError(f"{source}: makes no study of the name {name}")
-    if study.result.section_order is None and _of_section(study.result):
-        stated = ", ".join(_of_section(study.result))
-        reason = f"states {stated} of a section of the page, but no section_order"
-        raise discover.DiscoveryError(f"{source}: {study.result.__name__} {reason}")
+    for reason in _violations(study, name):
+        raise discover.DiscoveryError(f"{source}: {reason}")
     return study
+
+
+def _violations(study: Study[StudyResult], name: str) -> Iterator[str]:
+    """Yields the attributes of a study that violate the interface, each with what is allowed.
+    `name`: the name that the study must have."""
+    # Members outside this package are not type-checked. An attribute may be missing or of any type.
+    given = {one: getattr(study, one, None) for one in ("name", "result", "order", "stage")}
+    kind, own = given["result"], type(study).__name__
+    if given["name"] != name:
+        yield f"{own} has the name {given['name']!r}, must have {name!r}, as in NAMES"
+    if not isinstance(kind, type) or not issubclass(kind, StudyResult):
+        yield f"{own} must have a result, the class of its results, which derives from StudyResult"
+        return
+    if getattr(kind, "study", None) != name:
+        stated = getattr(kind, "study", None)
+        yield f"{own} has results of the study {stated!r}; {kind.__name__}.study must be {name!r}"
+    if not isinstance(study.needs, Needs):
+        yield f"{own} has needs = {study.needs!r}, must be Needs(...)"
+    if not isinstance(given["order"], int):
+        yield f"{own} has order = {given['order']!r}, must be an integer"
+    if given["stage"] not in get_args(Stage):
+        yield f"{own} has a stage that {unlisted(given['stage'], get_args(Stage))}"
+    yield from _section_violations(kind)
+
+
+def _section_violations(kind: type[StudyResult]) -> Iterator[str]:
+    """Yields what is wrong with the attributes of a result that describe its section."""
+    if kind.section_order is None:
+        if stated := ", ".join(_of_section(kind)):
+            yield f"{kind.__name__} states {stated} of a section of the page, but no section_order"
+    elif not isinstance(kind.section_order, int):
+        yield f"{kind.__name__} has section_order = {kind.section_order!r}, must be an integer"
+    if not isinstance(kind.tab, Tab):
+        yield f"{kind.__name__} has tab = {kind.tab!r}, must be a Tab, such as Tab.RAW"
+
+
+def check_result(study: Study[StudyResult], found: object, run: FinishedRun) -> None:
+    """Computes everything that the terminal, the page and JSON show of the result `found`, so that
+    exceptions of the study's code are raised here, before anything is written.
+
+    Raises DiscoveryError if the result, or what it shows, has a wrong type.
+    """
+    if found is None:
+        return
+    if not isinstance(found, study.result):
+        allowed = f"must return {study.result.__name__} or None"
+        raise discover.DiscoveryError(f"run returns {type(found).__name__}, {allowed}")
+    found.document(run)
+    for name, shown, kind in (
+        ("tables", found.tables(run), Table),
+        ("section", found.section(run).blocks, Table | Paragraph),
+    ):
+        for one in shown:
+            if not isinstance(one, kind):
+                text = f"{name} returns {type(one).__name__}, must return tables"
+                raise discover.DiscoveryError(text)
+    found.model_dump_json()
+
+
+def is_outside(study: Study[StudyResult]) -> bool:
+    """Whether the study is not part of this package."""
+    path = discover.studies().get(study.name)
+    return path is not None and not discover.is_ours(path)
+
+
+def failure(study: Study[StudyResult], error: Exception) -> str | None:
+    """Returns the file, the line and the reason of an exception that occurred while a study ran.
+    Returns None if no member outside this package caused the exception."""
+    if stated := discover.fault(error):
+        return stated
+    if is_outside(study):
+        path = discover.studies()[study.name]
+        return str(located(error, path, ()))
+    return str(error) if isinstance(error, discover.DiscoveryError) else None
 
 
 def _of_section(kind: type[StudyResult]) -> list[str]:

@@ -90,7 +90,7 @@ def check_layout(system: str, parameters: Mapping[str, LevelValue], deployment: 
         if not count:
             raise InputError("deployment.node", None, f"no node plays {role}")
     numbers = {key: value for key, value in parameters.items() if not isinstance(value, str)}
-    for key, allowed in described.check(numbers, instances):
+    for key, allowed in described.illegal(numbers, instances):
         raise InputError(f"testbed.{key}", parameters.get(key), f"must be {allowed}")
 
 

@@ -8,11 +8,12 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from dfslab.cli.live.printing import printing_of
+from dfslab.cli.live.printing import Printing, printing_of
 from dfslab.cli.quick import checkup
 from dfslab.cli.shared import AsJson, emit
 from dfslab.fleet import leftovers
 from dfslab.spec.files import scratch
+from dfslab.spec.input_error import InputError
 
 app = typer.Typer()
 Found = TypeVar("Found")
@@ -24,10 +25,18 @@ def doctor(
     clean: Annotated[
         bool, typer.Option("--clean", help="Remove what killed runs left and dfslab marked.")
     ] = False,
+    members: Annotated[
+        bool, typer.Option("--members", help="Only check the members outside dfslab's package.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """What works here, what is missing, how quiet the machine is, and what killed runs left."""
     printing = printing_of(context, as_json)
+    if members:
+        if clean:
+            raise InputError("--members", None, "checks plug-ins only; leave out --clean")
+        _check_members(printing)
+        return
     found = checkup.findings(checkup.inspect())
     from dfslab.cli import testbed_work as testbeds
 
@@ -74,6 +83,21 @@ def doctor(
     found_count = len(folders) + len(runs) + len(locks) + len(empty) + len(stale)
     if clean and len(removed) < found_count:
         raise typer.Exit(1)
+
+
+def _check_members(printing: Printing) -> None:
+    """Checks the members outside this package and prints the result. Exits with code 2 if a member
+    violates the interface of its type."""
+    from dfslab.cli.quick import member_check
+
+    found = member_check.check_all()
+    problems = member_check.problems(found)
+    if found:
+        emit(printing, found, member_check.table(found), *problems)
+    else:
+        emit(printing, found, "no members: neither DFSLAB_PATH nor an installed package has any")
+    if problems:
+        raise typer.Exit(2)
 
 
 def _owner_of(one: leftovers.AbandonedRun) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 import re
 
-from dfslab.imports.tool_report import ResultReader, ToolMeasurement, ToolReport, number
+from dfslab.imports.tool_report import ResultReader, ToolMeasurement, ToolReport, in_line, number
 
 TITLE = "COSBench: its CSV of a workload"
 MARK = re.compile(rb"^Stage,Op-Name,Op-Type,[^\n]*\bThroughput,Bandwidth\b")
@@ -30,6 +30,7 @@ OPERATIONS = {
 TIMES = {"mean": "Avg-ResTime", "p90": "90%-ResTime", "p99": "99%-ResTime"}
 MILLISECOND_S = 1e-3
 UNKNOWN = ("", "N/A", "n/a")
+EXPECTED = "the columns of COSBench's header, with numbers from 0 on"
 
 
 def recognises(head: bytes) -> bool:
@@ -42,32 +43,39 @@ def read(text: str) -> ToolReport:
     number is malformed."""
     counts: dict[str, int] = {}
     found = []
-    rows = list(csv.DictReader(text.splitlines()))
-    for row in rows:
-        rate = _number(row, "Throughput")
-        if rate is None:
-            continue
-        stage, name = row.get("Stage") or "", row.get("Op-Name") or ""
-        kind = row.get("Op-Type") or name
-        part = f"{stage}, {name}" if kind == name else f"{stage}, {name} {kind}"
-        counts[part] = counts.get(part, -1) + 1
-        ratio = _number(row, "Succ-Ratio")
-        times = {key: _number(row, column) for key, column in TIMES.items()}
-        whole = ratio is None or ratio >= 100
-        found.append(
-            ToolMeasurement(
-                part,
-                OPERATIONS.get(kind.lower(), OPERATIONS.get(name.lower(), "mixed")),
-                rate,
-                _number(row, "Bandwidth"),
-                {key: ms * MILLISECOND_S for key, ms in times.items() if ms is not None},
-                repetition=counts[part],
-                complete=whole,
-                notes=() if whole else (f"{ratio:g} % of the operations succeeded",),
-            )
-        )
-    version = next((one for row in rows if (one := row.get("Version Info"))), "")
+    table = csv.DictReader(text.splitlines())
+    version = ""
+    for row in table:
+        with in_line(table.line_num, EXPECTED):
+            if one := _measured(row, counts):
+                found.append(one)
+        version = version or row.get("Version Info") or ""
     return ToolReport("COSBench", tuple(found), version)
+
+
+def _measured(row: dict[str, str], counts: dict[str, int]) -> ToolMeasurement | None:
+    """Returns the measurement in a row; None if the row has no rate. `counts` has the number of
+    earlier rows of each part, less one."""
+    rate = _number(row, "Throughput")
+    if rate is None:
+        return None
+    stage, name = row.get("Stage") or "", row.get("Op-Name") or ""
+    kind = row.get("Op-Type") or name
+    part = f"{stage}, {name}" if kind == name else f"{stage}, {name} {kind}"
+    counts[part] = counts.get(part, -1) + 1
+    ratio = _number(row, "Succ-Ratio")
+    times = {key: _number(row, column) for key, column in TIMES.items()}
+    whole = ratio is None or ratio >= 100
+    return ToolMeasurement(
+        part,
+        OPERATIONS.get(kind.lower(), OPERATIONS.get(name.lower(), "mixed")),
+        rate,
+        _number(row, "Bandwidth"),
+        {key: ms * MILLISECOND_S for key, ms in times.items() if ms is not None},
+        repetition=counts[part],
+        complete=whole,
+        notes=() if whole else (f"{ratio:g} % of the operations succeeded",),
+    )
 
 
 def _number(row: dict[str, str], key: str) -> float | None:

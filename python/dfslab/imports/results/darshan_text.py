@@ -11,7 +11,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from dfslab.imports.tool_report import MEBI, ResultReader, ToolMeasurement, ToolReport, number
+from dfslab.imports.tool_report import (
+    MEBI,
+    ResultReader,
+    ToolMeasurement,
+    ToolReport,
+    in_line,
+    line_at,
+    number,
+)
 
 TITLE = "Darshan: the text of darshan-parser --perf and --total"
 VERSION = re.compile(r"^# darshan log version: (\S+)", re.M)
@@ -46,11 +54,12 @@ def read(text: str) -> ToolReport:
 
 def _rates(text: str, clients: int | None) -> Iterator[ToolMeasurement]:
     module = ""
-    for line in text.splitlines():
+    for place, line in enumerate(text.splitlines(), start=1):
         if heading := MODULE.match(line):
             module = heading[1]
         elif rate := SLOWEST.match(line):
-            per_s = number(rate[1], "agg_perf_by_slowest") * MEBI
+            with in_line(place, "# agg_perf_by_slowest: MIB_PER_S"):
+                per_s = number(rate[1], "agg_perf_by_slowest") * MEBI
             if per_s:
                 part = f"{module} rate".strip()
                 note = "reads and writes of all processes over the time of the slowest"
@@ -60,7 +69,10 @@ def _rates(text: str, clients: int | None) -> Iterator[ToolMeasurement]:
 
 
 def _times(text: str, clients: int | None) -> Iterator[ToolMeasurement]:
-    totals = {(one[1], one[2]): number(one[3], one[2]) for one in _counters(text)}
+    totals: dict[tuple[str, str], float] = {}
+    for one in _counters(text):
+        with in_line(line_at(text, one.start(2)), "a counter and a number from 0 on"):
+            totals[one[1], one[2]] = number(one[3], one[2])
     for module in ("POSIX", "STDIO"):
         for operation, counters, time in TIMED:
             calls = sum(totals.get((module, one), 0.0) for one in counters)

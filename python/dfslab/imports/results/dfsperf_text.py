@@ -11,7 +11,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from dfslab.imports.tool_report import MEBI, ResultReader, ToolMeasurement, ToolReport, number
+from dfslab.imports.tool_report import (
+    MEBI,
+    ResultReader,
+    ToolMeasurement,
+    ToolReport,
+    in_line,
+    line_at,
+    number,
+)
 
 TITLE = "DFS-Perf: its total report"
 HEADING = re.compile(r"^(\w+) Test - ID : (\d+)\s*$", re.M)
@@ -56,11 +64,13 @@ def _totals(text: str) -> Iterator[tuple[str, float]]:
     """
     lines = text.partition(STATISTICS)[2].strip("\n").splitlines()
     names = lines[0].split("\t")[1:] if lines else []
-    totals = next((line.split("\t")[1:] for line in lines if line.startswith("Total\t")), [])
-    if len(names) != len(totals):
-        raise ValueError(f"{len(names)} statistics have {len(totals)} totals")
-    for name, total in zip(names, totals, strict=True):
-        yield name, number(total, name)
+    row = next((line for line in lines if line.startswith("Total\t")), "")
+    totals = row.split("\t")[1:]
+    with in_line(line_at(text, text.find(row)), f"Total, then {', '.join(names)}"):
+        if len(names) != len(totals):
+            raise ValueError(f"{len(names)} statistics have {len(totals)} totals")
+        numbers = [number(total, name) for name, total in zip(names, totals, strict=True)]
+    yield from zip(names, numbers, strict=True)
 
 
 def _threads(text: str) -> dict[str, int]:

@@ -10,7 +10,14 @@ from __future__ import annotations
 import csv
 import re
 
-from dfslab.imports.tool_report import MEBI, ResultReader, ToolMeasurement, ToolReport, number
+from dfslab.imports.tool_report import (
+    MEBI,
+    ResultReader,
+    ToolMeasurement,
+    ToolReport,
+    in_line,
+    number,
+)
 
 TITLE = "elbencho: its CSV"
 MARK = re.compile(rb"(?i)^[^\n]*\biops \[last\][^\n]*\bmib/s \[last\]")
@@ -29,6 +36,8 @@ OPERATIONS = {
 }
 MICROSECOND_S = 1e-6
 
+EXPECTED = "the columns of elbencho's header, with numbers from 0 on"
+
 
 def recognises(head: bytes) -> bool:
     """Returns whether the first line of a file has elbencho's columns."""
@@ -38,20 +47,24 @@ def recognises(head: bytes) -> bool:
 def read(text: str) -> ToolReport:
     """Returns a report with one measurement for every row that has a rate. Raises ValueError if a
     number is malformed."""
-    rows = [
-        {(key or "").strip().lower(): (value or "").strip() for key, value in row.items() if key}
-        for row in csv.DictReader(text.splitlines())
-    ]
+    table = csv.DictReader(text.splitlines())
+    rows = [(table.line_num, _stripped(row)) for row in table]
     counts: dict[str, int] = {}
     found = []
-    for row in rows:
+    for place, row in rows:
         if row.get("operation", "").lower() == "operation":
             continue  # the heading, which each run that appends repeats
-        if one := _measured(row, counts):
-            found.append(one)
-    first = rows[0] if rows else {}
+        with in_line(place, EXPECTED):
+            if one := _measured(row, counts):
+                found.append(one)
+    first = rows[0][1] if rows else {}
     origin = (first.get("version", ""), first.get("iso date", ""), first.get("command", ""))
     return ToolReport("elbencho", tuple(found), origin[0], started=origin[1], command=origin[2])
+
+
+def _stripped(row: dict[str, str]) -> dict[str, str]:
+    """Returns a row without spaces around its texts. The names of the columns are in lower case."""
+    return {key.strip().lower(): (value or "").strip() for key, value in row.items() if key}
 
 
 def _measured(row: dict[str, str], counts: dict[str, int]) -> ToolMeasurement | None:

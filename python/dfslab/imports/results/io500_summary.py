@@ -8,9 +8,18 @@ the script therefore both report GiB/s.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from dfslab.documents.evidence import Coverage, Evidence, Work
-from dfslab.imports.tool_report import GIBI, ResultReader, ToolMeasurement, ToolReport, number
+from dfslab.imports.tool_report import (
+    GIBI,
+    ResultReader,
+    ToolMeasurement,
+    ToolReport,
+    in_line,
+    line_at,
+    number,
+)
 
 TITLE = "IO500: its summary as text"
 ROW = re.compile(
@@ -24,6 +33,8 @@ VERSION = re.compile(r"^IO500 version (\S+)", re.M)
 PHASES, LEAST_S = 12, 300.0
 LAST_WORDS = {"write": "write", "read": "read", "stat": "stat", "delete": "delete"}
 
+EXPECTED = "[RESULT] PHASE RATE UNIT : time SECONDS seconds"
+
 
 def recognises(head: bytes) -> bool:
     """Returns whether the beginning of a file has a line of an IO500 phase."""
@@ -34,11 +45,17 @@ def read(text: str) -> ToolReport:
     """Returns a report with one measurement for every phase, without the scores. Raises ValueError
     if a line is malformed."""
     version = VERSION.search(text)
-    found = tuple(_phase(row) for row in ROW.finditer(text))
+    found = tuple(_phases(text))
     finished = len({one.part for one in found if one.complete})
     covered = Coverage(phases_planned=PHASES, phases_finished=min(finished, PHASES))
     whole = Evidence(subject="the score", coverage=covered)
     return ToolReport("IO500", found, version[1] if version else "", evidence=(whole,))
+
+
+def _phases(text: str) -> Iterator[ToolMeasurement]:
+    for row in ROW.finditer(text):
+        with in_line(line_at(text, row.start(2)), EXPECTED):
+            yield _phase(row)
 
 
 def _phase(row: re.Match[str]) -> ToolMeasurement:

@@ -9,7 +9,15 @@ import re
 
 from dfslab.imports.fio_evidence import size_bytes
 from dfslab.imports.mpi_evidence import IorTest, of_ior
-from dfslab.imports.tool_report import KIBI, MEBI, ResultReader, ToolMeasurement, ToolReport, number
+from dfslab.imports.tool_report import (
+    KIBI,
+    MEBI,
+    ResultReader,
+    ToolMeasurement,
+    ToolReport,
+    in_line,
+    number,
+)
 
 TITLE = "IOR: its text"
 MARK = re.compile(rb"^IOR-(\d\S*): MPI Coordinated Test of Parallel I/O", re.M)
@@ -36,7 +44,7 @@ def read(text: str) -> ToolReport:
     head: list[str] = []
     found: list[ToolMeasurement] = []
     counts: dict[str, int] = {}
-    for line in text.splitlines():
+    for place, line in enumerate(text.splitlines(), start=1):
         words = line.split()
         if RATE in words:
             head = words
@@ -45,7 +53,8 @@ def read(text: str) -> ToolReport:
             if row[RATE] == "-":
                 continue
             repetition = counts[words[0]] = counts.get(words[0], -1) + 1
-            found.append(_measured(row, repetition, test))
+            with in_line(place, " ".join(head)):
+                found.append(_measured(row, repetition, test))
     version = VERSION.search(text)
     started = facts.get("Began") or facts.get("Run began", "")
     return ToolReport(

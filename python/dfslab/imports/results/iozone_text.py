@@ -11,7 +11,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from dfslab.imports.tool_report import KIBI, ResultReader, ToolMeasurement, ToolReport, number
+from dfslab.imports.tool_report import (
+    KIBI,
+    ResultReader,
+    ToolMeasurement,
+    ToolReport,
+    in_line,
+    line_at,
+    number,
+)
 
 TITLE = "iozone: its text"
 MARK = re.compile(rb"^\s*Iozone: Performance Test of File I/O", re.M)
@@ -70,11 +78,11 @@ def _table(text: str, command: str) -> Iterator[ToolMeasurement]:
     requested = sorted({int(one) for one in re.findall(r"-i\s*(\d+)", command)} & set(TESTS))
     names = [name for test in requested or TESTS for name in TESTS[test]]
     for row in ROW.finditer(text):
-        figures = [number(one, "a figure") for one in row[3].split()]
-        if len(figures) != len(names):
-            raise ValueError(
-                f"a row has {len(figures)} figures, the command line requests {len(names)} tests"
-            )
+        with in_line(line_at(text, row.start(1)), f"kB, reclen, {', '.join(names)}"):
+            figures = [number(one, "a figure") for one in row[3].split()]
+            if len(figures) != len(names):
+                requested = f"the command line requests {len(names)} tests"
+                raise ValueError(f"a row has {len(figures)} figures, {requested}")
         for name, figure in zip(names, figures, strict=True):
             part = f"{name}, {row[1]} KiB by {row[2]} KiB"
             rate = figure * scale / (int(row[2]) * KIBI) if int(row[2]) else None

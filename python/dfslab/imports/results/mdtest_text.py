@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 
 from dfslab.imports.mpi_evidence import of_mdtest
-from dfslab.imports.tool_report import ResultReader, ToolMeasurement, ToolReport, number
+from dfslab.imports.tool_report import ResultReader, ToolMeasurement, ToolReport, in_line, number
 
 TITLE = "mdtest: its text"
 MARK = re.compile(rb"^-*\s*mdtest-\d\S* was launched with \d+ total task", re.M)
@@ -48,12 +48,13 @@ def read(text: str) -> ToolReport:
     launched, command = LAUNCHED.search(text), COMMAND.search(text)
     table, iterations = "", 0
     found: list[ToolMeasurement] = []
-    for line in text.splitlines():
+    for place, line in enumerate(text.splitlines(), start=1):
         if heading := SUMMARY.match(line):
             table, iterations = heading[1] or RATES, int(heading[2])
         elif table == RATES and (row := ROW.match(line)):
             # A rate of zero is skipped, because mdtest prints zeros for a phase that did not run.
-            rate = number(row[4], row[1])
+            with in_line(place, "PHASE MAX MIN MEAN DEVIATION, numbers from 0 on"):
+                rate = number(row[4], row[1])
             if rate:
                 note = f"mean of {iterations} iterations, standard deviation {row[5]} per second"
                 tasks = int(launched[2]) if launched else None

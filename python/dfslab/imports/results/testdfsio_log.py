@@ -13,7 +13,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from dfslab.imports.tool_report import MEBI, ResultReader, ToolMeasurement, ToolReport, number
+from dfslab.imports.tool_report import (
+    MEBI,
+    ResultReader,
+    ToolMeasurement,
+    ToolReport,
+    in_line,
+    number,
+)
 
 TITLE = "TestDFSIO: its log"
 # A logger may write the date, level and class before each line, so the patterns match anywhere in a
@@ -38,27 +45,28 @@ def read(text: str) -> ToolReport:
     tests = list(_tests(text))
     counts: dict[str, int] = {}
     found = []
-    for name, facts in tests:
+    for begin, name, facts in tests:
         counts[name] = counts.get(name, -1) + 1
-        found.append(_measured(name, facts, counts[name]))
-    started = tests[0][1].get("date & time", "") if tests else ""
+        with in_line(begin, "a test with the values that TestDFSIO prints, numbers from 0 on"):
+            found.append(_measured(name, facts, counts[name]))
+    started = tests[0][2].get("date & time", "") if tests else ""
     return ToolReport("TestDFSIO", tuple(found), started=started)
 
 
-def _tests(text: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yields (name, values) for each test in a log. `values` is a dictionary of the values that the
-    test reported, with keys in lower case.
+def _tests(text: str) -> Iterator[tuple[int, str, dict[str, str]]]:
+    """Yields (line of the heading, name, values) for each test in a log. `values` is a dictionary
+    of the values that the test reported, with keys in lower case.
     """
-    name, facts = "", dict[str, str]()
-    for line in text.splitlines():
+    begin, name, facts = 0, "", dict[str, str]()
+    for place, line in enumerate(text.splitlines(), start=1):
         if heading := HEADING.search(line):
             if name:
-                yield name, facts
-            name, facts = heading[1], {}
+                yield begin, name, facts
+            begin, name, facts = place, heading[1], {}
         elif fact := FACT.search(line):
             facts.setdefault(fact[1].lower(), fact[2])
     if name:
-        yield name, facts
+        yield begin, name, facts
 
 
 def _measured(name: str, facts: dict[str, str], repetition: int) -> ToolMeasurement:

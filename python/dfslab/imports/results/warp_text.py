@@ -9,7 +9,14 @@ from __future__ import annotations
 
 import re
 
-from dfslab.imports.tool_report import ResultReader, ToolMeasurement, ToolReport, number
+from dfslab.imports.tool_report import (
+    ResultReader,
+    ToolMeasurement,
+    ToolReport,
+    in_line,
+    line_at,
+    number,
+)
 
 TITLE = "warp: its text"
 HEADING = re.compile(
@@ -26,6 +33,8 @@ UNITS_S = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
 POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 OPERATIONS = {"PUT": "write", "GET": "read", "DELETE": "delete", "STAT": "stat", "LIST": "list"}
 ERRORS = re.compile(r"^\s*(?:\* )?Errors: (\d+)", re.M)
+
+EXPECTED = "* Average: MIB/s, RATE obj/s, followed by latencies"
 
 
 def recognises(head: bytes) -> bool:
@@ -44,7 +53,8 @@ def read(text: str) -> ToolReport:
     for heading, end in zip(headings, ends, strict=True):
         block = text[heading.end() : end]
         if average := AVERAGE.search(block):
-            found.append(_measured(heading, average, block))
+            with in_line(line_at(text, heading.end() + average.start()), EXPECTED):
+                found.append(_measured(heading, average, block))
     return ToolReport("warp", tuple(found))
 
 

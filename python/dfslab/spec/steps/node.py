@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from dfslab.spec.member_error import MemberValueError, unlisted
 from dfslab.spec.steps.expression import Condition, Expr
 
 RESOURCES = ("cpu", "disk", "nic", "memory", "lock", "threads")
@@ -39,7 +40,9 @@ class Resource:
     fair: Expr | None = None
 
     def __post_init__(self) -> None:
-        assert self.kind in RESOURCES, f"resource kind {self.kind} not in {RESOURCES}"
+        if self.kind not in RESOURCES:
+            stated = unlisted(self.kind, RESOURCES)
+            raise MemberValueError(f"resource of {self.role}: kind {stated}")
 
     def __str__(self) -> str:
         return f"{self.role}.{self.kind}"

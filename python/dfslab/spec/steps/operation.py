@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
+from dfslab.spec.member_error import MemberValueError, unlisted
 from dfslab.spec.steps.expression import ONE, ZERO, Expr, condition, symbol
 from dfslab.spec.steps.expression import expression as _expression
 from dfslab.spec.steps.node import (
@@ -128,7 +129,8 @@ def hold_thread(
 def hold_lock(role: str, mode: str, body: Node, name: str = "", fair: Expression = 1) -> Hold:
     """Returns the step that holds the lock of `role` in `mode` "shared" or "exclusive" while `body`
     runs. `fair` is 1 for a lock that is granted in FIFO order, else 0."""
-    assert mode in ("shared", "exclusive"), f"a lock is held shared or exclusive, not {mode}"
+    if mode not in (modes := ("shared", "exclusive")):
+        raise MemberValueError(f"lock of {role}: mode {unlisted(mode, modes)}")
     return Hold(name, Resource(role, "lock", mode, fair=_expression(fair)), ONE, body)
 
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Generic, TypedDict, TypeVar, Unpack
 from pydantic import Field, ValidationError
 
 from dfslab.spec.input_error import InputError
+from dfslab.spec.member_error import DiscoveryError, defined_at
 from dfslab.spec.model import CheckedModel, input_error
 from dfslab.spec.streams.vocabulary import (
     Access,
@@ -210,7 +211,9 @@ class Workload:
             found = self.make(parameters)
         except ValidationError as error:
             raise input_error(error, Stream, "stream") from error
-        assert isinstance(found, Stream), f"{self.file}: stream must return a Stream"
+        if not isinstance(found, Stream):
+            text = f"stream returns {type(found).__name__}, must return a Stream"
+            raise DiscoveryError(f"{defined_at(self.make)}: {text}")
         return found
 
     def stream_of(self, parameters: FileParameters, clients: int) -> Stream:

@@ -8,8 +8,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Literal, get_args
 from urllib.parse import urlparse
 
+from dfslab.spec.member_error import DiscoveryError, MemberValueError, defined_at, unlisted
 from dfslab.spec.steps import calls
 from dfslab.spec.steps.node import Node, symbols, walk
 from dfslab.spec.streams.target import FileTarget
@@ -21,16 +23,24 @@ from dfslab.spec.systems.parameters import Parameter, Parameters, hardware
 OPERATIONS = ("read", "write", "append", "overwrite", "create", "stat", "list", "rename", "delete")
 
 
+RoleKind = Literal["client", "metadata", "data"]
+
+
 @dataclass(frozen=True)
 class Role:
-    """A role of nodes. `kind` is "client", "metadata" or "data"; `uml` is the role's class name in
-    diagrams; `instances` is the default number of nodes.
+    """A role of nodes. `uml` is the role's class name in diagrams; `instances` is the default
+    number of nodes. Raises MemberValueError if `kind` is none of RoleKind.
     """
 
     name: str
-    kind: str
+    kind: RoleKind
     uml: str
     instances: int = 1
+
+    def __post_init__(self) -> None:
+        if self.kind not in get_args(RoleKind):
+            stated = unlisted(self.kind, get_args(RoleKind))
+            raise MemberValueError(f"role {self.name}: kind {stated}")
 
 
 def host_and_port(uri: str) -> tuple[str, int] | None:
@@ -109,6 +119,11 @@ class Facts:
     plan_position: int = 0
 
 
+def _is_pair(value: object) -> bool:
+    """Returns whether a value is a pair of texts."""
+    return isinstance(value, tuple) and [type(one) for one in value] == [str, str]
+
+
 @dataclass(frozen=True, kw_only=True)
 class FileSystem(Facts):
     """One described file system: facts and operation trees of the folder `filesystems/NAME/`."""
@@ -118,13 +133,45 @@ class FileSystem(Facts):
     folder: Path
 
     def __post_init__(self) -> None:
-        unknown = set(self.operations) - set(OPERATIONS)
-        assert not unknown, f"{self.name}: operations {sorted(unknown)} not in {OPERATIONS}"
-        named = {role.name for role in self.roles}
         for operation, tree in self.operations.items():
-            for node in walk(tree):
-                known = not node.acting or node.acting in named
-                assert known, f"{self.name}.{operation}: role {node.acting}?"
+            if operation not in OPERATIONS:
+                raise MemberValueError(f"operation {unlisted(operation, OPERATIONS)}")
+            if not isinstance(tree, Node):
+                text = f"is a {type(tree).__name__}, must be a node such as seq(...)"
+                raise MemberValueError(f"operation {operation} {text}")
+            self._check_roles(operation, tree)
+
+    def _check_roles(self, operation: str, tree: Node) -> None:
+        """Raises MemberValueError if a node of the tree has a role that is not declared."""
+        named = [role.name for role in self.roles]
+        for node in walk(tree):
+            if not isinstance(node, Node):
+                text = f"a step is a {type(node).__name__}, must be a node such as seq(...)"
+                raise MemberValueError(f"operation {operation}: {text}")
+            if node.acting and node.acting not in named:
+                stated = unlisted(node.acting, named)
+                raise MemberValueError(f"operation {operation}: role {stated}")
+
+    @property
+    def idle(self) -> list[str]:
+        """The keys of the declared parameters that act in no operation and are not declared as
+        `daemons_only`."""
+        acting = {key for operation in self.operations for key in self.acting(operation)}
+        tunable = [one.key for one in self.parameters if not one.daemons_only]
+        return [key for key in tunable if key not in acting]
+
+    def illegal(
+        self, parameters: Mapping[str, float], instances: Mapping[str, int]
+    ) -> list[tuple[str, str]]:
+        """Returns (key, what is allowed) for every illegal combination, as `check` returns them.
+
+        Raises DiscoveryError if `check` does not return a list of such pairs.
+        """
+        found = self.check(parameters, instances)
+        if not isinstance(found, list) or not all(map(_is_pair, found)):
+            text = f"returns {found!r}, must return a list of pairs (key, what is allowed)"
+            raise DiscoveryError(f"{defined_at(self.check)}: check {text}")
+        return found
 
     def role(self, name: str) -> Role:
         """Returns the role called `name`. Raises KeyError if the description has no such role."""

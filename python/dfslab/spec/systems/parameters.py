@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from dfslab.spec import units
+from dfslab.spec.member_error import MemberValueError, unlisted
 from dfslab.spec.steps.expression import Expr, symbol
 
 __all__ = ["COMMON", "Parameter", "Parameters", "Purpose", "symbol"]
@@ -58,9 +60,17 @@ class Parameter:
     purpose: Purpose = ""
 
     def __post_init__(self) -> None:
-        assert self.origin in ORIGINS, f"{self.key}: origin {self.origin} not in {ORIGINS}"
-        assert self.purpose in get_args(Purpose), f"{self.key}: purpose {self.purpose} is unknown"
-        assert self.origin != "calibrated" or self.default, f"{self.key}: a prior is needed"
+        for field, value, allowed in (
+            ("origin", self.origin, ORIGINS),
+            ("purpose", self.purpose, get_args(Purpose)),
+        ):
+            if value not in allowed:
+                raise MemberValueError(f"parameter {self.key}: {field} {unlisted(value, allowed)}")
+        if not units.is_si(self.unit):
+            raise MemberValueError(f"parameter {self.key}: unit {self.unit!r}: {units.SI_ALLOWED}")
+        if self.origin == "calibrated" and not self.default:
+            text = "a calibrated parameter needs a default above 0, the median of its prior"
+            raise MemberValueError(f"parameter {self.key}: {text}")
 
     @property
     def symbol(self) -> Expr:
@@ -74,13 +84,16 @@ class Parameters:
 
     def __init__(self, *parameters: Parameter) -> None:
         self._own = {parameter.key: parameter for parameter in parameters}
-        assert len(self._own) == len(parameters), "two parameters share a key"
+        if len(self._own) != len(parameters):
+            keys = [parameter.key for parameter in parameters]
+            twice = sorted(key for key in self._own if keys.count(key) > 1)
+            raise MemberValueError(f"parameters with the same key: {', '.join(twice)}")
 
     def __getattr__(self, key: str) -> Expr:
         if key.startswith("_"):
             raise AttributeError(key)
         if self.find(key) is None:
-            raise AttributeError(f"no parameter {key!r} is declared")
+            raise AttributeError(f"parameter {unlisted(key, (*self._own, *COMMON))}")
         return symbol(key)
 
     def __iter__(self) -> Iterator[Parameter]:

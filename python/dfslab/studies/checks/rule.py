@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict
 
 from dfslab import discover
 from dfslab.documents.evidence import Evidence
+from dfslab.spec.member_error import DiscoveryError, MemberValueError, defined_at
 
 
 class Finding(BaseModel):
@@ -53,10 +54,16 @@ class Rule:
     is_doubt: bool = False
 
     def finding(self, evidence: Evidence) -> Finding | None:
-        """Returns the finding about one figure; None if the rule does not fire."""
+        """Returns the finding about one figure; None if the rule does not fire.
+
+        Raises DiscoveryError if `judge` returns something else than a text or None.
+        """
         stated = self.judge(evidence)
         if stated is None:
             return None
+        if not isinstance(stated, str):
+            text = f"judge returns {stated!r}, must return a sentence or None"
+            raise DiscoveryError(f"{defined_at(self.judge)}: rule {self.name}: {text}")
         return Finding(
             rule=self.name,
             subject=evidence.subject,
@@ -68,10 +75,11 @@ class Rule:
 
 
 def table(*rules: Rule) -> Mapping[str, Rule]:
-    """Returns the rules of one module as a mapping from their names. Asserts that the names
-    differ."""
+    """Returns the rules of one module as a mapping from their names. Raises MemberValueError if two
+    rules have the same name."""
     found = {one.name: one for one in rules}
-    assert len(found) == len(rules), "each rule has its own name"
+    if len(found) != len(rules):
+        raise MemberValueError(f"two of the rules have the same name: {', '.join(found)}")
     return found
 
 

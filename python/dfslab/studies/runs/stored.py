@@ -94,7 +94,7 @@ def inputs_hash(folder: Path) -> str:
         _add(digest, str(path), path.read_bytes())
     # An installed package may contribute studies and descriptions, whose results may change with
     # the package's version.
-    for entry in sorted(discover.installed()):
+    for entry in sorted(discover.entries()):
         version = entry.dist.version if entry.dist is not None else ""
         _add(digest, f"{entry.name} {entry.value}", version.encode())
     return digest.hexdigest()
