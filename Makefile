@@ -107,7 +107,10 @@ format: setup ## rewrite sources in the house format
 # Seconds for which `make verify` fuzzes each reader of bytes.
 FUZZ_SECONDS ?= 600
 
-verify: setup ## every recording against its bar, constants varied, every case of every grid; fuzzing for FUZZ_SECONDS a reader; renews verification/figures.*, variations.json (2 h)
+sanitize: setup ## the tests of the crates with unsafe code under AddressSanitizer
+	$(STAGE) "tests: AddressSanitizer" bash scripts/sanitize.sh
+
+verify: sanitize ## every recording against its bar, constants varied, every case of every grid, AddressSanitizer; fuzzing for FUZZ_SECONDS a reader; renews verification/figures.*, variations.json (2 h)
 	$(PY) -m verification.run
 	DFSLAB_FUZZ_SECONDS=$(FUZZ_SECONDS) $(PY) -m pytest -q -n 2 tests/oracle/test_fuzz_time.py
 
@@ -211,4 +214,4 @@ lock: .venv/.packages ## renew the lock files from pyproject.toml and Cargo.toml
 	$(LOCK) --extra demo -c requirements.lock -o requirements-demo.lock
 	cargo update
 
-.PHONY: help setup timed package release notebooks docs demo test test-rust test-python test-testbeds test-quiet verify blind shake check format testbeds bench-description bench-layouts bench bench-start bench-page bench-load bench-stall bench-sampled bench-hadoop bench-agent bench-interventions bench-smallfiles bench-liu spark bench-spark bench-trace bench-net bench-pvfs lock
+.PHONY: help setup timed package release notebooks docs demo test test-rust test-python test-testbeds test-quiet sanitize verify blind shake check format testbeds bench-description bench-layouts bench bench-start bench-page bench-load bench-stall bench-sampled bench-hadoop bench-agent bench-interventions bench-smallfiles bench-liu spark bench-spark bench-trace bench-net bench-pvfs lock

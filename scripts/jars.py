@@ -7,5 +7,5 @@ from dfslab.filesystems.alluxio.testbed import jars
 from dfslab.filesystems.hdfs.java import client
 
 if __name__ == "__main__":
-    client()
+    client(notify=print)
     jars(print)

@@ -45,6 +45,8 @@ def phased(**changed):
         window_s=WINDOW_S,
         count=COUNT,
         bytes=BYTES,
+        operations={"read": OperationCounts(count=COUNT, bytes=BYTES)},
+        latency={},
         **{"rate_per_s": COUNT / WINDOW_S, "throughput_bytes_per_s": BYTES / WINDOW_S, **changed},
     )
     result = honest()
@@ -65,6 +67,7 @@ WRONG = {
     ),
     "other throughput": ({THROUGHPUT: 1e9}, "throughput_bytes_per_s = 1e.09: contradicts"),
     "time of 0": ({MEAN: 0.0}, "latency_s_mean.read = 0: contradicts 1000 operations"),
+    "median of 0": ({P50: 0.0}, "latency_s_p50.read = 0: contradicts 1000 operations"),
     "long times": ({MEAN: 0.01}, "took 10 s in total, but 2 clients had 4 s each"),
     "median above tail": ({P50: 0.04}, "latency_s_p50.read = 0.04: is above"),
     "90 % above 99 %": ({P90: 0.04}, "latency_s_p90.read = 0.04: is above"),
@@ -115,7 +118,7 @@ def test_clients_of_a_replayed_trace_are_those_that_were_recorded():
     """A result may have more clients than its scenario states if it is the replay of a trace. The
     trace then has more clients than the scenario. Such a result is not refused."""
     result = with_values(honest(), {MEAN: 0.01})
-    clients = [ClientReport.model_construct(count=COUNT // 4)] * 4
+    clients = [ClientReport.model_construct(count=COUNT // 4, bytes=BYTES // 4)] * 4
     load = result.load.model_copy(update={"per_client": clients})
     assert contradiction(result.model_copy(update={"load": load})) == ""
 

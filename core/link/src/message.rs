@@ -135,6 +135,17 @@ fn word(bytes: &[u8], at: usize) -> [u8; 4] {
     bytes[at..at + 4].try_into().expect("four bytes")
 }
 
+/// Encodes the message with which the kernel passes on the packet with this id.
+#[cfg(test)]
+pub fn packet(id: u32) -> Vec<u8> {
+    let mut header = id.to_be_bytes().to_vec();
+    header.extend_from_slice(&[8, 0, 0]);
+    Message::new(PACKET, 0, 7)
+        .attribute(10, &[1, 2, 3])
+        .attribute(PACKET_HEADER, &header)
+        .done()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -164,15 +175,6 @@ mod tests {
             );
             assert_eq!(message.len() % 4, 0);
         }
-    }
-
-    fn packet(id: u32) -> Vec<u8> {
-        let mut header = id.to_be_bytes().to_vec();
-        header.extend_from_slice(&[8, 0, 0]);
-        Message::new(PACKET, 0, 7)
-            .attribute(10, &[1, 2, 3])
-            .attribute(PACKET_HEADER, &header)
-            .done()
     }
 
     #[test]

@@ -149,3 +149,77 @@ fn check(answer: libc::c_int) -> io::Result<libc::c_int> {
         _ => Err(io::Error::last_os_error()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixDatagram;
+
+    use super::*;
+    use crate::message::packet;
+
+    const TIMEOUT_NS: u64 = 60_000_000_000;
+
+    /// Returns a queue whose messages come from the returned socket instead of the kernel.
+    fn queue() -> (Queue, UnixDatagram) {
+        let (own, kernel) = UnixDatagram::pair().unwrap();
+        let queue = Queue {
+            socket: own.into(),
+            number: 7,
+            buffer: vec![0; BUFFER_BYTES],
+        };
+        (queue, kernel)
+    }
+
+    #[test]
+    fn packets_are_received_and_verdicts_are_sent() {
+        let (mut queue, kernel) = queue();
+        kernel.send(&packet(5)).unwrap();
+        kernel.send(&[packet(6), packet(7)].concat()).unwrap();
+        assert_eq!(queue.wait(TIMEOUT_NS).unwrap(), [5, 6, 7]);
+        assert!(queue.wait(0).unwrap().is_empty());
+        queue.accept_up_to(6).unwrap();
+        queue.lose(7).unwrap();
+        let mut bytes = [0; 64];
+        for sent in [
+            message::verdict(7, 6, Fate::Accept, true),
+            message::verdict(7, 7, Fate::Drop, false),
+        ] {
+            let length = kernel.recv(&mut bytes).unwrap();
+            assert_eq!(bytes[..length], sent);
+        }
+    }
+
+    /// Shows that datagrams of every length up to more than the buffer are read: a longer one is cut
+    /// to the length of the buffer.
+    #[test]
+    fn datagrams_of_any_length_are_read() {
+        let (mut queue, kernel) = queue();
+        let most = packet(1).repeat(BUFFER_BYTES / packet(1).len() + 2);
+        for length in [
+            0,
+            1,
+            15,
+            16,
+            19,
+            20,
+            packet(1).len(),
+            BUFFER_BYTES,
+            most.len(),
+        ] {
+            kernel.send(&most[..length]).unwrap();
+            let whole = length.min(BUFFER_BYTES) / packet(1).len();
+            assert_eq!(
+                queue.wait(TIMEOUT_NS).unwrap().len(),
+                whole,
+                "{length} bytes"
+            );
+        }
+    }
+
+    #[test]
+    fn a_closed_socket_is_an_error() {
+        let (queue, kernel) = queue();
+        drop(kernel);
+        assert!(queue.accept_up_to(1).is_err());
+    }
+}

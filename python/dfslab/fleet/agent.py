@@ -38,6 +38,7 @@ from pathlib import Path
 from typing import NoReturn, TextIO, cast
 
 from dfslab import _core
+from dfslab.core_errors import translated
 from dfslab.fleet.protocol import AgentDocument, Clocks, ControllerCommand, SpanColumns
 from dfslab.fleet.watch import LiveCounts
 from dfslab.spec.clock import REAL, Clock
@@ -140,9 +141,10 @@ class Agent:
         """Receives the plan, runs it, and sends the answer to the controller."""
         try:
             plan = self._lines.document()
-            report, spans, recorded = _core.run_load(
-                plan, self._progress, self._barrier, self._watch
-            )
+            with translated(plan=plan):
+                report, spans, recorded = _core.run_load(
+                    plan, self._progress, self._barrier, self._watch
+                )
         except Stopped as stopped:
             # The controller has usually ended by now. A controller that still runs receives the
             # paths that the agent could not remove.

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from dfslab import _core
+from dfslab.core_errors import translated
 from dfslab.documents.measured_load import FleetLoadReport
 from dfslab.documents.rows import PlannedOperation, operations
 from dfslab.fleet.agent import boot
@@ -105,7 +106,9 @@ def planned(stream: Stream, most: Mapping[int, int]) -> Iterator[PlannedOperatio
     """
     spec = stream.text
     for client, limit in most.items():
-        yield from operations(_core.stream_operations(spec, client, limit))
+        with translated(stream=spec):
+            table = _core.stream_operations(spec, client, limit)
+        yield from operations(table)
 
 
 def _here(
@@ -113,7 +116,8 @@ def _here(
 ) -> LoadRun:
     """Runs the whole plan in this process, without agents. `name`: name of this host."""
     if watch is None:
-        report, spans, recorded = _core.run_load(plan.text, progress)
+        with translated(plan=plan.text):
+            report, spans, recorded = _core.run_load(plan.text, progress)
         return _done(report, spans, recorded)
     begun: list[float] = []
 
@@ -133,7 +137,8 @@ def _here(
         watch.by_host({name: found})
 
     passed = barrier if watch.needs_barriers else None
-    report, spans, recorded = _core.run_load(plan.text, progress, passed, observed)
+    with translated(plan=plan.text):
+        report, spans, recorded = _core.run_load(plan.text, progress, passed, observed)
     return _done(report, spans, recorded)
 
 

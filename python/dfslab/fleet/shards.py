@@ -11,6 +11,7 @@ from operator import sub
 from typing import NamedTuple, Protocol
 
 from dfslab import _core
+from dfslab.core_errors import translated
 from dfslab.documents.load_report import ErrorCount
 from dfslab.documents.measured_load import FleetLoadReport, PlaceReport
 from dfslab.fleet.client_hosts import ClientHost
@@ -123,7 +124,9 @@ def merge_shards(plan: LoadPlan, links: Sequence[Shard]) -> LoadRun:
     }
     if not answers:
         raise LoadFailed("; ".join(lost.values()))
-    text = _core.merge_reports([json.dumps(answer["report"]) for answer in answers])
+    reports = [json.dumps(answer["report"]) for answer in answers]
+    with translated(**{f"report_{number}": text for number, text in enumerate(reports)}):
+        text = _core.merge_reports(reports)
     merged = FleetLoadReport.model_validate_json(text)
     losses = [
         ErrorCount(operation="place", kind="lost", count=1, first=how) for how in lost.values()

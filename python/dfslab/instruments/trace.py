@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dfslab import _core
+from dfslab.core_errors import translated
 from dfslab.documents.traces.trace_profile import TraceProfile
 from dfslab.instruments import access, external_program
 from dfslab.instruments.contract import NO_OPTIONS, MeasurementOptions
@@ -110,7 +111,10 @@ def profile(paths: Sequence[Path], reading: Reading | None = None) -> TraceProfi
     Raises an InputError that names the malformed file.
     """
     try:
-        with core_form.readable(paths, _core.InputError, reading) as files:
+        with (
+            core_form.readable(paths, _core.InputError, reading) as files,
+            translated(trace_options=_options(reading)),
+        ):
             return read(_core.trace_profile(files, _options(reading)))
     except _core.InputError as error:
         raise InputError("trace", None, str(error)) from error

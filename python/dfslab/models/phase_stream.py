@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dfslab import _core
+from dfslab.core_errors import translated
 from dfslab.documents.rows import PlannedOperation, operations
 from dfslab.models.tree.prediction import Situation
 from dfslab.spec.streams.stream import operations_per_client
@@ -15,9 +16,11 @@ def streams(spec: Stream, limit: int, clients: int) -> list[PlannedOperation]:
     """Returns the first `limit` operations of each client, interleaved: the first operation of
     every client, then the second operation of every client, and so on."""
     text = spec.text
-    each = [
-        list(operations(_core.stream_operations(text, client, limit))) for client in range(clients)
-    ]
+    with translated(stream=text):
+        each = [
+            list(operations(_core.stream_operations(text, client, limit)))
+            for client in range(clients)
+        ]
     return [one[index] for index in range(limit) for one in each if index < len(one)]
 
 

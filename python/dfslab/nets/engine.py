@@ -11,6 +11,7 @@ from statistics import fmean, stdev
 from typing import Unpack
 
 from dfslab import _core, quantiles
+from dfslab.core_errors import in_words
 from dfslab.documents.net_definition import NetDefinition
 from dfslab.documents.net_report import Logged, RunReport
 from dfslab.documents.net_run import (
@@ -37,17 +38,19 @@ ADDED = "added"
 
 class _Errors:
     """Converts the two error types of the Rust core to InputError and RunFailed. The messages
-    contain the name of the net."""
+    contain the name of the net. `texts`: the JSON texts that the core reads, by name (see
+    `in_words`)."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str, **texts: str) -> None:
+        self.name, self.texts = name, texts
 
     def __enter__(self) -> None:
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, _core.InputError):
-            raise InputError(f"net {self.name}", None, str(error)) from None
+            reason = in_words(str(error), self.texts)
+            raise InputError(f"net {self.name}", None, reason) from None
         if isinstance(error, _core.RunError):
             raise RunFailed(f"net {self.name}: {error}") from None
 
@@ -66,7 +69,7 @@ def check(net: Net | NetDefinition) -> NetSizes:
 def check_text(text: str, name: str) -> NetSizes:
     """Checks a net given as JSON text and returns its sizes, as `check` does. Raises InputError if
     the net is invalid; the message contains `name` as the name of the net."""
-    with _Errors(name):
+    with _Errors(name, net=text):
         return NetSizes.model_validate_json(_core.net_check(text))
 
 
@@ -105,8 +108,9 @@ def run(
             raise InputError("until.monitor", until.monitor, f"the monitors are {names}")
         options["until"] = {"monitor": names.index(until.monitor), "count": until.count}
     definition = definition_of(net)
-    with _Errors(definition.name):
-        answer = _core.net_run(json_text(definition), json.dumps(options))
+    text, options_text = json_text(definition), json.dumps(options)
+    with _Errors(definition.name, net=text, options=options_text):
+        answer = _core.net_run(text, options_text)
     return net_reports(RunReport.model_validate_json(answer), names)
 
 
@@ -152,8 +156,9 @@ def state_space(net: Net | NetDefinition, markings_max: int = MARKINGS_MAX) -> S
     Returns the numbers of markings and of edges, the bounds of places, dead and home markings, and
     live transitions."""
     definition = definition_of(net)
-    with _Errors(definition.name):
-        found = _core.net_state_space(json_text(definition), markings_max)
+    text = json_text(definition)
+    with _Errors(definition.name, net=text):
+        found = _core.net_state_space(text, markings_max)
     return StateSpace.model_validate_json(found)
 
 
@@ -163,8 +168,9 @@ class Game:
 
     def __init__(self, net: Net | NetDefinition, seed: int = 0) -> None:
         self.definition = definition_of(net)
-        with _Errors(self.definition.name):
-            self._game = _core.NetGame(json_text(self.definition), seed)
+        text = json_text(self.definition)
+        with _Errors(self.definition.name, net=text):
+            self._game = _core.NetGame(text, seed)
         self.history: list[Binding] = []
 
     @property

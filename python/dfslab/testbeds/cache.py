@@ -8,12 +8,15 @@ The folders are in the folder that DFSLAB_CACHE names, else in $XDG_CACHE_HOME/d
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import shutil
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
-from dfslab.notify import Notify
+from dfslab.notify import Notify, progress_line
 from dfslab.spec.files import checksums
 from dfslab.spec.files.homes import home, locked
 from dfslab.testbeds.daemon import run_to_end
@@ -21,6 +24,8 @@ from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts.programs import find_program
 
 DOWNLOAD_LIMIT_S = 1200.0
+# What a user can do after a download that failed or was interrupted.
+CONTINUES = "nothing was installed; the same command continues with the jars that are missing"
 
 
 def cache_folder() -> Path:
@@ -111,13 +116,61 @@ def _download(
         f"-DoutputDirectory={partial / 'jars'}",
     ]
     log_path.write_bytes(b"")
+    listed = pom.with_name(f"{name}.sha256")
+    action = f"downloading {name}"
+    download = Download(name, listed, cache_folder() / "m2", time.monotonic)
     try:
-        run_to_end(f"downloading {name}", command, log_path, os.environ, partial, DOWNLOAD_LIMIT_S)
+        with progress_line(download.progress):
+            run_to_end(action, command, log_path, os.environ, partial, DOWNLOAD_LIMIT_S)
         if not any((partial / "jars").glob("*.jar")):
-            raise TestbedError(
-                "download", f"downloading {name}", f"Maven copied no jar; see {log_path}"
-            )
-        check_jars(name, partial / "jars", pom.with_name(f"{name}.sha256"), notify)
+            raise TestbedError("download", action, f"Maven copied no jar; see {log_path}")
+        check_jars(name, partial / "jars", listed, notify)
         (partial / "jars").rename(folder)
+    except TestbedError as error:
+        if error.kind == "download":
+            raise
+        context = f"{error.context}; {CONTINUES}"
+        raise TestbedError("download", action, context, error.log_lines) from error
+    except KeyboardInterrupt:
+        notify(f"{action} was interrupted: {CONTINUES}")
+        raise
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+class Download:
+    """A download that is in progress. `listed`: the file with the checksums of all jars; it need
+    not exist. `repository`: the folder into which Maven downloads. `clock_s`: returns the present
+    time in seconds."""
+
+    def __init__(
+        self, name: str, listed: Path, repository: Path, clock_s: Callable[[], float]
+    ) -> None:
+        self._name, self._repository, self._clock_s = name, repository, clock_s
+        self._wanted = set(checksums.read(listed)) if listed.is_file() else set[str]()
+        self._begun_s = clock_s()
+        self._before = len(self._sizes())
+
+    def progress(self) -> str:
+        """Returns one line with the number and the size of the downloaded jars, and the time left.
+        The time left is estimated from the mean time of a jar so far."""
+        sizes = self._sizes()
+        line = f"downloading {self._name}: {len(sizes)}"
+        line += f" of {len(self._wanted)} jars" if self._wanted else " jars"
+        line += f", {sum(sizes.values()) / 1e6:.0f} MB"
+        new, missing = len(sizes) - self._before, len(self._wanted) - len(sizes)
+        if new <= 0 or missing < 0:
+            return line
+        left_s = (self._clock_s() - self._begun_s) / new * missing
+        return f"{line}, about {math.ceil(left_s)} s left"
+
+    def _sizes(self) -> dict[str, int]:
+        """Returns the size in bytes of each downloaded jar by its name. Only listed jars count, if
+        there is a list. Maven gives a jar its name when it is complete."""
+        found: dict[str, int] = {}
+        for path in self._repository.rglob("*.jar"):
+            # Maven may rename or remove a file while the folder is read.
+            with suppress(FileNotFoundError):
+                if not self._wanted or path.name in self._wanted:
+                    found[path.name] = path.stat().st_size
+        return found

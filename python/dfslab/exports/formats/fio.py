@@ -11,6 +11,7 @@ from typing import NotRequired, TypedDict
 from dfslab.documents.load_report import CpuReport
 from dfslab.documents.measured_load import Buckets, MeasuredLoad
 from dfslab.exports.contract import ResultExporter
+from dfslab.histogram_buckets import width_ns
 from dfslab.method import RunFailed
 from dfslab.result import Result
 from dfslab.studies.runs import completeness
@@ -18,9 +19,6 @@ from dfslab.studies.runs import completeness
 TITLE = "One job for each measured result, as fio's JSON"
 # The percentiles of latency that fio reports by default.
 FIO_PERCENTILES = (1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99, 99.5, 99.9, 99.95, 99.99)
-# The recorded histograms (core/stats) divide each power of two into 2^BUCKETS_AN_OCTAVE_BITS
-# buckets.
-BUCKETS_AN_OCTAVE_BITS = 7
 # fio has only reads, writes and trims, so metadata operations are left out.
 READS = ("read", "pread")
 NOT_COMPARED = "the content of files was not compared with what was written"
@@ -189,8 +187,7 @@ def _latency(buckets: Buckets) -> _Latency:
 
 
 def _middle(low_ns: int) -> float:
-    width = 1 << max(0, int(low_ns).bit_length() - 1 - BUCKETS_AN_OCTAVE_BITS)
-    return low_ns + (width - 1) / 2
+    return low_ns + (width_ns(low_ns) - 1) / 2
 
 
 EXPORTER = ResultExporter(TITLE, ".json", write)

@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
+from dfslab.notify import Notify, silent
 from dfslab.spec.systems.endpoint import JavaConfiguration
 from dfslab.testbeds.cache import maven_jars
 
@@ -28,11 +29,12 @@ class Client(NamedTuple):
     configuration: list[str]
 
 
-def client(testbed: JavaConfiguration | None = None) -> Client:
+def client(testbed: JavaConfiguration | None = None, notify: Notify = silent) -> Client:
     """Returns Hadoop's client for a testbed, or for an existing cluster if `testbed` is None.
-    Raises TestbedError when jars are missing."""
+    Missing jars are downloaded, which is reported to `notify`. Raises TestbedError when the
+    download fails."""
     version = testbed.version if testbed is not None else VERSION
-    jars = maven_jars(f"hadoop-{version}", POM, {"hadoop.version": version}, lambda text: None)
+    jars = maven_jars(f"hadoop-{version}", POM, {"hadoop.version": version}, notify)
     folder = testbed.folder if testbed is not None else os.environ.get("HADOOP_CONF_DIR", "")
     found = [Path(folder).absolute() / name for name in FILES] if folder else []
     return Client(f"{QUIET}:{jars}/*", [str(path) for path in found if path.is_file()])

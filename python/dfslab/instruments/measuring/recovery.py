@@ -9,6 +9,7 @@ from typing import TypedDict
 
 from dfslab.documents.load_report import AuditReport, LoadReport
 from dfslab.documents.measured_load import FaultDone, FaultReport, Recovery
+from dfslab.histogram_buckets import width_ns
 
 # Length in seconds of the intervals of the rate curve. The end times of operations are known only
 # from a histogram. Each bucket of the histogram has a range of end times and a number of
@@ -32,11 +33,8 @@ def ends_of(report: LoadReport) -> list[tuple[float, float, int]]:
     found = []
     for start_s, ends in parts:
         for low_ns, count in ends.buckets:
-            # The histograms of core/stats have 128 buckets for each power of two, so the width of a
-            # bucket follows from its lower end.
-            width_ns = 1 << max(0, low_ns.bit_length() - 8)
             low_s = start_s + low_ns * 1e-9
-            found.append((low_s, low_s + width_ns * 1e-9, count))
+            found.append((low_s, low_s + width_ns(low_ns) * 1e-9, count))
     return found
 
 

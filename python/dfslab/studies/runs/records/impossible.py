@@ -1,4 +1,5 @@
-"""Finds figures of a stored result that contradict the counts and times in the same result.
+"""Finds figures of a stored result that contradict other figures in the same result: counts, times,
+histograms, and sums over clients, seconds and phases.
 
 The load generator computes every rate from the stored counts and times, so a stored rate that
 differs from them was not measured. A correct checksum does not exclude this: a user who edits a
@@ -10,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from dfslab.documents import metrics
+from dfslab.documents.load_report import ClientReport, Second
 from dfslab.documents.measured_load import MeasuredLoad, MeasuredPhase, OperationCounts
 from dfslab.result import Result
+from dfslab.studies.runs.records import impossible_bytes, impossible_numbers, impossible_times
 
 # A stored rate contradicts count / time if the relative difference is larger than this value.
 # Measured rates are exactly count / time. The tolerance is for rates that were written by hand and
@@ -32,13 +35,18 @@ def contradiction(result: Result) -> str:
 
 def _contradictions(result: Result) -> Iterator[str]:
     values = {name: metric.value for name, metric in result.metrics.items()}
-    yield from _unordered(values)
     load, program = result.load, result.program
+    yield from impossible_numbers.of_result(result)
+    yield from _unordered(values)
     if load is not None:
         yield from _of_load(values, load)
+        yield from _of_sums(load)
+        yield from impossible_times.of_load(values, load)
         yield from _too_long(values, load, result.point.scenario.workload.clients)
         for phase in load.phases:
             yield from _of_phase(phase)
+            yield from impossible_times.of_phase(phase)
+        yield from impossible_bytes.of_result(result)
     elif program is not None and program.took_s > 0 and metrics.RATE in values:
         rate = values[metrics.RATE]
         yield from _quotient(f"metrics.{metrics.RATE}", rate, 1, "run", program.took_s)
@@ -54,14 +62,39 @@ def _of_load(values: Mapping[str, float], load: MeasuredLoad) -> Iterator[str]:
         if name in values:
             yield from _quotient(f"metrics.{name}", values[name], total, noun, load.window_s)
     for name, counted in load.operations.items():
-        mean = values.get(metrics.key(metrics.LATENCY, metrics.MEAN, name))
-        if counted.count and mean == 0:
-            key = metrics.key(metrics.LATENCY, metrics.MEAN, name)
-            yield f"metrics.{key} = 0: contradicts {counted.count} operations, which took time"
+        for statistic in metrics.STATISTICS:
+            key = metrics.key(metrics.LATENCY, statistic, name)
+            if counted.count and values.get(key) == 0:
+                yield f"metrics.{key} = 0: contradicts {counted.count} operations, which took time"
+
+
+def _of_sums(load: MeasuredLoad) -> Iterator[str]:
+    """Yields each contradiction between the operations and bytes of the whole run and the sums over
+    its clients, its seconds and its phases. Parts that were not recorded are not judged."""
+    count, moved = _sums(load.operations)
+    parts: dict[str, Sequence[ClientReport | Second | MeasuredPhase]] = {
+        "per_client": load.per_client,
+        "seconds": load.seconds,
+        "phases": load.phases,
+    }
+    for name, each in parts.items() if load.operations else ():
+        for noun, total, summed in (
+            ("count", count, sum(one.count for one in each)),
+            ("bytes", moved, sum(one.bytes for one in each)),
+        ):
+            if each and summed != total:
+                yield (
+                    f"load.operations: the sum of {noun} is {total}, "
+                    f"but that of load.{name} is {summed}"
+                )
 
 
 def _of_phase(phase: MeasuredPhase) -> Iterator[str]:
     place = f"load.phases.{phase.name}"
+    count, moved = _sums(phase.operations)
+    for key, stated, total in (("count", phase.count, count), ("bytes", phase.bytes, moved)):
+        if phase.operations and stated != total:
+            yield f"{place}.{key} = {stated}: must be {total}, the sum over {place}.operations"
     for name, rate, total, noun in (
         (metrics.RATE, phase.rate_per_s, phase.count, "operations"),
         (metrics.THROUGHPUT, phase.throughput_bytes_per_s, phase.bytes, "bytes"),

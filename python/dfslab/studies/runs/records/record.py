@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -125,16 +124,10 @@ def likely_key(line: bytes) -> ResultKey | None:
 
 
 def check_values(result: Result) -> None:
-    """Raises DamagedResult if a complete measurement has no metric, if a metric is negative or not
-    finite, or if a metric contradicts the counts and times of the same result."""
+    """Raises DamagedResult if a complete measurement has no metric, or if a figure is impossible or
+    contradicts other figures of the same result."""
     if result.complete and result.method == "measure" and not result.metrics:
         raise DamagedResult("is complete, but has no metric")
-    for key, metric in result.metrics.items():
-        ends = [end for end in (metric.low, metric.high) if end is not None]
-        if not all(map(math.isfinite, (metric.value, *ends))):
-            raise DamagedResult(f"metrics.{key} = {metric.value}: must be finite")
-        if metric.value < 0:
-            raise DamagedResult(f"metrics.{key} = {metric.value}: must be at least 0")
     if wrong := contradiction(result):
         raise DamagedResult(wrong)
 
