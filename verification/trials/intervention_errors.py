@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from statistics import fmean, median
 
 import numpy as np
+from dfslab.documents.answers import Sureness
 from dfslab.models.tree.prediction import situation_of
 from dfslab.spec.changes.change import Change
 from dfslab.spec.scenario import Scenario
@@ -49,10 +50,12 @@ def figures(recording: str, interventions: Sequence[Intervention]) -> list[Figur
     with errors that are computed from other file systems. The second kind is the signed median
     errors by workload and by kind of change."""
     found = judged(interventions)
-    sure = [(one, predicted) for one, predicted in found if predicted.sureness != "cannot tell"]
+    sure = [
+        (one, predicted) for one, predicted in found if predicted.sureness is not Sureness.UNDECIDED
+    ]
     right = [has_direction(predicted, gain(one)) for one, predicted in sure]
     inside = [predicted.low <= gain(one) <= predicted.high for one, predicted in found]
-    unsure = [predicted.sureness == "cannot tell" for _, predicted in found]
+    unsure = [predicted.sureness is Sureness.UNDECIDED for _, predicted in found]
     rows = [
         Figure(EXPERIMENT, recording, f"gains.{bar}", "", fmean(held) if held else None, len(held))
         for bar, held in (("sign", right), ("cannot-tell", unsure), ("coverage", inside))

@@ -20,6 +20,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from dfslab.documents.answers import Sureness
 from dfslab.models.tree.prediction import situation_of
 from dfslab.spec.changes.change_language import apply, parse_change
 from dfslab.spec.design import LevelValue
@@ -187,7 +188,7 @@ def _as_predicted(recording: str) -> list[Figure]:
 
 def is_sure(one: Intervention) -> bool:
     """Returns whether the prediction states a direction (a gain, a loss or no gain)."""
-    return one.predicted.predicted.sureness != "cannot tell"
+    return one.predicted.predicted.sureness is not Sureness.UNDECIDED
 
 
 def is_right(one: Intervention) -> bool:
