@@ -134,8 +134,8 @@ def note(text: str) -> Markup:
 def left_out(what: str, names: Sequence[str], reason: str, where: str = FIGURES) -> Markup:
     """Returns the HTML of one sentence on what a chart does not draw; empty if it draws everything.
 
-    `what`: what is left out, such as "configurations". `names`: the name of each of them. `reason`:
-    why. `where`: a sentence on where their figures are.
+    `what`: the kind of things, such as "configurations". `names`: their names. `reason`: why they
+    are not drawn. `where`: a sentence on where their figures are.
     """
     if not names:
         return Markup("")
