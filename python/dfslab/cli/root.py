@@ -200,7 +200,7 @@ def _stop_for_member(error: Exception) -> None:
     """
     from dfslab.method import RunFailed
 
-    of_any_code = RunFailed | DiscoveryError | TestbedError | OSError | MemoryError
+    of_any_code = (RunFailed, DiscoveryError, TestbedError, OSError, MemoryError)
     is_unplaced = isinstance(error, MemberValueError) or not isinstance(error, of_any_code)
     if is_unplaced and (stated := fault(error)):
         _stop(f"dfslab: {stated}", 2)

@@ -343,15 +343,18 @@ def check_result(study: Study[StudyResult], found: object, run: FinishedRun) -> 
         allowed = f"must return {study.result.__name__} or None"
         raise discover.DiscoveryError(f"run returns {type(found).__name__}, {allowed}")
     found.document(run)
-    for name, shown, kind in (
-        ("tables", found.tables(run), Table),
-        ("section", found.section(run).blocks, Table | Paragraph),
-    ):
-        for one in shown:
-            if not isinstance(one, kind):
-                text = f"{name} returns {type(one).__name__}, must return tables"
-                raise discover.DiscoveryError(text)
+    _check_shown("tables", found.tables(run))
+    _check_shown("section", found.section(run).blocks)
     found.model_dump_json()
+
+
+def _check_shown(name: str, shown: Sequence[object]) -> None:
+    """Raises DiscoveryError if the method `name` returned something else than tables and
+    paragraphs."""
+    for one in shown:
+        if not isinstance(one, Table | Paragraph):
+            text = f"{name} returns {type(one).__name__}, must return tables"
+            raise discover.DiscoveryError(text)
 
 
 def is_outside(study: Study[StudyResult]) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -155,7 +155,7 @@ def _predictions(system: FileSystem, operation: str) -> Iterator[str]:
 
 
 def _scenario(
-    nodes: list[dict[str, object]], system: str, workload: Mapping[str, object]
+    nodes: Sequence[Mapping[str, object]], system: str, workload: Mapping[str, object]
 ) -> Scenario:
     return build(
         Scenario,

@@ -81,8 +81,8 @@ def _table(text: str, command: str) -> Iterator[ToolMeasurement]:
         with in_line(line_at(text, row.start(1)), f"kB, reclen, {', '.join(names)}"):
             figures = [number(one, "a figure") for one in row[3].split()]
             if len(figures) != len(names):
-                requested = f"the command line requests {len(names)} tests"
-                raise ValueError(f"a row has {len(figures)} figures, {requested}")
+                tests = f"the command line requests {len(names)} tests"
+                raise ValueError(f"a row has {len(figures)} figures, {tests}")
         for name, figure in zip(names, figures, strict=True):
             part = f"{name}, {row[1]} KiB by {row[2]} KiB"
             rate = figure * scale / (int(row[2]) * KIBI) if int(row[2]) else None

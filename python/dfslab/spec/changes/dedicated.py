@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from dfslab import discover
 from dfslab.spec.deployment import NodeGroup
@@ -42,11 +42,11 @@ def dedicated(scenario: Scenario) -> tuple[Scenario, str] | None:
     return scenario.model_copy(update={"deployment": deployment}), note
 
 
-def _kinds(group: NodeGroup, kinds: dict[str, str]) -> set[str]:
+def _kinds(group: NodeGroup, kinds: Mapping[str, str]) -> set[str]:
     return {kinds[role] for role, count in group.roles.items() if count and role in kinds}
 
 
-def _split(group: NodeGroup, kinds: dict[str, str], prefixed: bool) -> Iterator[NodeGroup]:
+def _split(group: NodeGroup, kinds: Mapping[str, str], prefixed: bool) -> Iterator[NodeGroup]:
     """Yields one node group for each kind of role that the nodes of `group` play. If `prefixed` is
     true, the name of the new group begins with the name of `group`."""
     for kind, name in _NODES.items():
