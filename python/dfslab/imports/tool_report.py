@@ -23,7 +23,7 @@ from dfslab import discover
 from dfslab.documents import metrics
 from dfslab.documents.evidence import Evidence
 from dfslab.imports import plain_file
-from dfslab.spec.member_error import DiscoveryError, MemberValueError, defined_at, unlisted
+from dfslab.spec.members.member_error import DiscoveryError, MemberValueError, defined_at, unlisted
 from dfslab.spec.model import InputError
 
 KEY = "FILE"

@@ -21,7 +21,7 @@ from pydantic import BaseModel, JsonValue
 from dfslab import discover
 from dfslab.documents.table import Name, Paragraph, Section, Tab, Table, Value, naming
 from dfslab.result import Result
-from dfslab.spec.member_error import located, unlisted
+from dfslab.spec.members.member_error import located, unlisted
 from dfslab.spec.model import InputError, unknown
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.spec.systems.choice import NAME_KEY

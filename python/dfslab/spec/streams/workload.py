@@ -11,7 +11,7 @@ from typing import Annotated, Any, Generic, TypedDict, TypeVar, Unpack
 
 from pydantic import Field, ValidationError
 
-from dfslab.spec.member_error import DiscoveryError, defined_at
+from dfslab.spec.members.member_error import DiscoveryError, defined_at
 from dfslab.spec.model import CheckedModel, InputError, input_error
 from dfslab.spec.streams.vocabulary import (
     Access,
