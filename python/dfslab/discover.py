@@ -26,10 +26,10 @@ from types import ModuleType
 from typing import TYPE_CHECKING, TypeVar
 
 from dfslab import extras
-from dfslab.spec import installed, literals, member_error
 from dfslab.spec.input_error import InputError, unknown
-from dfslab.spec.member_error import DiscoveryError as DiscoveryError
-from dfslab.spec.member_error import MemberValueError
+from dfslab.spec.members import installed, literals, member_error
+from dfslab.spec.members.member_error import DiscoveryError as DiscoveryError
+from dfslab.spec.members.member_error import MemberValueError
 
 if TYPE_CHECKING:
     from dfslab.method import Method, Model

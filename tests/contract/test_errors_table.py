@@ -10,7 +10,7 @@ from dfslab.cli import root
 from dfslab.discover import DiscoveryError
 from dfslab.method import RunFailed
 from dfslab.spec.input_error import InputError
-from dfslab.spec.member_error import MemberValueError
+from dfslab.spec.members.member_error import MemberValueError
 from dfslab.testbeds.errors import TestbedError
 
 ROOT = Path(__file__).parents[2]

@@ -20,7 +20,7 @@ from dfslab.discover import DiscoveryError, fault
 from dfslab.extras import missing
 from dfslab.spec.files.plain_number import PLAIN, is_odd_number
 from dfslab.spec.input_error import InputError
-from dfslab.spec.member_error import MemberValueError
+from dfslab.spec.members.member_error import MemberValueError
 from dfslab.spec.printable import printable
 from dfslab.testbeds.errors import TestbedError
 

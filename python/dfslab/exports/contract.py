@@ -17,7 +17,7 @@ from dfslab import discover
 from dfslab.documents.traces.trace_profile import TraceProfile
 from dfslab.instruments.tracing.reading import Reading
 from dfslab.result import Result
-from dfslab.spec.member_error import MemberValueError
+from dfslab.spec.members.member_error import MemberValueError
 from dfslab.studies.contract import FinishedRun
 
 if TYPE_CHECKING:

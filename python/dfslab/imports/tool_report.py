@@ -24,7 +24,7 @@ from dfslab.documents import metrics
 from dfslab.documents.evidence import Evidence
 from dfslab.imports import plain_file
 from dfslab.spec.input_error import InputError
-from dfslab.spec.member_error import DiscoveryError, MemberValueError, defined_at, unlisted
+from dfslab.spec.members.member_error import DiscoveryError, MemberValueError, defined_at, unlisted
 
 KEY = "FILE"
 HEAD_BYTES = 1 << 16

@@ -19,7 +19,7 @@ from dfslab.report.contract import PageSection, page_sections
 from dfslab.report.page_table import blocks
 from dfslab.report.sections import traced_runs
 from dfslab.spec.files.outputs import Output, write_atomically
-from dfslab.spec.member_error import defined_at
+from dfslab.spec.members.member_error import defined_at
 from dfslab.spec.printable import printable
 from dfslab.studies.contract import FinishedRun, StudyResult, all_studies
 from dfslab.studies.runs import completeness

@@ -23,7 +23,7 @@ from dfslab.documents.table import Name, Paragraph, Section, Tab, Table, Value, 
 from dfslab.method import MEASURE
 from dfslab.result import Result
 from dfslab.spec.input_error import InputError, unknown
-from dfslab.spec.member_error import located, unlisted
+from dfslab.spec.members.member_error import located, unlisted
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.spec.systems.choice import NAME_KEY
 from dfslab.studies.runs import store

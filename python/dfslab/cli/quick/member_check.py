@@ -22,9 +22,9 @@ from dfslab.models.tree.prediction import Situation
 from dfslab.nets.contract import net_format
 from dfslab.report import description
 from dfslab.report.contract import page_section
-from dfslab.spec import installed
 from dfslab.spec.check import check as check_scenario
 from dfslab.spec.input_error import InputError
+from dfslab.spec.members import installed
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.steps.operation import step_names

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from dfslab.spec.member_error import MemberValueError, unlisted
+from dfslab.spec.members.member_error import MemberValueError, unlisted
 from dfslab.spec.steps.expression import Condition, Expr
 
 RESOURCES = ("cpu", "disk", "nic", "memory", "lock", "threads")

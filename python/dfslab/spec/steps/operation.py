@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from dfslab.spec.member_error import MemberValueError, unlisted
+from dfslab.spec.members.member_error import MemberValueError, unlisted
 from dfslab.spec.steps.expression import ONE, ZERO, Expr, condition, symbol
 from dfslab.spec.steps.expression import expression as _expression
 from dfslab.spec.steps.node import (

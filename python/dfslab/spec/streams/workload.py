@@ -12,7 +12,7 @@ from typing import Annotated, Any, Generic, TypedDict, TypeVar, Unpack
 from pydantic import Field, ValidationError
 
 from dfslab.spec.input_error import InputError
-from dfslab.spec.member_error import DiscoveryError, defined_at
+from dfslab.spec.members.member_error import DiscoveryError, defined_at
 from dfslab.spec.model import CheckedModel, input_error
 from dfslab.spec.streams.vocabulary import (
     Access,

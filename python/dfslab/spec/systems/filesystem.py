@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal, get_args
 from urllib.parse import urlparse
 
-from dfslab.spec.member_error import DiscoveryError, MemberValueError, defined_at, unlisted
+from dfslab.spec.members.member_error import DiscoveryError, MemberValueError, defined_at, unlisted
 from dfslab.spec.steps import calls
 from dfslab.spec.steps.node import Node, symbols, walk
 from dfslab.spec.streams.target import FileTarget

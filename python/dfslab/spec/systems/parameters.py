@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from dfslab.spec import units
-from dfslab.spec.member_error import MemberValueError, unlisted
+from dfslab.spec.members.member_error import MemberValueError, unlisted
 from dfslab.spec.steps.expression import Expr, symbol
 
 __all__ = ["COMMON", "Parameter", "Parameters", "Purpose", "symbol"]

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict
 
 from dfslab import discover
 from dfslab.documents.evidence import Evidence
-from dfslab.spec.member_error import DiscoveryError, MemberValueError, defined_at
+from dfslab.spec.members.member_error import DiscoveryError, MemberValueError, defined_at
 
 
 class Finding(BaseModel):

@@ -7,7 +7,7 @@ import re
 from functools import lru_cache
 from pathlib import Path
 
-from dfslab.spec.member_error import DiscoveryError
+from dfslab.spec.members.member_error import DiscoveryError
 
 # Matches the definition of the function `make`. A file with NAMES uses it to construct each member.
 MAKE = re.compile(r"^def make\(", re.MULTILINE)
