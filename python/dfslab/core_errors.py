@@ -84,7 +84,7 @@ def in_words(message: str, texts: Mapping[str, str]) -> str:
 
 
 @dataclass(frozen=True)
-class _Place:
+class _JsonPlace:
     """A place in a JSON text. `path`: the names of fields and the indices of list entries that lead
     to it, such as "places[0].name"; "" for the whole document. `value`: the last token before the
     place."""
@@ -97,7 +97,7 @@ class _Place:
         return f"{self.path}.{name}" if self.path else name
 
 
-def _place(text: str, end: int) -> _Place:
+def _place(text: str, end: int) -> _JsonPlace:
     """Returns the place of the value that ends with the byte `end` (from 1) of a JSON text."""
     part = text.encode()[:end].decode(errors="ignore")
     open_parts: list[str | int] = []
@@ -121,7 +121,7 @@ def _place(text: str, end: int) -> _Place:
             is_key = False
         if token not in ":,":
             last = token
-    return _Place(_joined(open_parts), last)
+    return _JsonPlace(_joined(open_parts), last)
 
 
 def _joined(parts: list[str | int]) -> str:
@@ -150,7 +150,7 @@ def _whole(kind: str) -> str:
     return f"{_WHOLE} from 0 to 2^{bits} - 1"
 
 
-def _wrong(found: re.Match[str], place: _Place) -> str:
+def _wrong(found: re.Match[str], place: _JsonPlace) -> str:
     # The position of a wrong object or list is before its content, which is left out.
     is_container = found["kind"] in ("sequence", "map") or place.value in ("{", "[", "}", "]")
     value = "" if is_container else f" = {place.value}"
@@ -158,21 +158,21 @@ def _wrong(found: re.Match[str], place: _Place) -> str:
     return f"{where}{value}: {_allowed(found['expected'], place.path)}"
 
 
-def _missing(found: re.Match[str], place: _Place) -> str:
+def _missing(found: re.Match[str], place: _JsonPlace) -> str:
     return f"{place.of_field(found['name'])}: is missing"
 
 
-def _unknown(found: re.Match[str], place: _Place) -> str:
+def _unknown(found: re.Match[str], place: _JsonPlace) -> str:
     names = ", ".join(_NAMES.findall(found["expected"] or "")) or "none"
     # The path of an unknown field ends with its own name.
     return f"{place.path or found['name']}: is unknown; the fields are {names}"
 
 
-def _duplicate(found: re.Match[str], place: _Place) -> str:
+def _duplicate(found: re.Match[str], place: _JsonPlace) -> str:
     return f"{place.path or found['name']}: is given twice"
 
 
-_FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], _Place], str]], ...] = (
+_FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], _JsonPlace], str]], ...] = (
     (
         re.compile(r"invalid (?:type|value|length):? (?P<kind>.*?), expected (?P<expected>.+)"),
         _wrong,
