@@ -40,21 +40,20 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         if let Some(second) = self.token_after(present) {
             self.fetch_waiting(second[0]);
         }
-        let [next, later @ ..] = self.events.soonest() else {
-            return;
-        };
-        self.fetch_waiting(self.records[next.first_token as usize][0]);
-        if let Some(second) = self.token_after(next.first_token) {
+        let heap = self.events.heap();
+        let next = heap.first().first_token();
+        self.fetch_waiting(self.records[next as usize][0]);
+        if let Some(second) = self.token_after(next) {
             fetch(&self.cells.cells, second[0] as u32);
         }
-        let nearest = later.iter().min_by_key(|one| (one.time_ns, one.sequence));
-        if let Some(event) = nearest {
-            let record = &self.records[event.first_token as usize];
+        let later = heap.after_first();
+        let nearest = later.iter().min().expect("a node has children");
+        if let Some(record) = self.records.get(nearest.first_token() as usize) {
             fetch(&self.cells.cells, record[0] as u32);
             fetch(&self.records, record[1] as u32);
         }
         for event in later {
-            fetch(&self.records, event.first_token);
+            fetch(&self.records, event.first_token());
         }
     }
 

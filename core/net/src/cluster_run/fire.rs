@@ -7,7 +7,7 @@ use super::plan::{Delay, Move, Put, Shape, Target};
 use super::waiting::{links, position_of};
 use super::{ClusterRun, Failed, HEADER, MANY, UNKNOWN};
 use crate::cluster::LANES_MAX;
-use crate::engine::event_list::{Event, NO_LINE};
+use crate::engine::event_list::NO_LINE;
 use crate::marking::bucket::{reserve, NONE};
 
 /// A linked list of tokens of one firing that become available at the same time.
@@ -288,13 +288,13 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
 
     #[inline(always)]
     fn schedule(&mut self, pending: &Pending) {
-        self.sequence += 1;
-        let event = Event {
-            time_ns: pending.due_ns,
-            sequence: self.sequence,
-            first_token: pending.first,
-        };
-        self.events.push(event, pending.line);
+        let Pending {
+            first,
+            due_ns,
+            line,
+            ..
+        } = *pending;
+        self.events.push(due_ns, first, line);
     }
 
     /// Makes the tokens of an output arc whose number of tokens is an expression.

@@ -86,8 +86,6 @@ struct ClusterRun<'e, 'n, const N: usize> {
     plan: &'n ClusterPlan,
     now_ns: u64,
     firings: u64,
-    /// Number of events that were created.
-    sequence: u64,
     /// The records of all tokens. Word 0 is the arrival number of a waiting token, or the position
     /// that a token in transit will enter. Word 1 has the next token of a linked list (low half)
     /// and the place (high half); a freed token has the place NONE. The field values follow.
@@ -224,9 +222,9 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
                 break;
             };
             if self.events.is_large() {
-                self.fetch_ahead(event.first_token);
+                self.fetch_ahead(event.first_token());
             }
-            let mut token = event.first_token;
+            let mut token = event.first_token();
             while token != NONE {
                 let record = &self.records[token as usize];
                 let (position, links) = (record[0], record[1]);

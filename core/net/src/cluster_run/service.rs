@@ -7,7 +7,6 @@ use super::plan::{Delay, Move, Service, Step, Target};
 use super::waiting::{links, position_of};
 use super::{ClusterRun, Failed, UNKNOWN};
 use crate::cluster::LANES_MAX;
-use crate::engine::event_list::Event;
 use crate::marking::bucket::NONE;
 
 /// The lanes of a service's cell, as a set of bits.
@@ -76,13 +75,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
             let latest = arrivals[0].max(arrivals[1]);
             self.enqueue(transition, (lead, index, latest));
         }
-        self.sequence += 1;
-        let event = Event {
-            time_ns,
-            sequence: self.sequence,
-            first_token: sent[0],
-        };
-        self.events.push(event, service.line);
+        self.events.push(time_ns, sent[0], service.line);
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use super::waiting::links;
 use super::{ClusterPlan, ClusterRun, HEADER, UNKNOWN};
 use crate::cluster::Cluster;
 use crate::compiled::CompiledNet;
-use crate::engine::event_list::{Event, EventList, NO_LINE};
+use crate::engine::event_list::EventList;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::expression::VALUES_MAX;
@@ -63,7 +63,6 @@ impl<'e, 'n, const N: usize> ClusterRun<'e, 'n, N> {
             plan,
             now_ns: engine.marking.now_ns,
             firings: engine.firings,
-            sequence: engine.sequence,
             records,
             free_token: NONE,
             live: engine.marking.live,
@@ -110,7 +109,6 @@ impl<'e, 'n, const N: usize> ClusterRun<'e, 'n, N> {
         } = self;
         engine.marking.now_ns = self.now_ns;
         engine.firings = self.firings;
-        engine.sequence = self.sequence;
         for (at, state) in states.into_iter().enumerate() {
             (engine.fired[at], engine.streams[at]) = (state.fired, state.stream);
         }
@@ -123,16 +121,16 @@ impl<'e, 'n, const N: usize> ClusterRun<'e, 'n, N> {
             live: self.live,
         };
         let mut travels = vec![false; count];
-        let mut pending: Vec<(Event, Vec<u32>)> = Vec::new();
-        for &event in events.pending() {
-            let mut chain = Vec::new();
-            let mut token = event.first_token;
+        // Pairs of a token in transit and the next token of the same event.
+        let mut linked: Vec<(u32, u32)> = Vec::new();
+        for event in events.pending() {
+            let mut token = event.first_token();
             while token != NONE {
                 travels[token as usize] = true;
-                chain.push(token);
-                token = records[token as usize][1] as u32;
+                let next = records[token as usize][1] as u32;
+                linked.push((token, next));
+                token = next;
             }
-            pending.push((event, chain));
         }
         let mut waiting = Vec::new();
         for (token, record) in (0u32..).zip(records.iter()) {
@@ -158,11 +156,9 @@ impl<'e, 'n, const N: usize> ClusterRun<'e, 'n, N> {
             tokens.free.sort_unstable();
         }
         engine.refill(tokens)?;
-        for (event, chain) in pending {
-            for pair in chain.windows(2) {
-                engine.marking.nodes.tokens[pair[0] as usize].next = pair[1];
-            }
-            engine.events.push(event, NO_LINE);
+        engine.events = events;
+        for (token, next) in linked {
+            engine.marking.nodes.tokens[token as usize].next = next;
         }
         Ok(())
     }

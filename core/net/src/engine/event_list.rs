@@ -1,20 +1,10 @@
 //! The event list has the tokens in transit, ordered by time, then by order of creation. An event
-//! is a linked list of tokens that arrive at one time. Events wait in queues or in a heap with four
-//! children per node.
+//! is a linked list of tokens that arrive at one time. Events wait in queues or in a heap.
 
 use std::collections::VecDeque;
 
-use crate::marking::bucket::reserve;
-
-/// An event: tokens of one firing that become available at the same time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Event {
-    pub(crate) time_ns: u64,
-    /// Number of the event in order of creation. It orders events of the same time.
-    pub(crate) sequence: u64,
-    /// The first token of the event's linked list of tokens.
-    pub(crate) first_token: u32,
-}
+use super::event::Event;
+use super::event_heap::EventHeap;
 
 /// Largest number of lines of an event list. Each pop looks at the first event of each line.
 pub(crate) const LINES_MAX: usize = 4;
@@ -26,24 +16,23 @@ pub(crate) const NO_LINE: u8 = u8::MAX;
 ///
 /// Events with the same constant delay are scheduled in the order of their times. They wait in a
 /// line: a first-in first-out queue. The cost of an event in a line does not depend on the number
-/// of pending events. All other events wait in a heap with four children per node. This heap has
-/// half the levels of a binary heap, and siblings share cache lines. With fewer than 500 events it
-/// was measured to be twice as fast as a binary heap.
+/// of pending events. All other events wait in a heap.
 ///
 /// The events of one instant often wait in one line. To find out whether the first event of this
-/// line is the earliest event of all, its sort key is compared with only one number, `second`.
+/// line is the earliest event of all, it is compared with only one event, `second`.
 #[derive(Debug)]
 pub(crate) struct EventList {
-    heap: Vec<Event>,
+    heap: EventHeap,
     lines: Vec<Line>,
-    /// The sort key of the earliest event; the largest number if no event is pending.
-    next: u128,
-    /// The second smallest of certain sort keys. These are the sort keys of the first event of the
-    /// heap and of the first event of each line. The largest number if there is only one such
-    /// event.
-    second: u128,
+    /// The earliest event.
+    next: Event,
+    /// The second earliest of certain events: the first event of the heap and the first event of
+    /// each line.
+    second: Event,
     /// Number of the line that has the earliest event; `NO_LINE` if the heap has it.
     next_line: u8,
+    /// The number that the next event gets. It is larger than the numbers of all pending events.
+    next_number: u32,
 }
 
 /// A queue of events whose times ascend.
@@ -55,55 +44,40 @@ struct Line {
 }
 
 impl Line {
-    /// The sort key of the first event; the largest number if there is no event.
+    /// The first event, or `Event::NONE`.
     #[inline(always)]
-    fn first(&self) -> u128 {
-        self.events.front().map_or(u128::MAX, Event::order)
+    fn first(&self) -> Event {
+        self.events.front().copied().unwrap_or(Event::NONE)
     }
 }
-
-const CHILDREN: usize = 4;
 
 /// Smallest number of events in a large heap. The records and cells of the tokens of this number of
 /// events fill about the first-level cache of a processor.
 const LARGE: usize = 256;
 
-impl Event {
-    #[inline]
-    fn before(&self, other: &Event) -> bool {
-        self.order() < other.order()
-    }
-
-    /// Time and order of creation packed into one number, so that one comparison without a branch
-    /// orders two events.
-    #[inline]
-    fn order(&self) -> u128 {
-        (u128::from(self.time_ns) << 64) | u128::from(self.sequence)
-    }
-}
-
 impl EventList {
     /// An event list without events, with this number of lines.
     pub(crate) fn new(lines: usize) -> Self {
         Self {
-            heap: Vec::new(),
+            heap: EventHeap::new(),
             lines: vec![Line::default(); lines],
-            next: u128::MAX,
-            second: u128::MAX,
+            next: Event::NONE,
+            second: Event::NONE,
             next_line: NO_LINE,
+            next_number: 0,
         }
     }
 
     #[inline(always)]
     pub(crate) fn next_time_ns(&self) -> Option<u64> {
-        (self.next != u128::MAX).then_some((self.next >> 64) as u64)
+        (self.next != Event::NONE).then_some(self.next.time_ns())
     }
 
     /// Whether the earliest event is at `time_ns`. May be true for an empty list if `time_ns` is
     /// the largest number.
     #[inline(always)]
     pub(crate) fn has_at(&self, time_ns: u64) -> bool {
-        (self.next >> 64) as u64 == time_ns
+        self.next.time_ns() == time_ns
     }
 
     /// Whether at least `LARGE` events wait in the heap. Their tokens are then seldom in the cache.
@@ -112,133 +86,109 @@ impl EventList {
         self.heap.len() >= LARGE
     }
 
-    /// The earliest event of the heap, followed by its children in the heap. The second earliest
-    /// event of the heap is one of these children.
-    pub(crate) fn soonest(&self) -> &[Event] {
-        &self.heap[..self.heap.len().min(1 + CHILDREN)]
+    /// The heap, for a look at its earliest events.
+    #[inline(always)]
+    pub(crate) fn heap(&self) -> &EventHeap {
+        &self.heap
     }
 
     /// All pending events, in arbitrary order.
-    pub(crate) fn pending(&self) -> impl Iterator<Item = &Event> {
+    pub(crate) fn pending(&self) -> impl Iterator<Item = Event> + '_ {
         let in_lines = self.lines.iter().flat_map(|line| &line.events);
-        self.heap.iter().chain(in_lines)
+        self.heap.events().chain(in_lines.copied())
     }
 
-    /// Adds an event to a line. If there is no such line, or if the last event of the line is later
-    /// than this event, the event goes to the heap.
+    /// Adds an event: the linked list of tokens that begins with `first_token` becomes available at
+    /// `time_ns`. The event goes to a line. If there is no such line, or if the last event of the
+    /// line is later than this event, the event goes to the heap.
     #[inline(always)]
-    pub(crate) fn push(&mut self, event: Event, line: u8) {
-        let order = event.order();
+    pub(crate) fn push(&mut self, time_ns: u64, first_token: u32, line: u8) {
+        if self.next_number == u32::MAX {
+            self.renumber();
+        }
+        let event = Event::new(time_ns, self.next_number, first_token);
+        self.next_number += 1;
         let held_by = match self.lines.get_mut(usize::from(line)) {
-            Some(queue) if queue.last_ns <= event.time_ns => {
-                queue.last_ns = event.time_ns;
+            Some(queue) if queue.last_ns <= time_ns => {
+                queue.last_ns = time_ns;
                 queue.events.push_back(event);
                 line
             }
             _ => {
-                self.push_to_heap(event);
+                self.heap.push(event);
                 NO_LINE
             }
         };
-        if order < self.second {
-            self.compare(order, held_by);
+        if event < self.second {
+            self.compare(event, held_by);
         }
     }
 
-    /// Updates `next`, `second` and `next_line` after an event with the sort key `order` became the
-    /// first one of the line `held_by`, or of the heap if `held_by` is `NO_LINE`.
+    /// Numbers the pending events again, from 0, in their present order. The numbers of a long run
+    /// do not fit in 32 bits otherwise.
+    #[cold]
+    #[inline(never)]
+    fn renumber(&mut self) {
+        let in_lines = self.lines.iter_mut().flat_map(|line| &mut line.events);
+        let mut events: Vec<&mut Event> = self.heap.events_mut().chain(in_lines).collect();
+        events.sort_unstable();
+        self.next_number = events.len() as u32;
+        for (number, event) in (0..).zip(events) {
+            *event = Event::new(event.time_ns(), number, event.first_token());
+        }
+        self.find_next();
+    }
+
+    /// Updates `next`, `second` and `next_line` after `event` became the first one of the line
+    /// `held_by`, or of the heap if `held_by` is `NO_LINE`.
     #[inline(always)]
-    fn compare(&mut self, order: u128, held_by: u8) {
+    fn compare(&mut self, event: Event, held_by: u8) {
         let is_elsewhere = held_by != self.next_line;
-        if order < self.next {
+        if event < self.next {
             if is_elsewhere {
                 (self.second, self.next_line) = (self.next, held_by);
             }
-            self.next = order;
+            self.next = event;
         } else if is_elsewhere {
-            self.second = order;
+            self.second = event;
         }
     }
 
     /// Removes and returns the earliest event.
     #[inline(always)]
     pub(crate) fn pop(&mut self) -> Option<Event> {
-        let (found, first) = match self.lines.get_mut(usize::from(self.next_line)) {
-            Some(line) => (line.events.pop_front(), line.first()),
-            None => (self.pop_from_heap(), self.first_of_heap()),
+        let found = self.next;
+        let first = match self.lines.get_mut(usize::from(self.next_line)) {
+            Some(line) => {
+                line.events.pop_front();
+                line.first()
+            }
+            None => {
+                self.heap.pop();
+                self.heap.first()
+            }
         };
         if first < self.second {
             self.next = first;
         } else {
             self.find_next();
         }
-        found
-    }
-
-    #[inline(always)]
-    fn first_of_heap(&self) -> u128 {
-        self.heap.first().map_or(u128::MAX, Event::order)
+        (found != Event::NONE).then_some(found)
     }
 
     /// Finds the earliest event by a comparison of the first events of the heap and of all lines.
     #[inline(never)]
     fn find_next(&mut self) {
-        let (mut next, mut next_line, mut second) = (self.first_of_heap(), NO_LINE, u128::MAX);
+        let (mut next, mut next_line, mut second) = (self.heap.first(), NO_LINE, Event::NONE);
         for (number, line) in (0u8..).zip(&self.lines) {
-            let order = line.first();
-            if order < next {
-                (next, next_line, second) = (order, number, next);
+            let event = line.first();
+            if event < next {
+                (next, next_line, second) = (event, number, next);
             } else {
-                second = second.min(order);
+                second = second.min(event);
             }
         }
         (self.next, self.next_line, self.second) = (next, next_line, second);
-    }
-
-    #[inline(always)]
-    fn push_to_heap(&mut self, event: Event) {
-        reserve(&mut self.heap, 1);
-        self.heap.push(event);
-        let mut at = self.heap.len() - 1;
-        while at > 0 {
-            let parent = (at - 1) / CHILDREN;
-            if !event.before(&self.heap[parent]) {
-                break;
-            }
-            self.heap[at] = self.heap[parent];
-            at = parent;
-        }
-        self.heap[at] = event;
-    }
-
-    #[inline(always)]
-    fn pop_from_heap(&mut self) -> Option<Event> {
-        let last = self.heap.pop()?;
-        let Some(&first) = self.heap.first() else {
-            return Some(last);
-        };
-        let length = self.heap.len();
-        let mut at = 0;
-        loop {
-            let child = at * CHILDREN + 1;
-            if child >= length {
-                break;
-            }
-            let siblings = &self.heap[child..length.min(child + CHILDREN)];
-            let mut least = 0;
-            for (index, sibling) in siblings.iter().enumerate().skip(1) {
-                if sibling.before(&siblings[least]) {
-                    least = index;
-                }
-            }
-            if !siblings[least].before(&last) {
-                break;
-            }
-            self.heap[at] = siblings[least];
-            at = child + least;
-        }
-        self.heap[at] = last;
-        Some(first)
     }
 }
 
@@ -247,37 +197,40 @@ mod tests {
     use super::*;
     use crate::stream::Stream;
 
+    /// Removes the earliest event and compares it with the first of the events that are wanted:
+    /// pairs of a time and a token.
+    fn pop_first(list: &mut EventList, wanted: &mut Vec<(u64, u32)>) {
+        wanted.sort_unstable();
+        let (time_ns, token) = wanted.remove(0);
+        assert_eq!(list.next_time_ns(), Some(time_ns));
+        let event = list.pop().expect("as many as were pushed");
+        assert_eq!((event.time_ns(), event.first_token()), (time_ns, token));
+    }
+
     #[test]
     fn pops_in_order_of_time_and_making() {
-        let mut stream = Stream::new(5, 0, 0);
-        let mut list = EventList::new(2);
-        let mut wanted = Vec::new();
-        for sequence in 0..5_000u64 {
-            let time_ns = stream.below(300) as u64;
-            let event = Event {
-                time_ns,
-                sequence,
-                first_token: 0,
-            };
-            // No line has the number 2, so such an event goes to the heap.
-            list.push(event, stream.below(3) as u8);
-            wanted.push((time_ns, sequence));
-            if stream.below(3) == 0 {
-                wanted.sort_unstable();
-                let (time_ns, sequence) = wanted.remove(0);
-                assert_eq!(list.next_time_ns(), Some(time_ns));
-                let event = list.pop().expect("as many as were pushed");
-                assert_eq!((event.time_ns, event.sequence), (time_ns, sequence));
+        // The numbers of the second list reach their limit, so its events are numbered again.
+        for next_number in [0, u32::MAX - 2_000] {
+            let mut stream = Stream::new(5, 0, 0);
+            let mut list = EventList::new(2);
+            list.next_number = next_number;
+            let mut wanted = Vec::new();
+            for token in 0..5_000 {
+                let time_ns = stream.below(300) as u64;
+                // No line has the number 2, so such an event goes to the heap.
+                list.push(time_ns, token, stream.below(3) as u8);
+                wanted.push((time_ns, token));
+                if stream.below(3) == 0 {
+                    pop_first(&mut list, &mut wanted);
+                }
             }
+            assert!(list.next_number < 5_001, "{} is not new", list.next_number);
+            assert_eq!(list.pending().count(), wanted.len());
+            while !wanted.is_empty() {
+                pop_first(&mut list, &mut wanted);
+            }
+            assert_eq!(list.pop(), None);
+            assert_eq!(list.next_time_ns(), None);
         }
-        wanted.sort_unstable();
-        assert_eq!(list.pending().count(), wanted.len());
-        for (time_ns, sequence) in wanted {
-            assert_eq!(list.next_time_ns(), Some(time_ns));
-            let event = list.pop().expect("as many as were pushed");
-            assert_eq!((event.time_ns, event.sequence), (time_ns, sequence));
-        }
-        assert_eq!(list.pop(), None);
-        assert_eq!(list.next_time_ns(), None);
     }
 }

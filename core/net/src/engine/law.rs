@@ -185,11 +185,11 @@ impl Engine<'_> {
     fn still_to_serve(&self, station: &Station) -> u128 {
         let mut left_ns = 0;
         for event in self.events.pending() {
-            let mut token = event.first_token;
+            let mut token = event.first_token();
             while token != NONE {
                 let one = self.marking.nodes.tokens[token as usize];
                 if one.place as usize == station.served {
-                    left_ns += u128::from(event.time_ns - self.marking.now_ns);
+                    left_ns += u128::from(event.time_ns() - self.marking.now_ns);
                 }
                 token = one.next;
             }

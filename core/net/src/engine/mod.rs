@@ -13,6 +13,8 @@
 
 mod chain;
 mod delay;
+mod event;
+pub(crate) mod event_heap;
 pub(crate) mod event_list;
 pub(crate) mod law;
 pub(crate) mod law_sums;
@@ -48,7 +50,6 @@ pub struct Engine<'n> {
     pub(crate) net: &'n CompiledNet,
     pub(crate) marking: Marking<'n>,
     pub(crate) events: EventList,
-    pub(crate) sequence: u64,
     pub(crate) streams: Vec<Stream>,
     search: Search,
     /// One sort key for each enabled transition, unordered. `position` has, for each transition,
@@ -125,7 +126,6 @@ impl<'n> Engine<'n> {
             net,
             marking: Marking::new(net),
             events: EventList::new(net.lines),
-            sequence: 0,
             streams: (0..=transitions).map(stream).collect(),
             search: Search::new(net),
             enabled: Vec::with_capacity(transitions),
@@ -211,7 +211,7 @@ impl<'n> Engine<'n> {
         };
         self.marking.now_ns = time_ns;
         while self.events.next_time_ns() == Some(time_ns) {
-            let mut token = self.events.pop().expect("an event was found").first_token;
+            let mut token = self.events.pop().expect("an event was found").first_token();
             while token != NONE {
                 let next = self.marking.nodes.tokens[token as usize].next;
                 self.arrive(token)?;

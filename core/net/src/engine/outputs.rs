@@ -4,7 +4,6 @@
 
 use crate::compiled::Output;
 use crate::engine::chain::Chain;
-use crate::engine::event_list::Event;
 use crate::engine::Engine;
 use crate::error::{NetError, Result};
 use crate::expression::Fault;
@@ -113,13 +112,7 @@ impl Engine<'_> {
 
     #[inline(always)]
     pub(crate) fn schedule(&mut self, chain: &Chain) {
-        self.sequence += 1;
-        let event = Event {
-            time_ns: chain.due_ns,
-            sequence: self.sequence,
-            first_token: chain.first,
-        };
-        self.events.push(event, chain.line);
+        self.events.push(chain.due_ns, chain.first, chain.line);
     }
 
     /// Evaluates a transition's locals (values computed once per firing) in order. A local may use
