@@ -48,12 +48,10 @@ pub struct Kind {
 /// an end time falls into another bucket of the histogram of end times.
 #[derive(Clone)]
 pub struct Part {
-    /// The common start of the phase, ns of the monotonic clock.
-    pub start_ns: u64,
+    pub start_ns: u64, // the common start of the phase, monotonic clock
     kinds: [Option<Box<Kind>>; KINDS],
     series: Series,
-    /// Number of failed operations (`errors`), and the longest latency in the current second in ns
-    /// (`longest_ns`).
+    /// Number of failed operations, and the longest latency in the current second.
     errors: u64,
     longest_ns: u64,
     /// Latencies since the client last published its counts.
@@ -73,9 +71,7 @@ pub struct Part {
     at_once: u64,
     /// The scheduled arrivals whose operations were begun; used by open workloads only.
     pub begun: Begun,
-    /// Start of the first and end of the last successful operation, ns of the monotonic clock; None
-    /// if there was none.
-    pub first_start: Option<u64>,
+    pub first_start: Option<u64>, // of the successful operations, ns of the monotonic clock
     pub last_end: Option<u64>,
     /// When the client became free for its next operation, ns of the monotonic clock.
     free_at_ns: u64,
@@ -84,10 +80,8 @@ pub struct Part {
 /// All measurements of one client.
 pub struct Record {
     pub client: u32,
-    /// The common start of the first phase, ns of the monotonic clock, and the same instant in ns
-    /// since 1970.
-    pub(crate) start_ns: u64,
-    pub(crate) zero_unix_ns: u64,
+    pub(crate) start_ns: u64, // the common start of the first phase, monotonic clock
+    pub(crate) zero_unix_ns: u64, // the same instant in ns since 1970
     pub parts: Vec<Part>,
     waiting: Waiting,
     pub(crate) spans: Vec<Kept>,
@@ -367,6 +361,7 @@ impl Record {
     /// wait in the queue are counted first.
     pub fn figures(&mut self) -> Record {
         self.settle();
+        let (client, start_ns) = (self.client, self.start_ns);
         Record {
             parts: self.parts.clone(),
             spans_dropped: self.spans_dropped,
@@ -374,12 +369,7 @@ impl Record {
             verified_bytes: self.verified_bytes,
             audit: self.audit,
             failures: self.failures,
-            ..Record::new(
-                self.client,
-                self.start_ns,
-                self.zero_unix_ns,
-                self.span_limit,
-            )
+            ..Record::new(client, start_ns, self.zero_unix_ns, self.span_limit)
         }
     }
 

@@ -28,15 +28,11 @@ struct Taken {
 pub struct Stream<'a> {
     spec: &'a StreamSpec,
     client: u32,
-    /// The hash of seed and client, from which all random numbers of the stream are computed.
-    keyed: Keyed,
+    keyed: Keyed, // the hash of seed and client; all random numbers follow from it
     phases: Vec<Phase>,
-    /// Number of the current phase, from 0.
-    phase: usize,
-    /// Number of operations of the current phase that were not returned yet.
-    left: u64,
-    /// Number of the next operation of the client, from 0 over all phases. It is part of the key of
-    /// the operation's random numbers.
+    phase: usize, // number of the current phase, from 0
+    left: u64,    // operations of the current phase that were not returned yet
+    /// Number of the client's next operation over all phases, a part of its random numbers' keys.
     index: u64,
     /// The client's own files that exist.
     own: VecDeque<Live>,
@@ -44,8 +40,7 @@ pub struct Stream<'a> {
     others: VecDeque<Live>,
     directories: VecDeque<u64>,
     next_file: u64,
-    /// Number of operations of the current phase that chose a file in order, one file after
-    /// another.
+    /// Number of operations of the current phase that chose one file after another.
     turn: u64,
     /// Index of the next operation in the mix, if the order of the mix is cyclic.
     cycle: usize,

@@ -22,6 +22,7 @@ from dfslab.notify import silent
 from dfslab.spec import units
 from dfslab.spec.files.outputs import Output
 from dfslab.spec.files.ready import scenario_file
+from dfslab.spec.inheritance import absolute_path
 from dfslab.spec.input_error import InputError
 from dfslab.spec.printable import printable
 
@@ -158,7 +159,6 @@ def checked_with(
     Raises InputError if the changed scenario is wrong.
     """
     from dfslab.spec.check import check
-    from dfslab.spec.inheritance import absolute_path
 
     if budget:
         try:
