@@ -37,6 +37,9 @@ def rows(text: str) -> Iterator[tuple[list[Path], list[str]]]:
             rooms, described = line.strip("| ").split(" | ", 1)
             found = [room for one in QUOTED.findall(rooms) for room in _expanded(one)]
             yield [Path(one) for one in found], QUOTED.findall(described)
+    for item in re.split(r"\n(?=- `)", part)[1:]:
+        room, described = item.split(": ", 1)
+        yield [Path(one) for one in _expanded(QUOTED.findall(room)[0])], QUOTED.findall(described)
 
 
 def _expanded(room: str) -> list[str]:

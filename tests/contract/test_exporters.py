@@ -17,6 +17,7 @@ from dfslab.exports.contract import DescriptionExporter, ResultExporter, RunExpo
 from dfslab.report.diagrams.uml import uml
 from dfslab.spec.files.outputs import Output
 from dfslab.spec.input_error import InputError
+from dfslab.spec.members.member_error import MemberValueError
 from dfslab.studies.contract import FinishedRun
 from dfslab.studies.runs import store
 from support import synthetic
@@ -115,5 +116,5 @@ def test_a_companion_goes_where_its_file_goes(kept_run, tmp_path):
 
 
 def test_a_trace_exporter_that_writes_nothing_is_refused():
-    with pytest.raises(AssertionError):
+    with pytest.raises(MemberValueError, match="needs write"):
         TraceExporter("Nothing", ".txt")

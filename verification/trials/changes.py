@@ -18,7 +18,8 @@ from dfslab.models.fit.demand import Calibration, Observation, calibrate, observ
 from dfslab.models.tree.prediction import situation_of
 from dfslab.result import Result
 from dfslab.spec.changes.differences import change_between
-from dfslab.studies.decisions.change_error import TABLE, Basis, ErrorOfChange, learnt
+from dfslab.studies.decisions.change_error import TABLE, ErrorOfChange, learnt
+from dfslab.studies.decisions.gains import Basis
 
 from verification import recordings
 

@@ -189,8 +189,8 @@ mod tests {
         }
     }
 
-    /// Shows that datagrams of every length up to more than the buffer are read: a longer one is cut
-    /// to the length of the buffer.
+    /// Shows that datagrams of every length up to more than the buffer are read: a longer one is
+    /// cut to the length of the buffer.
     #[test]
     fn datagrams_of_any_length_are_read() {
         let (mut queue, kernel) = queue();

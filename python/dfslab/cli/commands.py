@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
-Recorded = Annotated[
+RunOrData = Annotated[
     Path | None,
     typer.Option("--from", metavar="RUN|DATA", help="Measure nothing: take these runs."),
 ]
@@ -66,7 +66,7 @@ def run(
     allow_incomplete: AllowIncomplete = False,
     wide: Wide = False,
     as_json: AsJson = False,
-    recorded: Recorded = None,
+    recorded: RunOrData = None,
     against: Against = None,
 ) -> None:
     """Every method the scenario names, compared, one HTML page."""

@@ -19,7 +19,6 @@ from dfslab.cli.live.lines import LineReporter
 from dfslab.cli.live.printing import Printing, SilentReporter
 from dfslab.cli.live.time_left import TimeLeft
 from dfslab.notify import silent
-from dfslab.spec import units
 from dfslab.spec.files.outputs import Output
 from dfslab.spec.files.ready import scenario_file
 from dfslab.spec.inheritance import absolute_path
@@ -158,6 +157,7 @@ def checked_with(
 
     Raises InputError if the changed scenario is wrong.
     """
+    from dfslab.spec import units
     from dfslab.spec.check import check
 
     if budget:

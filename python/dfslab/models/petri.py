@@ -159,8 +159,7 @@ class PetriModel:
             limits_of(situation, constants, sequence),
             limits_of_phases(situation, constants),
         )
-        unused = ignored(situation, constants)
-        simulation = _simulated(found, situation)
+        simulation, unused = _simulated(found, situation), ignored(situation, constants)
         return result.model_copy(update={"simulation": simulation, "ignored": unused})
 
 

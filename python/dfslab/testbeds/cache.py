@@ -11,12 +11,12 @@ import hashlib
 import math
 import os
 import shutil
-import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from dfslab.notify import Notify, progress_line
+from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.files import checksums
 from dfslab.spec.files.homes import home, locked
 from dfslab.testbeds.daemon import run_to_end
@@ -91,7 +91,13 @@ def check_jars(name: str, folder: Path, listed: Path, notify: Notify) -> None:
 
 
 def _download(
-    maven: str, name: str, pom: Path, properties: Mapping[str, str], folder: Path, notify: Notify
+    maven: str,
+    name: str,
+    pom: Path,
+    properties: Mapping[str, str],
+    folder: Path,
+    notify: Notify,
+    clock: Clock = REAL,
 ) -> None:
     """Downloads jars to a temporary folder next to `folder`, then renames the temporary folder to
     `folder`.
@@ -118,7 +124,7 @@ def _download(
     log_path.write_bytes(b"")
     listed = pom.with_name(f"{name}.sha256")
     action = f"downloading {name}"
-    download = Download(name, listed, cache_folder() / "m2", time.monotonic)
+    download = Download(name, listed, cache_folder() / "m2", clock.monotonic_s)
     try:
         with progress_line(download.progress):
             run_to_end(action, command, log_path, os.environ, partial, DOWNLOAD_LIMIT_S)

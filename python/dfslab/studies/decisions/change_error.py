@@ -23,16 +23,15 @@ import math
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from pydantic import BaseModel
 
 from dfslab.models.fit.demand import UNCALIBRATED_SD
 from dfslab.spec.changes.change import DOUBLING, KINDS, Change, ChangeKind
+from dfslab.studies.decisions.gains import Basis
 from dfslab.studies.decisions.intervention_error import InterventionErrors
 
-Basis = Literal["run", "description"]
 TABLE = Path(__file__).with_name("change_errors.json")
 # The blind error: the standard deviation of the error if there are no recordings and a value is
 # doubled. A gain is the ratio of two predictions. Their errors are assumed to be independent, and

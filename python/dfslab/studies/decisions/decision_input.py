@@ -21,7 +21,7 @@ from dfslab.spec.check import check
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Judge, Point, Scenario, read
 from dfslab.studies.checks.noise import pooled_sd
-from dfslab.studies.decisions.change_error import Basis
+from dfslab.studies.decisions.gains import Basis
 from dfslab.studies.runs import store
 
 # Largest number of configurations of a sweep for which gains are computed. From a larger sweep,

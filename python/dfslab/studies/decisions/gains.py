@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from statistics import NormalDist, pvariance
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel
 
@@ -17,6 +17,8 @@ from dfslab.spec.hardware.uncertainty import factor_of
 if TYPE_CHECKING:
     from dfslab.arrays import Floats
 
+# What the predictions of a gain are calibrated on: a measured run, or only the description.
+Basis = Literal["run", "description"]
 # Least probabilities that a statement is right, if its certainty is `Sureness.HIGH`, `MEDIUM` or
 # `LOW`. Below LOW, nothing can be stated (`UNDECIDED`).
 HIGH, MEDIUM, LOW = 0.95, 0.85, 0.70

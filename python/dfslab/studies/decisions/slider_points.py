@@ -21,8 +21,9 @@ from dfslab.spec.changes.sliders import Slider, Stop, slider_of
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies.contract import FinishedRun, StudyResult
-from dfslab.studies.decisions.change_error import Basis, recorded_errors
+from dfslab.studies.decisions.change_error import recorded_errors
 from dfslab.studies.decisions.decision_input import MODEL, DecisionInput, evidence_in
+from dfslab.studies.decisions.gains import Basis
 from dfslab.studies.decisions.intervention_error import errors_for
 from dfslab.studies.decisions.trust import Trust, trust_in
 from dfslab.studies.decisions.whatif import operations_of

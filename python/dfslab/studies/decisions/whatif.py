@@ -22,9 +22,9 @@ from dfslab.spec.changes.dedicated import dedicated
 from dfslab.spec.design import LevelValue
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point
-from dfslab.studies.decisions.change_error import Basis, recorded_errors
+from dfslab.studies.decisions.change_error import recorded_errors
 from dfslab.studies.decisions.decision_input import DecisionInput
-from dfslab.studies.decisions.gains import GainEstimate, gain_of
+from dfslab.studies.decisions.gains import Basis, GainEstimate, gain_of
 from dfslab.studies.decisions.intervention_error import OperationClass, errors_for
 from dfslab.studies.decisions.reported.whatif_table import (
     ChangedOperation,

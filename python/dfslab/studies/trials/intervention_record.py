@@ -25,8 +25,7 @@ from dfslab.spec.design import LevelValue
 from dfslab.spec.files import regular
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario
-from dfslab.studies.decisions.change_error import Basis
-from dfslab.studies.decisions.gains import GainEstimate
+from dfslab.studies.decisions.gains import Basis, GainEstimate
 from dfslab.studies.trials.measured_gain import MeasuredGain
 from dfslab.studies.trials.trial_run import TrialRun
 

@@ -18,9 +18,8 @@ from dfslab.spec.clock import REAL, Clock, date
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario
 from dfslab.studies.contract import Progress
-from dfslab.studies.decisions.change_error import Basis
 from dfslab.studies.decisions.decision_input import DecisionInput
-from dfslab.studies.decisions.gains import GainEstimate
+from dfslab.studies.decisions.gains import Basis, GainEstimate
 from dfslab.studies.decisions.reported.advice_table import Recommended
 from dfslab.studies.trials.carried_out import CarriedOut, VerifiedAdvice
 from dfslab.studies.trials.feasible import why_not

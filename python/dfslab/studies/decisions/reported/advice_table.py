@@ -9,8 +9,7 @@ from dfslab.documents.table import Column, Table, TableCell, words
 from dfslab.spec.changes.change import CLIENTS_X2
 from dfslab.spec.changes.goal import Goal
 from dfslab.spec.design import LevelValue
-from dfslab.studies.decisions.change_error import Basis
-from dfslab.studies.decisions.gains import GainEstimate, legend
+from dfslab.studies.decisions.gains import Basis, GainEstimate, legend
 from dfslab.studies.decisions.reported.withheld import WithheldClients, withheld_note
 
 COST = "cost: US dollars, or the currency of --prices FILE"

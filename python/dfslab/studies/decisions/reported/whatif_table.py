@@ -8,8 +8,13 @@ from pydantic import BaseModel, JsonValue
 
 from dfslab.documents.answers import Sureness
 from dfslab.documents.table import Column, Table, TableCell, absent, words
-from dfslab.studies.decisions.change_error import Basis
-from dfslab.studies.decisions.gains import WORTH_JOINING, GainEstimate, legend, probability_text
+from dfslab.studies.decisions.gains import (
+    WORTH_JOINING,
+    Basis,
+    GainEstimate,
+    legend,
+    probability_text,
+)
 from dfslab.studies.decisions.reported.withheld import WITHHELD, withheld_note
 
 RIGHT = (
