@@ -12,7 +12,6 @@ from dfslab.documents.table import Tab
 from dfslab.documents.traces.call_path import CallPath
 from dfslab.documents.traces.trace_analysis import CohortComparison, TraceAnalysis
 from dfslab.documents.traces.trace_profile import Entry
-from dfslab.laboratory import quiet
 from dfslab.models import baseline, sequence
 from dfslab.models.regression import Regression
 from dfslab.report import page, run_document
@@ -20,7 +19,7 @@ from dfslab.spec.files.outputs import Output
 from dfslab.studies import step_statements, step_times
 from dfslab.studies.advise import AdviceStudy, SlidersStudy
 from dfslab.studies.compare import Comparison, compare
-from dfslab.studies.contract import Findings, FinishedRun, all_studies
+from dfslab.studies.contract import Findings, FinishedRun, all_studies, silent_progress
 from dfslab.studies.crossval import CrossValidated
 from dfslab.studies.merged_profile import Traced
 from playwright.sync_api import sync_playwright
@@ -72,7 +71,7 @@ def study():
     for model in models:
         model.fit(fitted)
         results += [model.run(point) for point in points]
-    advice = AdviceStudy().run(FinishedRun(scenario, results), quiet)
+    advice = AdviceStudy().run(FinishedRun(scenario, results), silent_progress)
     comparison = compare(results)
     verdicts = step_statements.score(step_statements.expectations(list(points)), results)
     found = Findings.of(
@@ -80,7 +79,7 @@ def study():
         CrossValidated(scores=comparison.fitted),
         Traced(profile=TraceAnalysis.of(TRACE)),
         advice,
-        SlidersStudy().run(FinishedRun(scenario, results), quiet),
+        SlidersStudy().run(FinishedRun(scenario, results), silent_progress),
         step_times.operations(results),
         step_statements.Expected(verdicts=verdicts),
     )

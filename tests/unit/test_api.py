@@ -116,7 +116,7 @@ def test_gains_of_changes_are_predicted_for_a_scenario_and_for_a_run(tmp_path):
     assert found.sentences()[0].startswith("servers +1: write")
     of_run = dfslab.whatif(dfslab.load_run(copied(tmp_path / "run")), "disk x2")
     assert of_run.basis == "run"
-    assert of_run.rows
+    assert of_run.rows or of_run.withheld
 
 
 def test_a_deployment_is_planned_for_a_target():

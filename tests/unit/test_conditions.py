@@ -10,16 +10,7 @@ import pytest
 import sympy
 from dfslab.models.tree.formula import formula
 from dfslab.spec.steps import operation as op
-from dfslab.spec.steps.expression import (
-    Max,
-    ceiling,
-    named,
-    quantities,
-    readable,
-    select,
-    symbol,
-    sympify,
-)
+from dfslab.spec.steps.expression import Max, ceiling, named, readable, select, symbol, sympify
 from dfslab.spec.steps.node import Either, Visitor
 from dfslab.spec.steps.numeric import function
 from dfslab.spec.systems.parameters import COMMON
@@ -79,7 +70,6 @@ def test_an_amount_may_depend_on_a_condition():
 def test_a_named_amount_keeps_its_value_and_prints_its_name():
     blocks = named("blocks", Max(1, ceiling(A / B)))
     assert readable(blocks - 1) == "blocks - 1"
-    assert quantities(blocks - 1) == {"blocks": blocks.args[1]}
     assert function(blocks - 1)[1](7.0, 2.0) == 3
     assert sympify(blocks) == sympify(blocks.args[1])
 

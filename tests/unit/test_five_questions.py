@@ -73,7 +73,7 @@ def test_a_server_or_a_faster_network():
     for change, rate in best.items():
         assert f"× {rate['gain']:.2f}" in answered[change][0]
         assert f"90 %: {rate['low']:.2f} to {rate['high']:.2f}" in answered[change][0]
-    assert answered[servers][0].startswith("servers +1: write (sequential_write, shard 1): ")
+    assert answered[servers][0].startswith("servers +1: write (copies not set; shard 1): ")
     assert "sure: low" in answered[servers][0]
     assert "sure: high" in answered[link][0]
 

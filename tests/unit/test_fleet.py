@@ -253,7 +253,7 @@ def test_what_is_wrong_names_the_place_and_leaves_nothing(tmp_path):
     with pytest.raises(shards.LoadFailed, match="bad: its agent ended with status 1"):
         run.run_load(plan(tmp_path), (TWO[0], ClientHost("bad", ("false",))))
     chatty = ("sh", "-c", 'echo Welcome; exec "$@"', "sh")
-    with pytest.raises(shards.LoadFailed, match="chatty: said .*Welcome"):
+    with pytest.raises(shards.LoadFailed, match="chatty: printed .*Welcome"):
         run.run_load(plan(tmp_path), (TWO[0], ClientHost("chatty", chatty)))
     assert list(tmp_path.iterdir()) == []
 

@@ -23,8 +23,8 @@ JSON = {
     '{"name": %s}' % ("9" * 5000): "a number with too many digits",
     "[" * 100_000: "nested too deeply",
     "": "is no JSON: Expecting value: line 1, column 1",
-    NET + ',\n"places": 3}': "line 2",
-    NET + ',\n"functions": {"f": 1}}': "an object that describes a function at line 2",
+    NET + ',\n"places": 3}': "places: is given twice",
+    NET + ',\n"functions": {"f": 1}}': "functions.f = 1: must be an object",
 }
 # Texts that only appear in errors of Python or Rust. No message may contain them.
 RAW = re.compile(r"sys\.|NoneType|\bint\b|\bdict\b|struct |object at|Traceback")
