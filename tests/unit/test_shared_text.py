@@ -68,6 +68,19 @@ def test_a_group_is_named_by_what_distinguishes_it(group, text):
     assert shared_text([GRID[place] for place in group], GRID).startswith(text)
 
 
+def test_a_name_has_no_combination_that_the_group_lacks():
+    """The configurations are some of a grid, as in advice on many configurations. A list of sizes
+    with a list of clients would name 4 KiB with 2 clients, too."""
+    sparse = [
+        {"workload.file_size": size, "workload.clients": count}
+        for size, count in (("4 KiB", 1), ("1 MiB", 2), ("1 MiB", 4), ("4 MiB", 4))
+    ]
+    text = "file size 4 KiB; file size 1 MiB (clients 2) (2 configurations)"
+    assert shared_text(sparse[:2], sparse) == text
+    text = "file size 4 KiB; file size 1 MiB (clients 4) (2 configurations)"
+    assert shared_text(sparse[::2], sparse) == text
+
+
 def test_a_key_that_only_some_configurations_set_distinguishes_them():
     copies = [{"copies": 1}, {"copies": 3}, {"copies": 3, "fragments": 2}]
     assert shared_text(copies[2:], copies) == "copies 3; fragments 2"

@@ -310,9 +310,10 @@ def shared_text(
 
     A key distinguishes the group if it has fewer values within the group than in `configurations`.
     The text lists each distinguishing key with its values in the group. If other configurations
-    have these values, too, the values of further keys follow in brackets, such as "clients 1 (file
-    size 4 KiB); clients 2". If no keys distinguish the group, the text names each configuration. If
-    the group contains all configurations, the text says this, such as "all 3 configurations".
+    have these values, too, or if the group lacks a combination of the values, the values of further
+    keys follow in brackets, such as "clients 1; clients 2 (file size 4 KiB)". If no keys
+    distinguish the group, the text names each configuration. If the group contains all
+    configurations, the text says this, such as "all 3 configurations".
     """
     count = f"{len(group)} configurations" if len(group) > 1 else ""
     if len(group) == len(configurations):
@@ -337,26 +338,29 @@ def _difference(
     fitting = [
         one for one in configurations if all(_value_text(one, key) in own[key] for key in narrow)
     ]
-    if narrow and len(fitting) == len(group):
+    combinations = {tuple(_value_text(one, key) for key in narrow) for one in group}
+    is_product = len(combinations) == math.prod(len(own[key]) for key in narrow)
+    if narrow and len(fitting) == len(group) and is_product:
         return "; ".join(f"{_words_of(key)} {', '.join(own[key])}" for key in narrow)
     varied = [key for key in keys if len(every[key]) > 1]
     if not varied:
         return ""
     first = min(varied, key=lambda key: (len(own[key]), len(every[key])))
-    found = []
+    whole, parts = [], []
     for value in own[first]:
         chosen, others = (
             [one for one in some if _value_text(one, first) == value]
             for some in (group, configurations)
         )
-        text = f"{_words_of(first)} {value}"
-        if len(chosen) < len(others):
-            further = _difference(chosen, others, [key for key in keys if key != first])
-            if not further:
-                return ""
-            text += f" ({further})"
-        found.append(text)
-    return "; ".join(found)
+        if len(chosen) == len(others):
+            whole.append(value)
+            continue
+        further = _difference(chosen, others, [key for key in keys if key != first])
+        if not further:
+            return ""
+        parts.append(f"{_words_of(first)} {value} ({further})")
+    found = [f"{_words_of(first)} {', '.join(whole)}"] if whole else []
+    return "; ".join([*found, *parts])
 
 
 def _value_text(labels: Mapping[str, Value], key: str) -> str:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from statistics import NormalDist
 
 from dfslab.documents.table import shared_text
@@ -138,6 +137,7 @@ def _kinds(evidence: DecisionInput, goal: Goal) -> list[_Alike]:
     Returns the groups of the MOST_GROUPS most frequent pairs (operations, limit), the most
     frequent pair first. Raises InputError if no configuration has the goal's operation."""
     groups: dict[tuple[str, str], dict[str, list[Point]]] = {}
+    same: dict[str, list[Point]] = {}
     for point in evidence.points:
         situation = situation_of(point.scenario)
         if GOALS[goal] and not set(GOALS[goal]) & set(situation.mix):
@@ -146,12 +146,10 @@ def _kinds(evidence: DecisionInput, goal: Goal) -> list[_Alike]:
         station, bound = (limits[0].name, limits[0].bound) if limits else ("", "")
         of_station = groups.setdefault(("+".join(situation.mix), station), {})
         of_station.setdefault(bound, []).append(point)
+        same.setdefault("+".join(situation.mix), []).append(point)
     if not groups:
         wanted = " or ".join(GOALS[goal])
         raise InputError("--goal", goal, f"no configuration has the operation {wanted}")
-    same: dict[str, list[Point]] = {}
-    for (operations, _), bounds in groups.items():
-        same.setdefault(operations, []).extend(chain(*bounds.values()))
     largest = sorted(groups.items(), key=lambda item: -sum(map(len, item[1].values())))
     return [
         _Alike(points, len(evidence.points), same[operations])
