@@ -93,6 +93,7 @@ def test_predictions_below_others_are_named(tmp_path, monkeypatch):
 
 
 def test_a_short_list_of_what_is_left_out_has_all_names():
-    assert left_out("series", [], "a reason") == ""
-    assert "(a; b; c), because a reason." in left_out("series", ["a", "b", "c"], "a reason")
-    assert "4 series (a; b; c; and 1 more)" in left_out("series", ["a", "b", "c", "d"], "a reason")
+    assert left_out("lines", [], "a reason") == ""
+    assert "Not drawn: 1 line (a), because a reason." in left_out("lines", ["a"], "a reason")
+    assert "(a; b; c), because a reason." in left_out("lines", ["a", "b", "c"], "a reason")
+    assert "4 lines (a; b; c; and 1 more)" in left_out("lines", ["a", "b", "c", "d"], "a reason")

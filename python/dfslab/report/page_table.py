@@ -134,15 +134,16 @@ def note(text: str) -> Markup:
 def left_out(what: str, names: Sequence[str], reason: str, where: str = FIGURES) -> Markup:
     """Returns the HTML of one sentence on what a chart does not draw; empty if it draws everything.
 
-    `what`: the kind of things, such as "configurations". `names`: their names. `reason`: why they
-    are not drawn. `where`: a sentence on where their figures are.
+    `what`: the kind of things in the plural, such as "configurations". `names`: their names.
+    `reason`: why they are not drawn. `where`: a sentence on where their figures are.
     """
     if not names:
         return Markup("")
     shown = "; ".join(names[:MOST_LEFT_OUT])
     more = len(names) - MOST_LEFT_OUT
     shown += f"; and {more} more" if more > 0 else ""
-    return note(f"Not drawn: {len(names)} {what} ({shown}), because {reason}. {where}")
+    nouns = what.removesuffix("s") if len(names) == 1 else what
+    return note(f"Not drawn: {len(names)} {nouns} ({shown}), because {reason}. {where}")
 
 
 def estimated(metric: Metric | None, error: float | None = None) -> TableCell:

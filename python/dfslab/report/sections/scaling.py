@@ -90,7 +90,7 @@ def render(study: FinishedRun) -> Markup | None:
     )
     rows = [row for spread, series in sorted(panel_of.items()) for row in _rows(spread, series)]
     table = Table("Rates", columns, rows, folded=f"All {len(rows)} rates as a table")
-    missing = left_out("series", single, "each has only one number of clients")
+    missing = left_out("lines", single, "each has only one number of clients")
     return note(NOTE) + chart + missing + contents(table)
 
 

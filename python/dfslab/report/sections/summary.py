@@ -96,7 +96,7 @@ def _chart(study: FinishedRun) -> Markup:
     name = max(groups, key=lambda one: len({r.point_id for r in groups[one]}))
     others = sorted(one for one in groups if one != name)
     where = f"The section {throughput.TITLE} draws them."
-    reason = "the first screen has the operations with the most configurations"
+    reason = "the first screen has a chart of one operation"
     drawn, _ = throughput.chart(name, groups[name], ends_only=True)
     return drawn + left_out("other operations", others, reason, where)
 
