@@ -4,7 +4,8 @@
 #
 # The runtime library of AddressSanitizer is part of the stable toolchain, but the compiler's option
 # is unstable. RUSTC_BOOTSTRAP permits it. The option is given with --target, so that it does not
-# reach build scripts and procedural macros. Profile `ci` has debug assertions and checks overflows.
+# reach build scripts and procedural macros. `few_nets` lowers the number of random nets. Profile
+# `ci` has debug assertions and checks overflows.
 #
 # The script first shows that AddressSanitizer reports a planted fault.
 set -euo pipefail
@@ -21,7 +22,7 @@ LEFT_OUT=(
 
 [[ $# -gt 0 ]] && CRATES=("$@")
 target=$(rustc -vV | sed -n 's/^host: //p')
-export RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=address" CARGO_TARGET_DIR=target/sanitize
+export RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=address --cfg few_nets" CARGO_TARGET_DIR=target/sanitize
 # Leaks are reported. `abort_on_error` is off, so that a fault ends the test with exit code 1.
 export ASAN_OPTIONS="detect_leaks=1:detect_stack_use_after_return=1:abort_on_error=0"
 

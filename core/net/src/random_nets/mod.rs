@@ -9,7 +9,10 @@ use crate::reference::Reference;
 use crate::stream::Stream;
 use crate::{compile, Engine, NetDefinition};
 
-const NETS: u64 = 400;
+/// The flag `few_nets` (`RUSTFLAGS="--cfg few_nets"`) divides the number of random nets by `PART`.
+/// Under AddressSanitizer, all nets take a quarter of an hour.
+const PART: u64 = if cfg!(few_nets) { 5 } else { 1 };
+const NETS: u64 = 400 / PART;
 const STEPS: usize = 120;
 
 /// Form of random nets. In `Keyed` and `Plain` nets, transitions form clusters (share input
@@ -418,11 +421,11 @@ fn engine_and_reference_fire_alike() {
     }
     println!("{fired} nets fired, {lively} of them often, {total} firings");
     assert!(
-        fired >= 250 && lively >= 100,
+        fired >= 250 / PART && lively >= 100 / PART,
         "{fired} nets fired, {lively} of them often"
     );
     assert!(
-        total > 10_000,
+        u64::try_from(total).unwrap() > 10_000 / PART,
         "{total} firings are too few to tell anything"
     );
 }
@@ -444,7 +447,7 @@ fn clusters_fire_alike(form: Form) {
     }
     println!("{form:?}: {members} nets are all clusters, {total} firings");
     assert!(
-        members >= 50 && total >= 500,
+        members >= 50 / PART && u64::try_from(total).unwrap() >= 500 / PART,
         "{form:?}: {members} nets, {total} firings"
     );
 }
@@ -461,6 +464,7 @@ fn clusters_without_keys_and_reference_fire_alike() {
 
 /// Tests that the comparison finds a difference if one rule of the engine's net is changed.
 #[test]
+#[cfg_attr(few_nets, ignore = "few nets may miss a rule")]
 fn broken_engines_are_caught() {
     let swapped = |net: &Json, old: &str, new: &str| {
         let text = net.to_string().replace(old, new);
