@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from dfslab import extras
 from dfslab.spec.input_error import InputError, unknown
-from dfslab.spec.members import installed, literals, member_error
+from dfslab.spec.members import folders, installed, literals, member_error
 from dfslab.spec.members.member_error import DiscoveryError as DiscoveryError
 from dfslab.spec.members.member_error import MemberValueError
 
@@ -110,8 +110,25 @@ def _in_files(room: Room) -> dict[str, Path]:
 
     Installed packages are not searched.
     """
-    found: dict[str, Path] = {}
-    for path in _files(room):
+    return _with_members(room, _own(room), roots()[1:])
+
+
+@lru_cache(maxsize=len(ROOMS))
+def _own(room: Room) -> dict[str, Path]:
+    """Returns the members of the type `room` in this package, as `_in_files`. The caller must not
+    change the dictionary.
+
+    The package's files are read once per process, because they do not change while it runs. Checks
+    of a large design ask for members more than 100,000 times.
+    """
+    return _with_members(room, {}, [PACKAGE])
+
+
+def _with_members(room: Room, known: dict[str, Path], places: list[Path]) -> dict[str, Path]:
+    """Returns a new dictionary with the members `known` and those in `places`, which are folders of
+    `roots`."""
+    found = dict(known)
+    for path in folders.entries(room.of_folders, [place / room.folder for place in places]):
         for name in _names(room, path):
             _add(room, found, name, path)
     return found
@@ -122,37 +139,6 @@ def _add(room: Room, found: dict[str, Path], name: str, path: Path) -> None:
         text = f"there is already a {room.noun} {name}: {source(found[name])}"
         raise DiscoveryError(f"{source(path)}: {text}")
     found[name] = path
-
-
-def _files(room: Room) -> tuple[Path, ...]:
-    """Returns the files (or folders) that contain members of the type `room`, in this package and
-    in the folders of DFSLAB_PATH."""
-    places = tuple((root / room.folder, _changed(root / room.folder)) for root in roots())
-    return _listed(room.of_folders, places)
-
-
-def _changed(folder: Path) -> int:
-    """Returns the modification time of a folder in ns; 0 if the folder does not exist."""
-    try:
-        return folder.stat().st_mtime_ns
-    except OSError:
-        return 0
-
-
-@lru_cache(maxsize=64)
-def _listed(of_folders: bool, places: tuple[tuple[Path, int], ...]) -> tuple[Path, ...]:
-    """Returns the files (or folders) of members in the folders `places`. An element of `places` is
-    a pair: a folder and its modification time in ns.
-
-    The times are part of the key of the cache, so a changed folder is read again.
-    """
-    return tuple(
-        path
-        for place, _ in places
-        for path in sorted(place.glob("*"))
-        if not path.name.startswith("_")
-        and ((path / "facts.py").exists() if of_folders else path.suffix == ".py")
-    )
 
 
 def _names(room: Room, path: Path) -> tuple[str, ...]:
@@ -258,10 +244,10 @@ def outside(room: Room) -> dict[str, Path]:
 def places_outside() -> tuple[Path, ...]:
     """Returns the files and folders, outside this package, that have the code of members. For an
     installed package, this is the whole package."""
-    folders = [root / room.folder for root in roots()[1:] for room in ROOMS]
+    places = [root / room.folder for root in roots()[1:] for room in ROOMS]
     packages = sorted({one.module.partition(".")[0] for one in entries()})
     found = [installed.folder(name) or installed.file(name) for name in packages]
-    return (*folders, *(place for place in found if place is not None))
+    return (*places, *(place for place in found if place is not None))
 
 
 def fault(error: BaseException) -> str | None:
