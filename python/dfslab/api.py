@@ -9,11 +9,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dfslab.documents.table import Value
 from dfslab.documents.traces.trace_analysis import TraceAnalysis
 from dfslab.documents.traces.trace_profile import TraceProfile
 from dfslab.instruments.discovery.directory import Transfers
@@ -24,6 +22,7 @@ from dfslab.nets import files as _nets
 from dfslab.report.answers import trace_answer as _trace_answer
 from dfslab.report.answers.changes import closing as _closing
 from dfslab.result import Result
+from dfslab.result_rows import Predictions, ResultRows
 from dfslab.spec.check import check, read_checked
 from dfslab.spec.files.ready import scenario_file
 from dfslab.spec.input_error import InputError, RunFailed
@@ -50,13 +49,11 @@ from dfslab.studies.runs.store import results_of as _results_of
 from dfslab.studies.traces.trace_files import profile as _profile
 
 if TYPE_CHECKING:
-    import pandas
-    import pyarrow
-
     from dfslab.documents.net_definition import NetDefinition
 
 __all__ = [
     "InputError",
+    "Predictions",
     "Result",
     "Run",
     "RunFailed",
@@ -82,7 +79,7 @@ AnyPath = Path | str
 
 
 @dataclass(frozen=True, repr=False)
-class Run:
+class Run(ResultRows):
     """A finished run. `str(run)` gives its main results in one to three sentences."""
 
     finished: FinishedRun
@@ -104,51 +101,8 @@ class Run:
         that would increase it. Sentences that the results do not support are left out."""
         return _closing(self.finished)
 
-    def __str__(self) -> str:
-        return "\n".join(self.answer)
-
     def __repr__(self) -> str:
         return f"Run({self.folder.name!r})"
-
-    def _repr_html_(self) -> str:
-        """Returns the answer as HTML, one paragraph for each sentence, which a notebook displays
-        for a run."""
-        return "".join(f"<p>{escape(sentence)}</p>" for sentence in self.answer)
-
-    def rows(self) -> list[dict[str, Value]]:
-        """Returns one row for each result. A row has:
-        - the method and the repetition
-        - whether the result is complete
-        - the values of the scenario keys that the run varies
-        - the metrics in SI units, by keys such as `latency_s_p99.read`
-        """
-        return [
-            {
-                "method": one.method,
-                "repetition": one.repetition,
-                "complete": one.complete,
-                **one.labels,
-                **{key: metric.value for key, metric in one.metrics.items()},
-            }
-            for one in self.results
-        ]
-
-    def frame(self) -> pandas.DataFrame:
-        """The rows as a pandas table. Needs the extra `fit`, which installs pandas."""
-        import pandas
-
-        return pandas.DataFrame(self.rows())
-
-    def arrow(self) -> pyarrow.Table:
-        """Returns the rows as an Arrow table. The table has one column for each name that occurs in
-        a row. A value that a row does not have is null. Needs the extra `tables`, which installs
-        pyarrow."""
-        rows = self.rows()
-        names = dict.fromkeys(name for row in rows for name in row)
-        complete = [{name: row.get(name) for name in names} for row in rows]
-        import pyarrow
-
-        return pyarrow.Table.from_pylist(complete)
 
 
 def scenario(source: ScenarioSource) -> Scenario:
@@ -199,7 +153,7 @@ def measure(
 
 def predict(
     source: ScenarioSource, method: str = "sequence", learnt_from: AnyPath | None = None
-) -> list[Result]:
+) -> Predictions:
     """Predicts every configuration of a scenario by one method. Nothing is measured.
 
     `learnt_from`: folder of a run. If given, the method is first fitted to the measurements of that
@@ -209,7 +163,7 @@ def predict(
     measured = None
     if learnt_from is not None:
         measured = [one for one in _results_of(Path(learnt_from)) if one.method == _MEASURE]
-    return _predict(chosen, method, measured, silent_progress)
+    return Predictions(tuple(_predict(chosen, method, measured, silent_progress)))
 
 
 def load_run(folder: AnyPath) -> Run:

@@ -87,6 +87,15 @@ def test_predictions_need_no_run():
     assert first.value() > 0
 
 
+def test_predictions_are_shown_in_short():
+    found = dfslab.predict(TABLE)
+    assert repr(found) == "Predictions(2 configurations, method 'sequence')"
+    assert str(found).startswith("Predicted by sequence (nothing was measured")
+    assert "<table>" in found._repr_html_()
+    assert [row["workload.clients"] for row in found.rows()] == [1, 2]
+    assert [one.method for one in found[:1]] == ["sequence"]
+
+
 def test_a_kept_run_is_compared(tmp_path):
     found = dfslab.load_run(copied(tmp_path / "run"))
     assert {"sequence", "mean"} <= set(dfslab.compare(found).held_out)
@@ -149,6 +158,7 @@ def test_a_design_of_one_testbed_takes_as_many_runs_as_it_says():
 def test_a_trace_of_processes_is_explained():
     folder = PACKAGE.parents[1] / "scenarios" / "data" / "hdfs-trace"
     found = dfslab.load_trace(folder)
+    assert repr(found).startswith(f"TraceAnalysis({found.spans} spans, {found.trees} call trees")
     assert found.parts is not None
     assert "create_file_system" in dfslab.explain(found)[0]
 

@@ -18,7 +18,7 @@ from dfslab.spec.input_error import InputError, unknown
 from dfslab.spec.scenario import Point, Scenario, read
 from dfslab.spec.steps.calls import TRANSFERS
 from dfslab.spec.streams.workload import FileParameters, RunValues, Workload, stream_mix
-from dfslab.spec.systems.choice import NAME_KEY
+from dfslab.spec.systems.choice import LOCAL, NAME_KEY
 from dfslab.spec.systems.filesystem import FileSystem
 
 # Labels that identify a configuration apart from its file system. They are the index of the
@@ -398,3 +398,10 @@ def _check_access(scenario: Scenario, system: FileSystem) -> None:
     needs_address = "uri" in system.access_keys and "measure" in scenario.run.methods
     if needs_address and not (access.uri or access.testbed):
         raise InputError("file_system.access", None, f"{system.name} needs testbed = true or a uri")
+    # Without a place, instruments use a temporary directory. It is on a file system of this
+    # machine, so its speed says nothing of another file system.
+    is_placed = access.is_stated or system.name == LOCAL
+    if not is_placed and any(map(discover.is_instrument, scenario.run.methods)):
+        other = "; or testbed = true" if system.has_testbed else ""
+        allowed = f"{system.name} is measured where it is mounted: give that directory{other}"
+        raise InputError("file_system.access.directory", None, allowed)

@@ -122,6 +122,9 @@ def _chosen(
         if all_instruments:
             raise InputError("--all-instruments", None, "is for a scenario; a directory has none")
         return checked_with(_of_directory(place, given), sets, scheduler=scheduler)
+    if not place.exists() and place.parent != Path() and place.suffix != ".toml":
+        refuse_address(place)
+        raise InputError("scenario", str(place), "no such directory, and no such scenario file")
     _refuse_options(place, given)
     if not all_instruments:
         return read_scenario(place, sets, scheduler=scheduler, methods=["measure"])

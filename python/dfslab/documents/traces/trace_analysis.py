@@ -155,6 +155,14 @@ class TraceAnalysis(TraceProfile):
         """Returns a profile as an analysis without results. An analysis is returned unchanged."""
         return profile if isinstance(profile, TraceAnalysis) else cls(**given(profile))
 
+    def __repr__(self) -> str:
+        """Returns the size of the trace in one line, because all fields would fill many screens."""
+        sizes = f"{self.spans} spans, {self.trees} call trees, compressed to {self.shapes}"
+        return f"TraceAnalysis({sizes}; dfslab.explain summarises it)"
+
+    def __str__(self) -> str:
+        return repr(self)
+
 
 class Received(Document):
     """What a receiver of spans accepted: numbers of messages and bytes. `refused` is the number of

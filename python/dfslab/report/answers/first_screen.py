@@ -7,11 +7,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dfslab import discover
 from dfslab.method import MEASURE
 from dfslab.report.answers.changes import changes, is_computed
 from dfslab.report.answers.predicted_answer import NOT_COMPUTED, RunAnswer
 from dfslab.report.answers.rates import ConfigurationRate, by_configuration
 from dfslab.report.answers.verdict import verdict
+from dfslab.spec.scenario import Scenario
+from dfslab.spec.systems.choice import LOCAL
 from dfslab.studies.checks.noise import TOO_NOISY, noise_of
 from dfslab.studies.compare import Comparison
 from dfslab.studies.contract import FinishedRun
@@ -74,7 +77,7 @@ def _of_noise(run: FinishedRun, measured: Sequence[ConfigurationRate]) -> list[U
         return [
             Unknown(
                 "Nothing was measured, so the error of the prediction is not known.",
-                "dfslab run RUN/scenario.toml --set 'run.methods=[\"measure\"]'",
+                measuring_command(run.scenario),
             )
         ]
     noise = noise_of(run.of_method(MEASURE))
@@ -85,6 +88,17 @@ def _of_noise(run: FinishedRun, measured: Sequence[ConfigurationRate]) -> list[U
         text = f"Repeats differ by {noise:.0%}; differences below that are not visible."
         return [Unknown(text, again)]
     return []
+
+
+def measuring_command(scenario: Scenario) -> str:
+    """Returns the command that measures the scenario of a run without measurements. It has a
+    placeholder, MOUNT or URI, if the scenario does not state where the file system is."""
+    command = "dfslab run RUN/scenario.toml --set 'run.methods=[\"measure\"]'"
+    choice = scenario.file_system
+    if choice.access.is_stated or choice.name == LOCAL:
+        return command
+    has_address = "uri" in discover.file_system(choice.name).access_keys
+    return f"{command} --set file_system.access.{'uri=URI' if has_address else 'directory=MOUNT'}"
 
 
 def _of_content(run: FinishedRun) -> list[Unknown]:

@@ -17,6 +17,8 @@ from dfslab.spec.model import CheckedModel, build
 
 # The key of a sweep that names one of the tables `[systems.NAME]`.
 NAME_KEY = "file_system.name"
+# Name of the description of a plain directory on this machine.
+LOCAL = "local"
 
 
 class ClientAccess(CheckedModel):
@@ -26,7 +28,9 @@ class ClientAccess(CheckedModel):
     FORMER_KEYS: ClassVar[Mapping[str, str]] = {"bed": "testbed"}
     testbed: bool = Field(False, description="Start the file system's daemons on this machine")
     directory: str = Field(
-        "", description="Existing directory to work under; empty: a new temporary one"
+        "",
+        description="Existing directory to work under, such as a mount; empty: a new temporary one "
+        "(local only)",
     )
     uri: str = Field("", description="Address of a running file system, such as hdfs://host:8020")
     client: Literal["", "java"] = Field(
@@ -43,6 +47,11 @@ class ClientAccess(CheckedModel):
     properties: dict[str, str] = Field(
         default_factory=dict, description="Properties of Hadoop's configuration, before its files'"
     )
+
+    @property
+    def is_stated(self) -> bool:
+        """Whether the keys state where the file system is: a testbed, a directory or an address."""
+        return self.testbed or bool(self.directory) or bool(self.uri)
 
 
 # Names that file systems had before they were renamed, and that other file systems have now. A key

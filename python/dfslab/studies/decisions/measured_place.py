@@ -9,9 +9,7 @@ from dfslab import discover
 from dfslab.instruments.recognising import existing
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import read
-
-# Name of the file-system description of a plain local directory.
-LOCAL = "local"
+from dfslab.spec.systems.choice import LOCAL
 
 
 def check_is_described(source: Path) -> None:

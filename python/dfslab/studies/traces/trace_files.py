@@ -87,12 +87,17 @@ def of_jvms(files: Sequence[Path]) -> bool:
     return bool(profiles)
 
 
+_NO_PROFILE = (
+    f"is a folder without call profiles (*{callprofile.SUFFIX}); give other traces as files"
+)
+
+
 def existing(files: Sequence[Path]) -> list[Path]:
     """Returns the paths of the files to read. A folder in `files` is replaced by the profiles in
     it. Raises InputError if a file does not exist or if a folder has no profiles."""
     found = callprofile.expand(files)
     if not found:
-        raise InputError("trace", str(files[0]), f"holds no *{callprofile.SUFFIX}")
+        raise InputError("trace", str(files[0]), _NO_PROFILE)
     for path in found:
         if not path.is_file():
             raise InputError("trace", str(path), "no such file")

@@ -14,9 +14,7 @@ from dfslab.models.tree.prediction import situation_of
 from dfslab.notify import Notify
 from dfslab.result import Result
 from dfslab.spec.check import check
-from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point, Scenario
-from dfslab.studies.decisions.measured_place import LOCAL
 from dfslab.studies.trials.trial_run import Measuring
 
 # A function that returns a context, in which testbeds and folders can be used. The value of the
@@ -48,14 +46,9 @@ def measuring(notify: Notify, place: DiscoveredPlace | None = None) -> Iterator[
 
 def measurable(scenario: Scenario) -> Scenario:
     """Returns the scenario as a trial measures it: with the method `measure` alone. Raises
-    InputError if the scenario is illegal, or if it names no testbed, directory or address of its
-    file system and the file system is not local."""
+    InputError if the scenario cannot be measured."""
     alone = scenario.with_methods([MEASURE])
     check(alone)
-    choice = alone.file_system.access
-    if not (choice.testbed or choice.directory or choice.uri or alone.file_system.name == LOCAL):
-        allowed = "must be true, so that changes can be carried out on a testbed"
-        raise InputError("file_system.access.testbed", False, allowed)
     return alone
 
 
