@@ -16,7 +16,7 @@ struct PprofProfile {
     #[prost(message, repeated, tag = "1")]
     sample_type: Vec<ValueType>,
     #[prost(message, repeated, tag = "2")]
-    sample: Vec<Sample>,
+    sample: Vec<PprofSample>,
     #[prost(message, repeated, tag = "4")]
     location: Vec<Location>,
     #[prost(message, repeated, tag = "5")]
@@ -38,7 +38,7 @@ struct ValueType {
 /// One sample of pprof's format: the values of one call path, whose first location is the innermost
 /// call.
 #[derive(Clone, PartialEq, Message)]
-struct Sample {
+struct PprofSample {
     #[prost(uint64, repeated, tag = "1")]
     location_id: Vec<u64>,
     #[prost(int64, repeated, tag = "2")]
@@ -105,8 +105,9 @@ pub fn pprof(profile: &SpanProfile) -> Vec<u8> {
     }
     written.default_sample_type = written.sample_type[1].kind;
     let mut functions: HashMap<&str, u64> = HashMap::new();
-    let paths = Paths::of(profile);
-    for (path, _, sums) in paths.iter() {
+    let nodes = profile.merged().nodes;
+    let paths = Paths::of(&nodes);
+    for (path, sums) in paths.iter() {
         let mut location_id: Vec<u64> = Vec::new();
         for name in paths.names(path).into_iter().rev() {
             let next = functions.len() as u64 + 1;
@@ -121,9 +122,9 @@ pub fn pprof(profile: &SpanProfile) -> Vec<u8> {
             location_id.push(id);
         }
         let cut = |sum: u128| i64::try_from(sum).unwrap_or(i64::MAX);
-        let all = &sums.all;
-        let value = vec![cut(all.count), cut(all.self_ns), cut(all.bytes)];
-        written.sample.push(Sample { location_id, value });
+        let self_ns = i64::try_from(sums.self_ns).unwrap_or(i64::MAX);
+        let value = vec![cut(sums.count), self_ns, cut(sums.bytes)];
+        written.sample.push(PprofSample { location_id, value });
     }
     written.string_table = strings.texts;
     written.encode_to_vec()

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from dfslab.nets.cpn.cpn_builtins import PRELUDE, Builtins, OfColours
+from dfslab.nets.cpn.cpn_builtins import PRELUDE, add_builtins, of_colour
 from dfslab.nets.cpn.cpn_colours import PLAIN, Colours, between, booleans, text_of
 from dfslab.nets.cpn.cpn_evaluate import Evaluator
 from dfslab.nets.cpn.cpn_functions import CalledFunctions
@@ -99,10 +99,9 @@ class Declarations:
 
     def __init__(self, net: ET.Element) -> None:
         self.colours = Colours()
-        self.evaluator = Evaluator(self.colours)
-        Builtins(self.evaluator, declarations(PRELUDE, "functions of lists"))
-        self.functions = CalledFunctions(self.evaluator)
-        self.evaluator.dotted = OfColours(self.evaluator).named
+        self.functions = CalledFunctions()
+        self.evaluator = Evaluator(self.colours, self.functions.called, of_colour)
+        add_builtins(self.evaluator, declarations(PRELUDE, "functions of lists"))
         self.variables: dict[str, str] = {}
         self.constants: dict[str, float] = {}
         texts = " ".join(net.itertext())
@@ -125,7 +124,6 @@ class Declarations:
 
     def declare(self, element: ET.Element) -> None:
         """Reads one declaration: a colour set, variables, values and functions, or a reference."""
-        self.evaluator.context = "declarations"
         if element.tag == "color":
             self.colour(element)
         elif element.tag == "var":
@@ -138,10 +136,9 @@ class Declarations:
 
     def values(self, text: str) -> None:
         """Reads the values and functions that a text declares."""
-        evaluator = self.evaluator
         for found in declarations(text, "declarations"):
-            evaluator.context = f"declaration of {', '.join(found.names) or 'a value'}"
-            evaluator.declare(found)
+            context = f"declaration of {', '.join(found.names) or 'a value'}"
+            self.evaluator.reading(context).declare(found)
             for name in found.names:
                 self.name_constant(name)
 
@@ -161,11 +158,12 @@ class Declarations:
         If the file assigns to the reference, or if the value cannot be read, the error is stored.
         Only nets that use the reference are then rejected.
         """
-        context = self.evaluator.context = f"globref {name}"
+        context = f"globref {name}"
         try:
             if name in self.assigned:
                 raise InputError(context, name, "is assigned to; keep what changes in a token")
-            self.evaluator.references[name] = self.evaluator.value(parse(text, context), {})
+            value = self.evaluator.reading(context).value(parse(text, context), {})
+            self.evaluator.references[name] = value
         except InputError as error:
             self.evaluator.broken[name] = error
 
@@ -198,7 +196,6 @@ class Declarations:
         nets that use the colour set are rejected."""
         name = text_of(element.find("id"))
         context = f"colset {name}"
-        self.evaluator.context = context
         kinds = [one for one in element if one.tag not in ("id", "layout", "timed", "declare")]
         try:
             if not NAME.fullmatch(name) or len(kinds) != 1:
@@ -236,7 +233,7 @@ class Declarations:
             colours.add(name, INT, lambda: between(low, high, context))
             if ids:
                 index = ids[0]
-                self.construct(index, Builtin(f"index {index}", 1, lambda given: given[0]))
+                self.construct(index, Builtin(f"index {index}", 1, lambda reader, given: given[0]))
         elif kind.tag == "enum":
             self.enumeration(name, ids or with_ids(kind))
         elif kind.tag == "list":
@@ -317,8 +314,10 @@ class Declarations:
                 self.construct(word, Rec((("tag", known), *zeros), name))
                 continue
 
-            def made(given: object, word: str = word, known: Leaf = known) -> CpnValue:
-                value = given[0]  # type: ignore[index]
+            def made(
+                reader: Evaluator, given: Sequence[CpnValue], word: str = word, known: Leaf = known
+            ) -> CpnValue:
+                value = given[0]
                 fields = ((label, value if label == word else zero) for label, zero in zeros)
                 return Rec((("tag", known), *fields), name)
 
@@ -344,14 +343,14 @@ class Declarations:
         of = self.colours.known(other, context)
         by, listed = kind.find("by"), kind.find("with")
         if by is not None:
-            test = self.evaluator.value(parse(whole_text(by), context), {})
+            test = self.evaluator.reading(context).value(parse(whole_text(by), context), {})
 
             def kept() -> list[CpnValue]:
-                return [one for one in of.members() if self.holds(test, one)]  # type: ignore[misc]
+                return [one for one in of.members() if self.holds(test, one, context)]  # type: ignore[misc]
 
             self.colours.add(name, of.kind, kept if of.members is not None else None)
         elif listed is not None:
-            values = self.evaluator.value(parse(whole_text(listed), context), {})
+            values = self.evaluator.reading(context).value(parse(whole_text(listed), context), {})
             if not isinstance(values, Items) or values.tail is not None:
                 raise InputError(context, words(kind_of(values)), "a subset lists its values")
             members = [*values.items]
@@ -359,16 +358,17 @@ class Declarations:
         else:
             raise InputError(context, "subset", "says `by` a function or `with` a list")
 
-    def holds(self, test: CpnValue, one: CpnValue) -> bool:
+    def holds(self, test: CpnValue, one: CpnValue, context: str) -> bool:
         """Returns whether the function `test` of the file yields true for a value."""
-        found = self.evaluator.apply(test, one)
+        found = self.evaluator.reading(context).apply(test, one)
         return isinstance(found, Leaf) and found.constant is True
 
     def bounds(self, kind: ET.Element, context: str) -> tuple[int, int]:
         """Returns the first and last number of a range in a declaration. Raises InputError if they
         are not two numbers."""
         texts = [text_of(one) for one in kind.iter("ml")]
-        found = [self.evaluator.value(parse(one, context), {}) for one in texts if one]
+        evaluator = self.evaluator.reading(context)
+        found = [evaluator.value(parse(one, context), {}) for one in texts if one]
         numbers = [one.constant for one in found if isinstance(one, Leaf) and one.kind == INT]
         if len(numbers) != 2 or not all(isinstance(one, int) for one in numbers):
             raise InputError(context, ", ".join(texts), "a range has two whole numbers")

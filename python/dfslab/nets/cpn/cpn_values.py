@@ -6,9 +6,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dfslab.nets.cpn.cpn_ml import Tree
+
+if TYPE_CHECKING:
+    from dfslab.nets.cpn.cpn_evaluate import Evaluator
 
 
 @dataclass(frozen=True)
@@ -158,12 +161,15 @@ class Builtin:
 
     name: str
     wanted: int
-    run: Callable[[Sequence[CpnValue]], CpnValue]
+    run: BuiltinFunction
     given: tuple[CpnValue, ...] = ()
     # Whether the function's text in the engine's language contains an argument more than once.
     repeats: bool = False
 
 
+# A predefined function. Its arguments are the evaluator of the text that calls it, and the values
+# to which it is applied.
+BuiltinFunction = Callable[["Evaluator", Sequence["CpnValue"]], "CpnValue"]
 CpnValue = Leaf | Items | Rec | Bag | Closure | Builtin
 # The values of the local names that an expression may use.
 Env = Mapping[str, CpnValue]
