@@ -85,7 +85,8 @@ class Recommended(BaseModel):
     configurations. `withheld`: all single actions whose gain is withheld, in the order of their
     names, so that neither their order nor their selection depends on a withheld figure. `spared`:
     actions that cost money but gain nothing. `settling`: at most one sentence, which states the
-    runs that would measure a withheld gain.
+    runs that would measure a withheld gain. `doubts`: the reasons why all gains are withheld; empty
+    if only some or none are.
     """
 
     source: str
@@ -94,6 +95,7 @@ class Recommended(BaseModel):
     rows: list[Recommendation]
     withheld: list[WithheldAction] = []
     spared: list[NotWorthIt]
+    doubts: list[str] = []
     settling: list[str]
     notes: list[str]
 
