@@ -57,7 +57,7 @@ def test_advice_is_withheld_if_the_measured_scaling_contradicts_the_model():
     assert found.settling
     assert "dfslab measure" in found.settling[0]
     (sentence,) = found.sentences()
-    assert sentence.startswith("Limit and advice are withheld for read (")
+    assert sentence.startswith("Limit and advice are withheld for all 12 configurations: ")
     assert sentence.count(found.withheld[0].withheld[0]) == 1
     # The run measured a real directory, and neither gain is stated. For more cores, no command is
     # proposed, because it would require new hardware. For more clients, a command is proposed.

@@ -120,6 +120,10 @@ class Recommended(BaseModel):
     def _withheld_everywhere(self) -> list[str]:
         """Returns one sentence for each reason why all gains of some configurations are withheld.
         The sentence names these configurations."""
+        if self.doubts and not self.rows and self.withheld:
+            total = self.withheld[0].total
+            where = f"all {total} configurations" if total > 1 else "the configuration"
+            return [f"Limit and advice are withheld for {where}: {self.doubts[0]}."]
         known = {(*one.operations, one.where) for one in self.rows}
         by_reason: dict[str, dict[str, None]] = {}
         for one in self.withheld:
