@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from dfslab.quantiles import student, student_beyond
 from dfslab.spec.input_error import InputError
+from dfslab.spec.scenario import Point
 from dfslab.studies.decisions.fail_rules import parse_rules
-from dfslab.studies.decisions.paired_runs import compare_runs
+from dfslab.studies.decisions.paired_runs import compare_runs, foreseen
 from support import synthetic
 from support.command import dfslab
 from support.recorded import copied
@@ -97,15 +98,128 @@ def run_with(rate):
 
 def test_a_rule_holds_for_changes_that_are_found():
     rules = parse_rules("rate < -3 %, mean read > +5 %, p99 > +5 %")
-    slower = compare_runs(run_with(100), run_with(70), NAMES, rules)
+    slower = compare_runs(run_with(100), run_with(70), NAMES, rules[:2])
     assert [one.split(":")[0] for one in slower.failed] == ["rate < -3 %", "mean read > +5 %"]
-    assert not compare_runs(run_with(100), run_with(99.9), NAMES, rules).failed
+    assert not compare_runs(run_with(100), run_with(99.9), NAMES, rules[:2]).failed
+    with pytest.raises(InputError, match="p99 > .5 %.*compared: rate, mean of read"):
+        compare_runs(run_with(100), run_with(70), NAMES, rules)
+
+
+def test_a_rule_below_the_detectable_change_is_not_decided():
+    rules = parse_rules("rate < -3 %, rate < -60 %")
+    found = compare_runs(run_with(100), run_with(99), NAMES, rules)
+    assert found.failed == []
+    (text,) = found.undecided
+    assert text.startswith("rate < -3 %: in 1 of 1 comparisons a change of that size might not be")
+    assert any(one == f"Not decided: {text}" for one in found.sentences())
+
+
+def test_the_first_sentence_says_which_run_is_faster_with_values_and_interval():
+    head = compare_runs(run_with(100), run_with(70), NAMES).sentences()[0]
+    assert head.startswith(
+        "Second run, of 1 rates: 1 lower (slower); most: rate at sequential_read, 1 MiB, 1 client, "
+        "101/s → 71/s, -30.0 % ("
+    )
+
+
+def with_labels(results, labels):
+    """Returns the results with the given labels of their configuration."""
+    points = [one.point.model_copy(update={"labels": labels}) for one in results]
+    return [
+        one.model_copy(update={"point": point}) for one, point in zip(results, points, strict=True)
+    ]
+
+
+def test_keys_in_another_order_or_unit_are_the_same_configuration():
+    labels = {"workload.file_size": "1 MiB", "workload.clients": 1}
+    other = {"workload.clients": 1, "workload.file_size": "1024 KiB"}
+    found = compare_runs(
+        with_labels(run_with(100), labels), with_labels(run_with(70), other), NAMES
+    )
+    assert len(found.rows) == 2
+
+
+def test_a_key_that_one_run_fixes_is_paired_with_its_value_in_the_other():
+    sweep = synthetic.scenario(sizes=("1 MiB",), clients=(1, 2), hold_out=())
+    fixed = sweep.points()[0].scenario
+    alone = Point(scenario=fixed, labels={})
+    swept = [synthetic.measured(one, 100.0, turn) for one in sweep.points() for turn in range(3)]
+    single = [synthetic.measured(alone, 70.0, turn) for turn in range(3)]
+    found = compare_runs(swept, single, NAMES)
+    assert {one.configuration for one in found.rows} == {"sequential_read, 1 MiB, 1 client"}
+    (left,) = [one for one in found.differs if one.startswith("Not compared")]
+    assert "only the first run has them: sequential_read, 1 MiB, 2 clients" in left
+
+
+def test_other_settings_and_machines_are_named():
+    changed = synthetic.scenario(sizes=("1 MiB",), clients=(1,), hold_out=())
+    changed = changed.replace({"workload.transfer_size": "4 KiB"})
+    (point, *_) = changed.points()
+    after = [synthetic.measured(point, 70.0, turn) for turn in range(4)]
+    origin = after[0].provenance.model_copy(update={"host": "other", "cores": 64})
+    after = [one.model_copy(update={"provenance": origin}) for one in after]
+    differs = compare_runs(run_with(100), after, NAMES).differs
+    assert "workload.transfer_size" in differs[0]
+    assert differs[0].endswith("→ 4 KiB.")
+    assert differs[1].startswith("The machines or programs differ: host ")
+    assert "→ 64" in differs[1]
+
+
+def test_runs_of_other_operations_are_refused():
+    reads, writes = synthetic.scenario(sizes=("1 MiB",), clients=(1,), hold_out=()).points()
+    before, after = (
+        with_labels([synthetic.measured(one, 100.0, turn) for turn in range(3)], {})
+        for one in (reads, writes)
+    )
+    with pytest.raises(InputError, match=r"measured other operations \(write\) than A \(read\)"):
+        compare_runs(before, after, NAMES)
+
+
+def test_configurations_that_differ_in_an_ignored_key_are_no_repetitions():
+    one = run_with(100)
+    two = [
+        *with_labels(one, {"file_system.a": 1}),
+        *with_labels(run_with(50), {"file_system.a": 2}),
+    ]
+    two = [each.model_copy(update={"point_id": str(each.labels)}) for each in two]
+    other = with_labels(one, {"file_system.b": 1})
+    with pytest.raises(InputError, match=r"varies file_system\.a, which the other run does not"):
+        compare_runs(two, other, NAMES)
+
+
+def test_the_detectable_change_is_stated_before_the_runs():
+    few = foreseen(synthetic.scenario(sizes=("1 MiB",), clients=(1,), repetitions=3))
+    many = foreseen(synthetic.scenario(sizes=("1 MiB",), clients=(1,), repetitions=10))
+    numbers = [float(one.split("80 % is one of ")[1].split(" %")[0]) for one in (few, many)]
+    assert few.startswith("With 3 repetitions and 10 comparisons, ")
+    assert numbers[1] < numbers[0] / 2
+
+
+def test_runs_measured_one_after_the_other_are_marked():
+    def at(results, day):
+        return [
+            one.model_copy(
+                update={
+                    "provenance": one.provenance.model_copy(
+                        update={"started": f"2026-01-{day:02}T00:00:0{place}+00:00"}
+                    )
+                }
+            )
+            for place, one in enumerate(results)
+        ]
+
+    run = run_with(100)
+    text = "measured one after the other"
+    assert any(text in one for one in compare_runs(at(run, 1), at(run, 2), NAMES).differs)
+    alternate = [*at(run, 1)[:2], *at(run, 3)[2:]]
+    assert not any(text in one for one in compare_runs(alternate, at(run, 2), NAMES).differs)
+    assert any("are the same" in one for one in compare_runs(run, run, NAMES).differs)
 
 
 def test_two_noisy_repetitions_are_inconclusive():
     (point, *_) = synthetic.scenario(sizes=("1 MiB",), clients=(1,), hold_out=()).points()
     noisy = [synthetic.measured(point, rate, turn) for turn, rate in enumerate((50, 150))]
-    head, power = compare_runs(noisy, noisy, NAMES).sentences()
+    head, power, *_ = compare_runs(noisy, noisy, NAMES).sentences()
     assert head.startswith("Inconclusive: in ")
     assert power.endswith("measure more repetitions (run.repetitions).")
     calm = compare_runs(run_with(100), run_with(100), NAMES).sentences()
@@ -130,8 +244,11 @@ def test_the_command_compares_a_run_with_itself(tmp_path):
     run = copied(tmp_path / "runs")
     done = dfslab("compare", run, run, "--fail-if", "p99 > +5 %", "--json")
     assert done.returncode == 0, done.stderr
-    rows = json.loads(done.stdout)["rows"]
+    document = json.loads(done.stdout)
+    rows = document["rows"]
     assert rows
+    assert document["answer"]
+    assert {row["unit"] for row in rows} == {"/s", "s"}
     assert all(row["verdict"] in ("no difference found", "cannot tell") for row in rows)
     wrong = dfslab("compare", run, run, "--fail-if", "speed")
     assert wrong.returncode == 2

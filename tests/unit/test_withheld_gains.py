@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from dfslab.models.tree.prediction import Situation
@@ -15,10 +16,13 @@ from dfslab.report.answers.verdict import verdict
 from dfslab.result import Result
 from dfslab.spec.changes.change import CLIENTS, PROCESSOR
 from dfslab.spec.changes.change_language import apply, parse_changes
-from dfslab.studies.contract import FinishedRun
+from dfslab.studies.compare import compare
+from dfslab.studies.contract import Findings, FinishedRun
 from dfslab.studies.decisions.decision_input import evidence_in, evidence_of
+from dfslab.studies.decisions.doubts import NOTHING_HELD_OUT, measuring_s, nothing_held_out
 from dfslab.studies.decisions.prices import prices_of
 from dfslab.studies.decisions.recommend import recommend
+from dfslab.studies.decisions.reported.advised import Advised
 from dfslab.studies.decisions.trust import Contradiction, Trust, trust_in
 from dfslab.studies.decisions.whatif import PairedModel, whatif
 from dfslab.web.whatif_board import Board, WhatIfRequest, answer
@@ -30,10 +34,10 @@ CLIENTS_WERE_OTHERWISE = Trust([Contradiction(CLIENTS, "clients were measured ot
 MORE_CLIENTS = "Twice as many clients: "
 
 
-def planted_run(rate_of):
+def planted_run(rate_of, hold_out=({"workload.clients": 2},)):
     """Returns results of local reads, each with the rate that `rate_of` returns for its
     configuration."""
-    scenario = synthetic.scenario(sizes=("1 MiB", "4 MiB"), clients=(1, 2, 4), hold_out=())
+    scenario = synthetic.scenario(sizes=("1 MiB", "4 MiB"), clients=(1, 2, 4), hold_out=hold_out)
     reads = [p for p in scenario.points() if synthetic.operation(p) == "read"]
     results: list[Result] = [
         synthetic.measured(point, rate_of(point), repetition)
@@ -53,12 +57,13 @@ def test_advice_is_withheld_if_the_measured_scaling_contradicts_the_model():
     assert found.settling
     assert "dfslab measure" in found.settling[0]
     (sentence,) = found.sentences()
-    assert sentence.startswith("Limit and advice are withheld for read (")
+    assert sentence.startswith("Limit and advice are withheld for all 12 configurations: ")
     assert sentence.count(found.withheld[0].withheld[0]) == 1
-    # The run measured a real directory, and neither gain is stated. For more cores, no measurement
-    # is proposed, because it would require new hardware. For more clients, a measurement is
-    # proposed.
-    assert whatif(evidence, ["cores x2"]).settling == []
+    # The run measured a real directory, and neither gain is stated. For more cores, no command is
+    # proposed, because it would require new hardware. For more clients, a command is proposed.
+    assert whatif(evidence, ["cores x2"]).settling == [
+        "Only runs on the changed hardware would settle cores x2."
+    ]
     (settling,) = whatif(evidence, ["clients x2"]).settling
     assert settling.startswith("Would settle clients x2: 3 runs before and after the change")
     assert "--set 'workload.clients=2'" in settling
@@ -155,23 +160,110 @@ def test_the_board_prints_nothing_of_a_withheld_gain():
     assert (found.gain, found.after_per_s, found.times, found.limit) == (None, None, [], "")
 
 
-def test_advice_is_given_if_the_measured_scaling_agrees():
-    def described(point):
-        situation = Situation(point.scenario)
-        return situation.predict(situation.constants).rate_per_s
+def described(point):
+    """Returns the rate that the description of a configuration predicts."""
+    situation = Situation(point.scenario)
+    return situation.predict(situation.constants).rate_per_s
 
+
+def test_advice_is_given_if_the_measured_scaling_agrees():
     scenario, results = planted_run(described)
     trust = trust_in(evidence_in(Path("run"), scenario, results))
     assert not trust.reasons(["clients"])
 
 
+def advised_run(scenario, results):
+    """Returns a run with the given measurements, predictions of the sequence model that are equal
+    to the description's, and the studies that its summary needs."""
+    points = {one.point_id: one.point for one in results}.values()
+    predicted = [
+        synthetic.predicted(one, rate, rate / 2, rate * 2, "sequence")
+        for one in points
+        for rate in [described(one)]
+    ]
+    every = [*results, *predicted]
+    named = scenario.replace({"run.methods": ["measure", "sequence"]})
+    advice = recommend(evidence_in(Path("run"), named, every), "rate", prices_of())
+    found = Findings.of(compare(every), Advised(advice=advice))
+    return FinishedRun(named, every, found), advice
+
+
+def test_summary_advice_and_board_withhold_for_the_same_reason_if_nothing_was_held_out():
+    scenario, results = planted_run(described, hold_out=())
+    run, advice = advised_run(scenario, results)
+    evidence = evidence_in(Path("run"), scenario, results)
+    changed = WhatIfRequest(source="run", positions={"workload.clients": 3})
+    of_board = answer(Board(evidence), changed)
+    summary = verdict(run)
+    assert summary is not None
+    assert summary.limit == f"What limits is withheld: {NOTHING_HELD_OUT}."
+    assert advice.rows == []
+    assert {one.withheld[0] for one in advice.withheld} == {NOTHING_HELD_OUT}
+    assert whatif(evidence, ["clients x2"]).withheld[0].withheld == [NOTHING_HELD_OUT]
+    assert of_board.withheld == [NOTHING_HELD_OUT]
+    (settling,) = advice.settling
+    assert settling.startswith("Would settle it: the same runs with a value held out, about ")
+    assert settling.endswith("""--set 'judge.hold_out=[{"workload.clients": 2}]'""")
+    assert (summary.settling, of_board.settling) == (settling, settling)
+
+
+def test_summary_and_advice_withhold_for_the_same_reason_if_the_model_errs():
+    """The measured rates are a third of the described ones in the held-out configurations only, so
+    that calibration cannot learn the factor."""
+
+    def slow_if_held_out(point):
+        return described(point) * (0.3 if point.held_out else 1.0)
+
+    run, advice = advised_run(*planted_run(slow_if_held_out))
+    summary = verdict(run)
+    assert summary is not None
+    reason = "the model sequence errs by 233% (median, held-out configurations)"
+    assert summary.limit == f"What limits is withheld: {reason}."
+    assert advice.rows == []
+    assert {one.withheld[0] for one in advice.withheld} == {reason}
+    assert advice.settling[0].startswith("Would settle clients x2: 3 runs before and after")
+    assert summary.settling == advice.settling[0]
+
+
+def test_a_capacity_that_measurements_exceed_withholds_the_limit_of_the_summary():
+    run, advice = advised_run(*planted_run(described))
+    summary = verdict(run)
+    assert summary is not None
+    assert not summary.is_withheld
+    doubted = advice.model_copy(update={"doubts": ["utilisation would be 2"]})
+    run.findings.add(Advised(advice=doubted))
+    summary = verdict(run)
+    assert summary is not None
+    assert summary.limit == "What limits is withheld: utilisation would be 2."
+
+
+def test_the_time_of_settling_runs_leaves_out_pauses():
+    scenario = synthetic.scenario(sizes=("1 MiB",), clients=(1, 2, 4), hold_out=())
+    results = []
+    for number, point in enumerate(scenario.points()):
+        one = synthetic.measured(point, 100.0)
+        pause = timedelta(hours=8) if number > 3 else timedelta()
+        started = datetime(2026, 1, 1, tzinfo=UTC) + pause + number * timedelta(seconds=30)
+        origin = one.provenance.model_copy(update={"started": started.isoformat()})
+        results.append(one.model_copy(update={"provenance": origin}))
+    assert measuring_s(results) == 30 * len(results)
+
+
+def test_one_configuration_is_to_be_run_for_three_numbers_of_clients():
+    scenario, results = planted_run(described, hold_out=())
+    first = [one for one in results if one.point_id == results[0].point_id]
+    alone = [
+        one.model_copy(update={"point": one.point.model_copy(update={"labels": {}})})
+        for one in first
+    ]
+    settling = nothing_held_out(alone).settling
+    assert settling is not None
+    assert "three numbers of clients" in settling.sentence()
+    assert settling.command == ""
+
+
 def test_measurements_that_are_too_noisy_support_no_gain():
     """The run is inconclusive in its summary, so no gain is stated anywhere."""
-
-    def described(point):
-        situation = Situation(point.scenario)
-        return situation.predict(situation.constants).rate_per_s
-
     scenario, results = planted_run(described)
     results = [
         synthetic.measured(one.point, one.value() * (1 + one.repetition), one.repetition)
@@ -184,6 +276,8 @@ def test_measurements_that_are_too_noisy_support_no_gain():
     advice = recommend(evidence_in(Path("run"), scenario, results), "rate", prices_of())
     assert advice.rows == []
     assert advice.withheld
+    assert summary.settling == advice.settling[0]
+    assert "10 repetitions on a quiet machine" in summary.settling
     assert all("repeats of one configuration differ" in one.withheld[0] for one in advice.withheld)
 
 

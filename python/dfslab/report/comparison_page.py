@@ -12,7 +12,7 @@ from dfslab.report.charts.figure import Axis, Mark, Panel, Series, VerticalLine
 from dfslab.report.charts.svg import figure
 from dfslab.report.page import NO_BAR, Rendered, page_of
 from dfslab.report.page_table import contents, folded
-from dfslab.studies.decisions.paired_runs import ComparedMetric, ComparedRuns, RunVerdict
+from dfslab.studies.decisions.reported.compared_runs import ComparedMetric, ComparedRuns, RunVerdict
 
 MOST_ROWS = 40
 # Colour and shape of the points for each verdict on the second run compared with the first.

@@ -182,6 +182,12 @@ def sort_key(labels: Mapping[str, Hashable]) -> list[tuple[int, float, str]]:
     return [_sortable(value) for value in labels.values()]
 
 
+def is_ordered(value: Hashable) -> bool:
+    """Returns whether a value of a configuration is a number or a quantity with a unit, so that it
+    lies between others."""
+    return not isinstance(value, bool) and _sortable(value)[0] < 2
+
+
 @lru_cache(maxsize=65536, typed=True)
 def _sortable(value: Hashable) -> tuple[int, float, str]:
     if isinstance(value, int | float):

@@ -4,7 +4,7 @@ longer."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -32,7 +32,7 @@ from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point
 from dfslab.studies.decisions.decision_input import DecisionInput, evidence_of
 from dfslab.studies.decisions.trust import Trust, trust_in
-from dfslab.studies.decisions.whatif import PairedModel
+from dfslab.studies.decisions.whatif import PairedModel, settling_run
 from dfslab.studies.runs import stored
 from dfslab.web.catalog import folder_of
 
@@ -71,8 +71,9 @@ class WhatIfAnswer(Document):
     """The prediction of the queueing model. Rates are in operations per second.
 
     `gain`: factor by which the rate changes, with its 90 % interval `low` to `high`. `limit`: what
-    limits the rate after the changes. `withheld`: why the gain is not reliable; empty if it is
-    reliable. If the gain is withheld, the figures after the changes are None and `times` is empty.
+    limits the rate after the changes; "" if no gain of the run is reliable. `withheld`: why the
+    gain is not reliable; empty if it is reliable. If the gain is withheld, the figures after the
+    changes are None and `times` is empty. `settling`: the runs that would measure a withheld gain.
     `chart`: HTML with the utilisation of the stations.
     """
 
@@ -84,6 +85,7 @@ class WhatIfAnswer(Document):
     sureness: Sureness | Literal[""]
     limit: str
     withheld: list[str]
+    settling: str = ""
     times: list[ChangedTimes]
     chart: str
 
@@ -211,7 +213,10 @@ def answer(board: Board, request: WhatIfRequest) -> WhatIfAnswer:
         return _unchanged(board, point)
     found = board.model.gain(point, changes)
     if withheld := board.trust.reasons([one.kind for one in changes]):
-        return _withheld(board, point, withheld)
+        settling = board.trust.settling or settling_run(
+            board.evidence, changes, found.situation, point
+        )
+        return _withheld(board, point, withheld, settling)
     constants = board.evidence.constants(found.changed)[0]
     limits = limits_of(found.changed, constants)
     before, after = board.unchanged(point), board.predicted(found.changed)
@@ -229,18 +234,22 @@ def answer(board: Board, request: WhatIfRequest) -> WhatIfAnswer:
     )
 
 
-def _withheld(board: Board, point: Point, reasons: list[str]) -> WhatIfAnswer:
+def _withheld(
+    board: Board, point: Point, reasons: list[str], settling: Sequence[str]
+) -> WhatIfAnswer:
     """Returns an answer without any figure after the changes. `reasons`: why the figures are
-    withheld."""
+    withheld. `settling`: the runs that would measure them."""
     found = _unchanged(board, point)
     unknown = dict.fromkeys(("after_per_s", "gain", "low", "high"))
-    return found.model_copy(update={**unknown, "limit": "", "withheld": reasons, "times": []})
+    texts = {"limit": "", "withheld": reasons, "settling": " ".join(settling), "times": []}
+    return found.model_copy(update={**unknown, **texts})
 
 
 def _unchanged(board: Board, point: Point) -> WhatIfAnswer:
     """Returns the prediction of a configuration without changes. Its gain is 1."""
     situation, _ = board.model.before(point)
-    limits = limits_of(situation, board.evidence.constants(situation)[0])
+    is_known = not board.trust.reasons([])
+    limits = limits_of(situation, board.evidence.constants(situation)[0]) if is_known else []
     found = board.unchanged(point)
     return WhatIfAnswer(
         before_per_s=found.rate_per_s,

@@ -95,7 +95,7 @@ def _two_runs(
         output.write(comparison_page.render(found))
     with judged([*first, *second], allow_incomplete):
         if output is None or not output.is_standard:
-            emit(printing, found.model_dump(mode="json"), *lines(found.sentences()), found.table())
+            emit(printing, found.document(), *lines(found.sentences()), found.table())
     if found.failed:
         raise typer.Exit(1)
 
@@ -111,9 +111,10 @@ def run_against(
     """Measures two scenarios alternately, and prints the differences between their results.
     `fresh`: start new runs instead of resuming unfinished ones. Exits with code 1 if results are
     incomplete and `allow_incomplete` is false."""
-    from dfslab.studies.decisions.paired_runs import check_comparable, compare_runs
+    from dfslab.studies.decisions.paired_runs import check_comparable, compare_runs, foreseen
 
     check_comparable(first, second)
+    note(foreseen(first))
     before, after = with_laboratory(
         printing, lambda lab: lab.run_against((lab.plan(first), lab.plan(second)), out, fresh)
     )
@@ -121,10 +122,4 @@ def run_against(
         names = (str(before.folder), str(after.folder))
         found = compare_runs(before.results, after.results, names)
         pages = (f"page: {one.page}" for one in (before, after))
-        emit(
-            printing,
-            found.model_dump(mode="json"),
-            *lines(found.sentences()),
-            found.table(),
-            *pages,
-        )
+        emit(printing, found.document(), *lines(found.sentences()), found.table(), *pages)

@@ -34,7 +34,8 @@ def changes(run: FinishedRun, answer: RunAnswer) -> list[str]:
     advice = advised.advice
     if not advice.rows:
         withheld = [f"Withheld: {one.withheld[0]}." for one in advice.withheld[:1]]
-        return withheld or [NOTHING_GAINS]
+        settling = [] if run.is_of_table else advice.settling
+        return [" ".join([*withheld, *settling])] if withheld else [NOTHING_GAINS]
     rows = sorted(advice.rows, key=lambda one: not one.gain.is_stated)
     return [_change(one) for one in rows[:MOST_CHANGES]]
 

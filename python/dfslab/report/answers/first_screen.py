@@ -18,11 +18,9 @@ from dfslab.spec.systems.choice import LOCAL
 from dfslab.studies.checks.noise import TOO_NOISY, noise_of
 from dfslab.studies.compare import Comparison
 from dfslab.studies.contract import FinishedRun
+from dfslab.studies.decisions.doubts import REPETITIONS, nothing_held_out
 from dfslab.studies.plausibility import Checked
 from dfslab.studies.runs.completeness import is_unverified
-
-# Number of repetitions that a noisy run is advised to make. The terminal gives the same advice.
-REPETITIONS = 10
 
 
 @dataclass(frozen=True)
@@ -113,8 +111,9 @@ def _of_models(run: FinishedRun) -> list[Unknown]:
     comparison = run.find(Comparison)
     if comparison is None or comparison.held_out or not run.methods or not comparison.rows:
         return []
-    text = "No configuration was held out, so the error of the models is not known"
-    return [Unknown(f"{text}: judge.hold_out of the scenario names configurations to hold out.")]
+    text = "No configuration was held out, so the error of the models is not known."
+    settling = nothing_held_out(run.of_method(MEASURE)).settling
+    return [Unknown(text, "" if settling is None or run.is_of_table else settling.command)]
 
 
 def _of_changes(run: FinishedRun) -> list[Unknown]:

@@ -28,7 +28,8 @@ class RunAnswer:
     limit is, or why the limit is withheld. `advice`: what would raise the rate, or what to measure
     next. `is_withheld`: true if the results support no statement on what limits the rate.
     `compared`: which of several file systems is fastest. `doubt`: why the results support no
-    conclusion at all; it is the first sentence.
+    conclusion at all; it is the first sentence. `settling`: the runs that would settle a withheld
+    limit, and how long they take.
     """
 
     observed: str
@@ -37,11 +38,12 @@ class RunAnswer:
     is_withheld: bool = False
     compared: str = ""
     doubt: str = ""
+    settling: str = ""
 
     @property
     def sentences(self) -> list[str]:
         """All sentences of the summary in their order, without empty ones."""
-        every = (self.doubt, self.compared, self.observed, self.limit, self.advice)
+        every = (self.doubt, self.compared, self.observed, self.limit, self.settling, self.advice)
         return [one for one in every if one]
 
 

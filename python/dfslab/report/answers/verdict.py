@@ -6,12 +6,11 @@ A sentence that the results do not support is replaced by the reason why it is w
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from dfslab.documents.table import labels_text
 from dfslab.method import BASELINES, MEASURE
 from dfslab.report.answers.file_systems import fastest
 from dfslab.report.answers.growth import scaling
@@ -24,16 +23,14 @@ from dfslab.report.answers.predicted_answer import (
     predicted_limit,
 )
 from dfslab.report.answers.rates import ConfigurationRate, by_configuration
-from dfslab.spec.design import LevelValue
-from dfslab.studies.checks.noise import TOO_NOISY, noise_of, noisiest
+from dfslab.studies.checks.noise import noise_of
 from dfslab.studies.checks.thresholds import OTHERS
 from dfslab.studies.compare import Comparison, ErrorScore
 from dfslab.studies.contract import FinishedRun
+from dfslab.studies.decisions.decision_input import MODEL
+from dfslab.studies.decisions.doubts import Doubt, model_doubt, noise_doubt
+from dfslab.studies.decisions.reported.advised import Advised
 
-# Largest median error of a model on held-out configurations with which the limit that the model
-# names is printed. This is a choice: a model with a larger error confuses one resource with
-# another.
-CREDIBLE = 0.5
 # Replaces the statement on what limits the rate if other programs used much processor time. That
 # statement is a conclusion from the growth of rates with the number of clients.
 BUSY_MACHINE = (
@@ -46,13 +43,18 @@ READS = frozenset({"read", "pread"})
 def verdict(run: FinishedRun) -> RunAnswer | None:
     """Returns the summary of a finished run; None if the run has no rates."""
     measured = run.of_method(MEASURE)
-    noise = noise_of(measured)
     rates = by_configuration(measured)
-    if rates and noise is not None and noise > TOO_NOISY:
+    doubt = noise_doubt(measured) if rates else None
+    if doubt is not None:
         observed = f"Measured: {most(rates)}.{_meanwhile(rates)}"
-        doubt = _too_noisy(noise, noisiest(measured))
-        return RunAnswer(observed, "", _from_memory(rates), is_withheld=True, doubt=doubt)
-    answer = _of_rates(run, rates, noise)
+        return RunAnswer(
+            observed,
+            advice=_from_memory(rates),
+            is_withheld=True,
+            doubt=f"Inconclusive: {doubt.reason}.",
+            settling=_settling(doubt, run),
+        )
+    answer = _of_rates(run, rates, noise_of(measured))
     return None if answer is None else replace(answer, compared=fastest(run))
 
 
@@ -85,23 +87,44 @@ def _of_comparison(
     rates: Sequence[ConfigurationRate], comparison: Comparison, run: FinishedRun
 ) -> RunAnswer:
     observed = f"Measured: {most(rates)}.{_meanwhile(rates)}"
-    model = best_model(comparison.held_out)
-    if model is None:
-        reason = "no configuration was held out, so no model was put to the test"
-        withheld = f"What limits is withheld: {reason}."
-        return RunAnswer(observed, withheld, _from_memory(rates), is_withheld=True)
+    model = best_model(comparison.held_out) or MODEL
+    doubt = _doubt(model, comparison, run)
+    if doubt is not None:
+        is_quiet = bool(comparison.held_out) and _others_share(rates) <= OTHERS
+        return RunAnswer(
+            observed,
+            f"What limits is withheld: {doubt.reason}.",
+            (is_quiet and scaling(rates)) or _from_memory(rates),
+            is_withheld=True,
+            settling=_settling(doubt, run),
+        )
     error = comparison.held_out[model].median_abs_error
-    mean = comparison.held_out.get("mean")
-    if error > CREDIBLE or (mean is not None and error >= mean.median_abs_error):
-        limit = f"What limits is withheld: the best model, {model}, errs by {error:.0%} (median)"
-        if mean is not None and error >= mean.median_abs_error:
-            limit += f", no better than the mean of the measurements ({mean.median_abs_error:.0%})"
-        is_quiet = _others_share(rates) <= OTHERS
-        advice = (is_quiet and scaling(rates)) or _from_memory(rates)
-        return RunAnswer(observed, f"{limit}.", advice, is_withheld=True)
     limit = predicted_limit(run.of_method(model), model)
     sure = f" The model errs by {error:.0%} (median, held-out configurations)."
     return RunAnswer(observed, limit + sure if limit else "", _from_memory(rates))
+
+
+def _doubt(model: str, comparison: Comparison, run: FinishedRun) -> Doubt | None:
+    """Returns the reason to withhold the limit that a model names; None if there is no reason. The
+    advice of a run knows further reasons, which concern the model of gains."""
+    errors = {name: one.median_abs_error for name, one in comparison.held_out.items()}
+    doubt = model_doubt(model, errors, run.of_method(MEASURE))
+    advised = run.find(Advised)
+    if doubt is None and model == MODEL and advised is not None and advised.advice.doubts:
+        return Doubt(advised.advice.doubts[0])
+    return doubt
+
+
+def _settling(doubt: Doubt, run: FinishedRun) -> str:
+    """Returns the sentence on the runs that would settle a doubt. If only a measurement of a change
+    would settle it, the sentence is that of the advice; "" if the run has no advice or no
+    folder."""
+    if run.is_of_table:
+        return ""
+    if doubt.settling is not None:
+        return doubt.settling.sentence()
+    advised = run.find(Advised)
+    return next(iter(advised.advice.settling), "") if advised is not None else ""
 
 
 def _meanwhile(rates: Sequence[ConfigurationRate]) -> str:
@@ -124,17 +147,6 @@ def _others_share(rates: Sequence[ConfigurationRate]) -> float:
     ]
     known = [share for share in shares if share is not None]
     return float(np.median(known)) if known else 0.0
-
-
-def _too_noisy(noise: float, worst: Mapping[str, LevelValue]) -> str:
-    """Returns the sentence that a run is inconclusive, because repeated measurements differ too
-    much. `worst` has the labels of the configuration whose repeats differ most; empty if there is
-    only one configuration."""
-    where = f", most for {labels_text(worst)}" if worst else ""
-    return (
-        f"Inconclusive: repeats of one configuration differ by {noise:.0%} (standard "
-        f"deviation){where}. Repeat on a quiet machine, or with --set run.repetitions=10."
-    )
 
 
 def best_model(scores: dict[str, ErrorScore]) -> str | None:

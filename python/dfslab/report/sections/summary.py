@@ -44,7 +44,7 @@ def _answer(found: FirstScreen, study: FinishedRun) -> Markup:
         ("Conclusion", _lines([answer.doubt])),
         ("Fastest", _lines([answer.compared])),
         ("Measured" if found.is_measured else "Predicted", _lines([answer.observed])),
-        ("Limit", _lines([answer.limit])),
+        ("Limit", _lines([answer.limit, answer.settling])),
         ("Change", _lines(found.changes)),
         ("Note", _lines([answer.advice])),
         ("Not known", Markup("").join(map(_unknown, found.unknown))),

@@ -18,7 +18,7 @@ _OTHER_QUESTION = ("workload.name", "workload.cache", "workload.arrival")
 def differences(one: Scenario, other: Scenario) -> dict[str, tuple[LevelValue, LevelValue]]:
     """Returns the dotted keys in which two configurations differ, each with its value in `one` and
     its value in `other`. Keys that only define how long the workload runs are left out."""
-    first, second = _keys(one), _keys(other)
+    first, second = settings_of(one), settings_of(other)
     return {
         key: (first.get(key, ""), second.get(key, ""))
         for key in {**first, **second}
@@ -47,7 +47,9 @@ def largest_difference(
 
 
 @lru_cache(maxsize=2048)
-def _keys(scenario: Scenario) -> dict[str, LevelValue]:
+def settings_of(scenario: Scenario) -> dict[str, LevelValue]:
+    """Returns all settings of a configuration's deployment, file system and workload by their
+    dotted keys."""
     parts = {"deployment", "file_system", "workload"}
     return dict(_flat(scenario.model_dump(mode="json", include=parts)))
 

@@ -24,12 +24,17 @@ class FailRule:
     is_above: bool
     bound: float
 
+    def covers(self, metric: str) -> bool:
+        """Returns whether the rule is about a metric. `metric`: key of the metric in results. A
+        rate has no operation, so a rule on the rate of one operation covers nothing."""
+        key = parsed(metric)
+        name = RATE if self.metric == "rate" else time_name(LATENCY, self.metric)
+        return key.name == name and self.operation in ("", key.operation)
+
     def holds(self, metric: str, change: float) -> bool:
         """Returns whether the rule covers a metric and the metric's change is beyond the rule's
         bound. `metric`: key of the metric in results. `change`: relative change, as a fraction."""
-        key = parsed(metric)
-        name = RATE if self.metric == "rate" else time_name(LATENCY, self.metric)
-        if key.name != name or (self.operation and self.operation != key.operation):
+        if not self.covers(metric):
             return False
         return change > self.bound if self.is_above else change < self.bound
 

@@ -10,165 +10,46 @@ agree by chance. Holm's method keeps the probability of any false verdict below 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
-from pydantic import BaseModel
 
 from dfslab import quantiles
-from dfslab.documents.metrics import LATENCY, RATE, is_time, parsed, time_name
-from dfslab.documents.table import Column, Table, TableCell, labels_text, words
+from dfslab.documents.metrics import RATE, REGISTRY, parsed
 from dfslab.method import CONFIDENCE
 from dfslab.result import Result
-from dfslab.spec.design import LevelValue
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario
-from dfslab.studies.decisions.fail_rules import FailRule
+from dfslab.studies.decisions.fail_rules import KEY, FailRule
+from dfslab.studies.decisions.reported.compared_runs import (
+    ALONE,
+    NOTHING_FOUND,
+    P_VALUE,
+    ComparedMetric,
+    ComparedRuns,
+    RunVerdict,
+    size_text,
+)
+from dfslab.studies.decisions.run_pairs import (
+    IGNORED,
+    TIMES,
+    MetricPair,
+    identity,
+    pairing_of,
+    varied_keys,
+)
 
-RunVerdict = Literal["higher", "lower", "no difference found", "cannot tell"]
 # Probability that the comparison of two equal runs reports any difference.
 FALSE_SHARE = 0.002
 # Probability with which a difference of the smallest detectable size is found.
 POWER = 0.80
-# Limit of the smallest detectable relative change (the median over all metrics and configurations).
-# If a comparison finds no difference and the limit is exceeded, the comparison is inconclusive.
-NOTHING_FOUND = 1.0
+# Noise for which the detectable change is stated before two runs: of a quiet testbed, and of a
+# machine that others use.
+FORESEEN_NOISE = (0.01, 0.05)
 # Smallest assumed standard deviation of a metric's natural logarithm, because clocks and counters
 # are not more precise.
 LEAST_LOG_SD = 0.001
-# The statistics of an operation's time that are compared.
-TIMES = frozenset(time_name(LATENCY, one) for one in ("mean", "p50", "p90", "p99"))
-# Beginnings of varied keys that are ignored when configurations of two runs are paired. At first,
-# all varied keys must be equal. If this yields no pair, keys that begin with "file_system." or
-# "deployment." are ignored.
-_IGNORED: tuple[tuple[str, ...], ...] = ((), ("file_system.", "deployment."))
-
-
-class ComparedMetric(BaseModel):
-    """One metric at one configuration in two runs. `change`: value after / value before - 1, with
-    its 90 % interval.
-
-    `adjusted`: p-value, corrected for the number of comparisons between the two runs. `detectable`:
-    the smallest relative change that would be found with a probability of 80 %.
-    """
-
-    configuration: str
-    metric: str
-    before: float
-    after: float
-    change: float
-    low: float
-    high: float
-    adjusted: float
-    detectable: float
-    verdict: RunVerdict
-
-
-class ComparedRuns(BaseModel):
-    """The comparison of two runs. `noise`: relative standard deviation of the rate between
-    repetitions; if no rate was compared, the relative standard deviation of the noisiest metric.
-    `failed`: one sentence for each violation of a rule of --fail-if."""
-
-    before: str
-    after: str
-    rows: list[ComparedMetric]
-    noise: float
-    failed: list[str]
-    notes: list[str]
-
-    def sentences(self) -> list[str]:
-        """The comparison in sentences: what differs, and what size of difference would have been
-        found."""
-        found = [one for one in self.rows if one.verdict in ("higher", "lower")]
-        smallest = float(np.median([one.detectable for one in self.rows]))
-        power = (
-            f"Repeated rates differ by {_percent(self.noise)}; a change of {_percent(smallest)} "
-            "would be found with 80 %."
-        )
-        if not found and smallest > NOTHING_FOUND:
-            head = (
-                f"Inconclusive: in {len(self.rows)} comparisons no difference stood out from noise."
-            )
-            power = (
-                f"Repeated rates differ by {_percent(self.noise)}, and only a change by more than "
-                f"a factor of {1 + NOTHING_FOUND:g} would be found; measure more repetitions "
-                "(run.repetitions)."
-            )
-        elif not found:
-            head = f"No difference found in {len(self.rows)} comparisons."
-        else:
-            largest = max(found, key=lambda one: abs(math.log1p(one.change)))
-            head = (
-                f"{len(found)} of {len(self.rows)} comparisons differ; most: {largest.metric} at "
-                f"{largest.configuration}, {_signed(largest.change)}."
-            )
-        return [head, power, *(f"Fails: {rule}" for rule in self.failed)]
-
-    def table(self) -> Table:
-        """Returns a table with one row for each metric and configuration, significant differences
-        first."""
-        columns = [
-            Column("configuration", "left"),
-            Column("metric", "left"),
-            Column("change (90 %)"),
-        ]
-        columns += [Column("p, adjusted"), Column("verdict", "left")]
-        ordered = sorted(self.rows, key=lambda one: one.adjusted)
-        rows = [
-            (
-                words(one.configuration),
-                words(one.metric),
-                TableCell(
-                    one.change,
-                    f"{_signed(one.change)} ({_signed(one.low)} to {_signed(one.high)})",
-                    low=one.low,
-                    high=one.high,
-                ),
-                TableCell(one.adjusted, f"{one.adjusted:.3g}"),
-                words(one.verdict),
-            )
-            for one in ordered
-        ]
-        return Table(f"{self.after} compared with {self.before}", columns, rows, self.notes)
-
-
-def _percent(share: float) -> str:
-    return f"{share:.1%}".replace("%", " %")
-
-
-def _signed(share: float) -> str:
-    return f"{share:+.1%}".replace("%", " %")
-
-
-@dataclass(frozen=True)
-class _Pair:
-    """The values of one metric at one configuration in both runs: the natural logarithm of each
-    repetition before and after."""
-
-    configuration: str
-    metric: str
-    before: tuple[float, ...]
-    after: tuple[float, ...]
-
-    @property
-    def freedom(self) -> int:
-        return len(self.before) + len(self.after) - 2
-
-    @property
-    def squares(self) -> float:
-        return sum(len(one) * float(np.var(one)) for one in (self.before, self.after))
-
-    @property
-    def effect(self) -> float:
-        return float(np.mean(self.after) - np.mean(self.before))
-
-    @property
-    def per_run(self) -> float:
-        """Returns 1 / (repetitions before) + 1 / (repetitions after). The variance of the log
-        effect is this sum times the variance of a single repetition."""
-        return 1 / len(self.before) + 1 / len(self.after)
 
 
 def compare_runs(
@@ -179,40 +60,31 @@ def compare_runs(
 ) -> ComparedRuns:
     """Compares the measurements of two runs, configuration by configuration.
 
-    Raises InputError if no configuration was measured in both runs, or if none was measured twice.
+    Raises InputError if no configuration was measured in both runs, if none was measured twice, or
+    if a rule is about a metric that was not compared.
     """
-    pairs = _pairs(before, after)
-    if not pairs:
-        raise InputError("B", names[1], f"has no measured configuration of {names[0]}")
+    pairing = pairing_of(before, after, names)
+    pairs = [pair for one in pairing.configurations for pair in one.metrics()]
     if not any(one.freedom for one in pairs):
         allowed = "no configuration was measured twice, so that noise is unknown: run.repetitions"
         raise InputError("B", names[1], allowed)
     pooled = _pooled(pairs)
     rows = _judged([_tested(one, pooled[one.metric], len(pairs)) for one in pairs])
+    covered = [(rule, _covered(rule, rows)) for rule in rules]
     return ComparedRuns(
         before=names[0],
         after=names[1],
         rows=rows,
         noise=math.expm1(math.sqrt(pooled.get(RATE, max(pooled.values())))),
-        failed=[text for rule in rules for text in _failing(rule, rows)],
-        notes=[f"Verdicts: the probability of any false one is {_percent(FALSE_SHARE)} (Holm)."],
+        differs=list(pairing.differs),
+        failed=[text for rule, own in covered for text in _failing(rule, own)],
+        undecided=[text for rule, own in covered for text in _undecided(rule, own)],
+        notes=[
+            f"Verdicts: the probability of any false one is {100 * FALSE_SHARE:g} % (Holm).",
+            P_VALUE,
+            ALONE,
+        ],
     )
-
-
-def _pairs(before: Sequence[Result], after: Sequence[Result]) -> list[_Pair]:
-    """Returns one pair for every metric and configuration that both runs measured. If no
-    configuration is in both runs, those that differ only in the file system or the deployment are
-    paired."""
-    for without in _IGNORED:
-        first, second = (_logs(results, without) for results in (before, after))
-        found = [
-            _Pair(configuration, metric, values, second[configuration, metric])
-            for (configuration, metric), values in first.items()
-            if (configuration, metric) in second
-        ]
-        if found:
-            return found
-    return []
 
 
 def check_comparable(first: Scenario, second: Scenario) -> None:
@@ -228,46 +100,16 @@ def check_comparable(first: Scenario, second: Scenario) -> None:
             allowed = f"must be 2 or more in {scenario.name}, so that noise is known"
             raise InputError("run.repetitions", scenario.run.repetitions, allowed)
     points = [scenario.points() for scenario in (first, second)]
-    for without in _IGNORED:
-        names = [{_name(one.labels, without) for one in own} for own in points]
+    for without in IGNORED:
+        keys = varied_keys([one for own in points for one in own], without)
+        names = [{identity(one, keys) for one in own} for own in points]
         if names[0] & names[1]:
             return
-    allowed = f"has no configuration of {first.name}: sweeps must vary the same keys"
+    allowed = f"has no configuration of {first.name}: their workloads differ"
     raise InputError("--against", second.name, allowed)
 
 
-def _name(labels: Mapping[str, LevelValue], without: tuple[str, ...]) -> str:
-    """Returns the name of a configuration. Varied keys that begin with one of the texts in
-    `without` are left out of the name."""
-    kept = {key: value for key, value in labels.items() if not key.startswith(without)}
-    return labels_text(kept) or "the only configuration"
-
-
-def _logs(
-    results: Sequence[Result], without: tuple[str, ...]
-) -> dict[tuple[str, str], tuple[float, ...]]:
-    found: dict[tuple[str, str], list[float]] = {}
-    for one in results:
-        if one.method != "measure" or not one.complete:
-            continue
-        name = _name(one.labels, without)
-        for metric, value in _compared(one).items():
-            if value > 0:
-                found.setdefault((name, metric), []).append(math.log(value))
-    return {key: tuple(values) for key, values in found.items()}
-
-
-def _compared(result: Result) -> Mapping[str, float]:
-    """Returns the metrics of a result that are compared: the rate, and the times of each
-    operation."""
-    found = {RATE: result.value()} if RATE in result.metrics else {}
-    for text, metric in result.metrics.items():
-        if is_time(text) and parsed(text).name in TIMES:
-            found[text] = metric.value
-    return found
-
-
-def _pooled(pairs: Sequence[_Pair]) -> dict[str, float]:
+def _pooled(pairs: Sequence[MetricPair]) -> dict[str, float]:
     """Returns a dictionary from each metric to the variance of the natural logarithms of its
     repetitions, pooled over all configurations."""
     found = {}
@@ -281,25 +123,49 @@ def _pooled(pairs: Sequence[_Pair]) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class _Tested:
-    pair: _Pair
+    pair: MetricPair
     p_value: float
     half_width: float
     detectable: float
 
 
-def _tested(pair: _Pair, pooled: float, comparisons: int) -> _Tested:
+def _tested(pair: MetricPair, pooled: float, comparisons: int) -> _Tested:
     """Returns the p-value, the half-width of the interval and the smallest detectable relative
     change of one effect. They are computed from the variance of the pair's repetitions or from the
     pooled variance of the metric, whichever is larger."""
     freedom = max(1, pair.freedom)
     variance = max(pooled, pair.squares / pair.freedom if pair.freedom else 0.0)
     error = math.sqrt(variance * pair.per_run)
-    strict = quantiles.student(1 - FALSE_SHARE / (2 * comparisons), freedom)
     return _Tested(
         pair,
         quantiles.student_beyond(pair.effect / error, freedom),
         quantiles.student(0.5 + CONFIDENCE / 2, freedom) * error,
-        math.expm1((strict + quantiles.student(POWER, freedom)) * error),
+        _detectable(error, freedom, comparisons),
+    )
+
+
+def _detectable(error: float, freedom: int, comparisons: int) -> float:
+    """Returns the smallest relative change that is found with the probability POWER. `error`:
+    standard error of the log effect. `freedom`: its degrees of freedom."""
+    strict = quantiles.student(1 - FALSE_SHARE / (2 * comparisons), freedom)
+    return math.expm1((strict + quantiles.student(POWER, freedom)) * error)
+
+
+def foreseen(scenario: Scenario) -> str:
+    """Returns a sentence on the changes that a comparison of two runs of a scenario will find,
+    depending on the noise, which is unknown before the runs. Each configuration is assumed to have
+    one operation."""
+    repetitions = scenario.run.repetitions
+    comparisons = len(scenario.points()) * (1 + len(TIMES))
+    per_run = math.sqrt(2 / repetitions)
+    found = [
+        f"{size_text(_detectable(noise * per_run, 2 * repetitions - 2, comparisons))} if "
+        f"repetitions differ by {100 * noise:g} %"
+        for noise in FORESEEN_NOISE
+    ]
+    return (
+        f"With {repetitions} repetitions and {comparisons} comparisons, the smallest change that "
+        f"will be found with 80 % is one {', one '.join(found)}; --set run.repetitions=N lowers it."
     )
 
 
@@ -317,6 +183,7 @@ def _judged(tested: Sequence[_Tested]) -> list[ComparedMetric]:
             ComparedMetric(
                 configuration=one.pair.configuration,
                 metric=one.pair.metric,
+                unit=REGISTRY[parsed(one.pair.metric).name].unit,
                 before=math.exp(float(np.mean(one.pair.before))),
                 after=math.exp(float(np.mean(one.pair.after))),
                 change=math.expm1(effect),
@@ -330,11 +197,35 @@ def _judged(tested: Sequence[_Tested]) -> list[ComparedMetric]:
     return rows
 
 
+def _covered(rule: FailRule, rows: Sequence[ComparedMetric]) -> list[ComparedMetric]:
+    """Returns the rows to which a rule applies. Raises InputError if there are none, because the
+    rule could then never fail."""
+    found = [one for one in rows if rule.covers(one.metric)]
+    if not found:
+        known = ", ".join(dict.fromkeys(one.name for one in rows))
+        raise InputError(KEY, rule.text, f"is about nothing that was compared; compared: {known}")
+    return found
+
+
 def _failing(rule: FailRule, rows: Sequence[ComparedMetric]) -> list[str]:
     """Returns a sentence for each row that violates a rule, that is, for each row with a
     significant change beyond the rule's bound."""
     return [
-        f"{rule.text}: {one.metric} at {one.configuration} changed by {_signed(one.change)}"
+        f"{rule.text}: {one.name} at {one.configuration} changed by {one.change_text}"
         for one in rows
-        if one.verdict in ("higher", "lower") and rule.holds(one.metric, one.change)
+        if one.is_found and rule.holds(one.metric, one.change)
+    ]
+
+
+def _undecided(rule: FailRule, rows: Sequence[ComparedMetric]) -> list[str]:
+    """Returns at most one sentence: in how many rows a change as large as the rule's bound might
+    not have been found."""
+    blind = [one for one in rows if not one.is_found and one.detectable > abs(rule.bound)]
+    if not blind:
+        return []
+    worst = max(one.detectable for one in blind)
+    found = f", but one {size_text(worst)} would" if worst <= NOTHING_FOUND else ""
+    return [
+        f"{rule.text}: in {len(blind)} of {len(rows)} comparisons a change of that size might not "
+        f"be found{found}; measure more repetitions (run.repetitions)."
     ]

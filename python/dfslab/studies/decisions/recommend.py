@@ -30,7 +30,7 @@ from dfslab.studies.decisions.reported.advice_table import (
 )
 from dfslab.studies.decisions.reported.withheld import WithheldClients
 from dfslab.studies.decisions.trust import Trust, trust_in
-from dfslab.studies.decisions.whatif import PairedModel, bases_of, settling_run
+from dfslab.studies.decisions.whatif import PairedModel, bases_of, needs_hardware, settling_run
 
 # Advice covers at most MOST_GROUPS pairs of operations and limit. Combinations are made of at most
 # MOST_JOINED single actions.
@@ -115,8 +115,7 @@ def recommend(
         spared += [one for one in _spared(search, prices) if one.change not in known]
         known |= {one.change for one in spared}
         if untrusted and not found and not settling:
-            first = untrusted[0].changes
-            settling += settling_run(evidence, first, search.situation, alike.first)
+            settling = trust.settling or _settling(search, untrusted)
     return Recommended(
         source=evidence.scenario.name,
         basis=evidence.basis,
@@ -124,6 +123,7 @@ def recommend(
         rows=rows,
         withheld=withheld,
         spared=spared,
+        doubts=trust.reasons([]),
         settling=settling,
         notes=list(dict.fromkeys(notes)),
     )
@@ -284,6 +284,16 @@ def _cheapest_first(search: _Search, prices: Prices, within: float | None) -> li
     found = [(_price(search, one, prices), one.text, one) for one in search.untrusted]
     kept = [one for one in found if within is None or one[0] <= within]
     return [one[2] for one in sorted(kept, key=lambda one: one[:2])]
+
+
+def _settling(search: _Search, untrusted: Sequence[CandidateAction]) -> list[str]:
+    """Returns the sentence on the runs that would measure the gain of the cheapest action that
+    needs no other hardware. If every action needs some, the sentence is on the cheapest action.
+    `untrusted`: the actions, the cheapest first."""
+    evidence, point = search.model.evidence, search.alike.first
+    possible = [one for one in untrusted if not needs_hardware(one.changes, point)]
+    chosen = [*possible, *untrusted][0]
+    return settling_run(evidence, chosen.changes, search.situation, point)
 
 
 def _withheld(search: _Search, action: CandidateAction, prices: Prices) -> WithheldAction:

@@ -16,11 +16,11 @@ from dfslab.result import Result
 from dfslab.spec.changes.change import CLIENTS, ChangeKind
 from dfslab.spec.changes.differences import change_between, differences, largest_difference
 from dfslab.spec.scenario import Scenario
-from dfslab.studies.checks.noise import TOO_NOISY, noise_of
 from dfslab.studies.decisions.decision_input import MODEL, DecisionInput
+from dfslab.studies.decisions.doubts import Doubt, model_doubt, noise_doubt
 
-# The model's median error is judged only over at least this number of held-out configurations, or
-# of pairs of configurations.
+# The model's median error on changes is judged only over at least this number of pairs of
+# configurations.
 FEWEST = 3
 # A measured and a predicted change contradict each other if they have opposite directions and
 # both are clear. A change is clear if it changes the rate by more than the factor 1.05, or by more
@@ -46,30 +46,36 @@ class Contradiction:
 @dataclass
 class Trust:
     """The contradictions between model and measurements, because of which predicted gains are
-    withheld from the user. `too_noisy`: why the measurements support no conclusion, so that all
-    gains are withheld; "" if they support conclusions."""
+    withheld from the user. `doubts`: why the run supports no conclusion, so that all gains are
+    withheld; empty if it supports conclusions."""
 
     contradictions: list[Contradiction] = field(default_factory=list)
-    too_noisy: str = ""
+    doubts: list[Doubt] = field(default_factory=list)
 
     def reasons(self, kinds: Sequence[ChangeKind]) -> list[str]:
         """Returns the reasons why gains of changes of these kinds are withheld; empty if they are
         not withheld."""
         found = [one.text for one in self.contradictions if not one.kind or one.kind in kinds]
-        return [self.too_noisy, *found] if self.too_noisy else found
+        return [*(one.reason for one in self.doubts), *found]
+
+    @property
+    def settling(self) -> list[str]:
+        """Returns a list with the sentence on the runs that would settle the first doubt. It is
+        empty if there is no doubt, or if only a measurement of the change itself settles it."""
+        runs = [one.settling for one in self.doubts[:1]]
+        return [one.sentence() for one in runs if one is not None]
 
 
 def trust_in(evidence: DecisionInput) -> Trust:
-    """Judges the sequence model by the measurements of a run. Measurements that are too noisy for
-    any conclusion support no gain either. A description without measurements has no
-    contradictions."""
+    """Judges the sequence model by the measurements of a run. The reasons because of which the
+    summary of a run withholds what limits are reasons to withhold gains, too. A description without
+    measurements has no contradictions."""
     found = Trust()
     if evidence.basis == "description":
         return found
     scenarios = {one.point_id: one.point.scenario for one in evidence.results}
     rates = _predicted(evidence, scenarios)
-    found.too_noisy = _too_noisy(evidence.results)
-    found.contradictions += _against_baselines(evidence)
+    found.doubts += _doubts(evidence, rates)
     found.contradictions += _above_capacity(evidence, scenarios)
     found.contradictions += _against_pairs(evidence, scenarios, rates)
     return found
@@ -86,37 +92,19 @@ def _predicted(evidence: DecisionInput, scenarios: Mapping[str, Scenario]) -> di
     return stored
 
 
-def _too_noisy(results: Sequence[Result]) -> str:
-    noise = noise_of([one for one in results if one.method == MEASURE])
-    if noise is None or noise <= TOO_NOISY:
-        return ""
-    return f"repeats of one configuration differ by {100 * noise:.0f} % (standard deviation)"
-
-
-def _against_baselines(evidence: DecisionInput) -> list[Contradiction]:
-    """Compares the median error of the model with the median error of each baseline in the run, at
-    held-out configurations. Returns a contradiction for each baseline whose median error is at
-    most as large as that of the model."""
-    held_out = {one.point_id for one in evidence.results if one.point.held_out}
-    judged = [key for key in evidence.measured if key in held_out]
-    own = _median_error(evidence, evidence.rates_by(MODEL), judged)
-    found = []
-    for name in BASELINES:
-        other = _median_error(evidence, evidence.rates_by(name), judged)
-        if own is not None and other is not None and own >= other:
-            text = (
-                f"the model errs by {_percent(own)} on held-out configurations, "
-                f"the baseline {name} by {_percent(other)}"
-            )
-            found.append(Contradiction("", text))
-    return found
-
-
-def _median_error(
-    evidence: DecisionInput, rates: Mapping[str, float], keys: Sequence[str]
-) -> float | None:
-    errors = [abs(math.log(rates[key] / evidence.measured[key])) for key in keys if key in rates]
-    return median(errors) if len(errors) >= FEWEST else None
+def _doubts(evidence: DecisionInput, rates: Mapping[str, float]) -> list[Doubt]:
+    """Returns the reasons that concern all gains. `rates`: the rates that the sequence model
+    predicts."""
+    measured = [one for one in evidence.results if one.method == MEASURE and one.complete]
+    held_out = {one.point_id for one in measured if one.point.held_out}
+    by_method = {MODEL: rates, **{name: evidence.rates_by(name) for name in BASELINES}}
+    errors = {
+        name: median([abs(own[key] / evidence.measured[key] - 1) for key in known])
+        for name, own in by_method.items()
+        if (known := [key for key in evidence.measured if key in held_out and key in own])
+    }
+    found = noise_doubt(measured), model_doubt(MODEL, errors, measured)
+    return [one for one in found if one is not None]
 
 
 def _above_capacity(

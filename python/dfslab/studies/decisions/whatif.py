@@ -24,6 +24,7 @@ from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point
 from dfslab.studies.decisions.change_error import recorded_errors
 from dfslab.studies.decisions.decision_input import DecisionInput
+from dfslab.studies.decisions.doubts import duration_text
 from dfslab.studies.decisions.gains import Basis, GainEstimate, gain_of
 from dfslab.studies.decisions.intervention_error import OperationClass, errors_for
 from dfslab.studies.decisions.reported.whatif_table import (
@@ -164,7 +165,8 @@ def whatif(evidence: DecisionInput, texts: Sequence[str], together: bool = True)
         if reasons := trust.reasons([one.kind for one in group]):
             withheld += _withheld(name, len(group), reasons, found)
             first = found[0]
-            settling = settling or settling_run(evidence, group, first.situation, first.point)
+            own = trust.settling or settling_run(evidence, group, first.situation, first.point)
+            settling = settling or own
             continue
         notes += bases_of(evidence.basis, group, found[0].situation)
         rows += _rows(model, name, group, found)
@@ -321,6 +323,19 @@ def _rows(
     return rows
 
 
+def _changed_by_hand(changes: Sequence[Change], point: Point) -> list[str]:
+    """Returns the keys of the changes that dfslab cannot set: on a real system, all keys except
+    those of the workload."""
+    if point.scenario.file_system.access.testbed:
+        return []
+    return [key for one in changes for key in one.values if not key.startswith("workload.")]
+
+
+def needs_hardware(changes: Sequence[Change], point: Point) -> bool:
+    """Returns whether other hardware has to be bought or rented to measure the changes."""
+    return any(key.startswith("deployment.") for key in _changed_by_hand(changes, point))
+
+
 def settling_run(
     evidence: DecisionInput, changes: Sequence[Change], situation: Situation, point: Point
 ) -> list[str]:
@@ -330,14 +345,15 @@ def settling_run(
     withheld gain.
 
     On a testbed, the command sets all keys of the change. On a real system, it sets only keys of
-    the workload, and the user has to make the other changes by hand. The list is empty if these
-    changes include other hardware, because an unreliable prediction does not justify a purchase.
+    the workload, and the user has to make the other changes by hand. If these changes include other
+    hardware, the sentence has no command, because an unreliable prediction does not justify a
+    purchase.
     """
     new = {key: value for one in changes for key, value in one.values.items()}
-    has_testbed = point.scenario.file_system.access.testbed
-    by_hand = [key for key in new if not has_testbed and not key.startswith("workload.")]
-    if any(key.startswith("deployment.") for key in by_hand):
-        return []
+    by_hand = _changed_by_hand(changes, point)
+    name = " and ".join(one.text for one in changes)
+    if needs_hardware(changes, point):
+        return [f"Only runs on the changed hardware would settle {name}."]
     values = {**point.labels, **{key: new[key] for key in new if key not in by_hand}}
     sets = " ".join(f"--set '{key}={value}'" for key, value in values.items())
     run = point.scenario.run
@@ -349,7 +365,6 @@ def settling_run(
     # The text contains RUN instead of the path of the run's folder, because the text is stored and
     # the folder can be moved or copied.
     file = "RUN/scenario.toml" if evidence.source.is_dir() else evidence.source
-    name = " and ".join(one.text for one in changes)
     owner = (
         " (dfslab cannot make it in a real system, so make it by hand between the runs)"
         if by_hand
@@ -357,9 +372,5 @@ def settling_run(
     )
     return [
         f"Would settle {name}: {SETTLING_RUNS} runs before and after the change{owner}, about "
-        f"{_duration(seconds)}: dfslab measure {file} {sets}".rstrip()
+        f"{duration_text(seconds)}: dfslab measure {file} {sets}".rstrip()
     ]
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{max(1.0, seconds):.0f} s"

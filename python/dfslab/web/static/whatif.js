@@ -41,7 +41,7 @@ function shown(found, isChanged) {
   element("sentence").textContent = sentence(found, isChanged);
   const when = isChanged ? "then" : "now";
   element("limit").textContent = found.limit ? `What limits ${when}: ${found.limit}` : "";
-  show(element("withheld"), found.withheld.length ? `Why: ${found.withheld[0]}` : "");
+  show(element("withheld"), found.withheld.length ? `Why: ${found.withheld[0]}. ${found.settling}` : "");
   const after = found.withheld.length ? "withheld" : rate(found.after_per_s);
   const figures = [["now", rate(found.before_per_s)], ["changed", after]];
   element("figures").replaceChildren(...figures.map(([name, value]) => {

@@ -85,7 +85,8 @@ class Recommended(BaseModel):
     configurations. `withheld`: all single actions whose gain is withheld, in the order of their
     names, so that neither their order nor their selection depends on a withheld figure. `spared`:
     actions that cost money but gain nothing. `settling`: at most one sentence, which states the
-    runs that would measure a withheld gain.
+    runs that would measure a withheld gain. `doubts`: the reasons why all gains are withheld; empty
+    if only some or none are.
     """
 
     source: str
@@ -94,6 +95,7 @@ class Recommended(BaseModel):
     rows: list[Recommendation]
     withheld: list[WithheldAction] = []
     spared: list[NotWorthIt]
+    doubts: list[str] = []
     settling: list[str]
     notes: list[str]
 
@@ -118,6 +120,10 @@ class Recommended(BaseModel):
     def _withheld_everywhere(self) -> list[str]:
         """Returns one sentence for each reason why all gains of some configurations are withheld.
         The sentence names these configurations."""
+        if self.doubts and not self.rows and self.withheld:
+            total = self.withheld[0].total
+            where = f"all {total} configurations" if total > 1 else "the configuration"
+            return [f"Limit and advice are withheld for {where}: {self.doubts[0]}."]
         known = {(*one.operations, one.where) for one in self.rows}
         by_reason: dict[str, dict[str, None]] = {}
         for one in self.withheld:

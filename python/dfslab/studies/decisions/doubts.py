@@ -1,0 +1,138 @@
+"""The reasons why a run supports no statement on what limits it and on what changes would gain, and
+the runs that would settle them. All answers about a run take these reasons from here."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
+from statistics import median
+
+from dfslab.documents.table import labels_text
+from dfslab.method import BASELINES
+from dfslab.result import Result
+from dfslab.spec.design import LevelValue
+from dfslab.studies.checks.noise import TOO_NOISY, noise_of, noisiest
+from dfslab.studies.compare import is_ordered, sort_key
+
+# Largest median error of a model on held-out configurations with which the limit and the gains that
+# the model predicts are stated. This is a choice: a model with a larger error confuses one resource
+# with another.
+CREDIBLE = 0.5
+# Number of repetitions that a noisy run is advised to make.
+REPETITIONS = 10
+NOTHING_HELD_OUT = "no configuration was held out, so no model was put to the test"
+
+
+@dataclass(frozen=True)
+class SettlingRun:
+    """Runs that would settle an open question. `what`: the runs in words. `duration_s`: how long
+    they take, in seconds. `command`: the command that makes them; "" if no single command does."""
+
+    what: str
+    duration_s: float
+    command: str = ""
+
+    def sentence(self, question: str = "") -> str:
+        """Returns the proposal as one line. `question`: what the runs would settle, in words; "" if
+        the sentence before the line says it."""
+        settles = f"Would settle {question}" if question else "Would settle it"
+        line = f"{settles}: {self.what}, about {duration_text(self.duration_s)}"
+        return f"{line}: {self.command}" if self.command else f"{line}."
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """A reason to withhold the limit and all gains, and the runs that would settle it. `settling`
+    is None if only a measurement of the change itself would settle it."""
+
+    reason: str
+    settling: SettlingRun | None = None
+
+
+def noise_doubt(measured: Sequence[Result]) -> Doubt | None:
+    """Returns a doubt if repetitions of one configuration differ too much for any conclusion;
+    otherwise None. `measured`: the measurements of a run."""
+    noise = noise_of(measured)
+    if noise is None or noise <= TOO_NOISY:
+        return None
+    worst = labels_text(noisiest(measured))
+    where = f", most for {worst}" if worst else ""
+    reason = f"repeats of one configuration differ by {noise:.0%} (standard deviation){where}"
+    runs = len(measured) / len({one.point_id for one in measured})
+    settling = SettlingRun(
+        f"{REPETITIONS} repetitions on a quiet machine",
+        measuring_s(measured) * REPETITIONS / runs,
+        f"dfslab run RUN/scenario.toml --set run.repetitions={REPETITIONS}",
+    )
+    return Doubt(reason, settling)
+
+
+def model_doubt(
+    model: str, held_out: Mapping[str, float], measured: Sequence[Result]
+) -> Doubt | None:
+    """Returns a doubt if the predictions of a model were not put to the test, or if they failed it;
+    otherwise None.
+
+    `held_out`: the median error of each method on held-out configurations, as a fraction.
+    `measured`: the measurements of the run. A model fails if its error is above CREDIBLE, or if a
+    baseline errs as little.
+    """
+    if model not in held_out:
+        return nothing_held_out(measured)
+    error = held_out[model]
+    reason = f"the model {model} errs by {error:.0%} (median, held-out configurations)"
+    better = [name for name in BASELINES if held_out.get(name, math.inf) <= error]
+    if better:
+        name = better[0]
+        return Doubt(f"{reason}, no better than the baseline {name} ({held_out[name]:.0%})")
+    return Doubt(reason) if error > CREDIBLE else None
+
+
+def nothing_held_out(measured: Sequence[Result]) -> Doubt:
+    """Returns the doubt about a run that held no configuration out. The settling runs are those of
+    the run itself, with the middle value of the key that has most values held out."""
+    duration_s = measuring_s(measured)
+    chosen = _middle_value([one.labels for one in measured])
+    if chosen is None:
+        what = "the same runs for three numbers of clients, one of them in judge.hold_out"
+        return Doubt(NOTHING_HELD_OUT, SettlingRun(what, 3 * duration_s))
+    held = json.dumps([chosen], ensure_ascii=False)
+    command = f"dfslab run RUN/scenario.toml --set 'judge.hold_out={held}'"
+    what = "the same runs with a value held out"
+    return Doubt(NOTHING_HELD_OUT, SettlingRun(what, duration_s, command))
+
+
+def _middle_value(labels: Sequence[Mapping[str, LevelValue]]) -> dict[str, LevelValue] | None:
+    """Returns the key that has most values and its middle value. Only keys whose values are numbers
+    or quantities count, because a model cannot interpolate others. Returns None if no such key is
+    varied."""
+    values: dict[str, list[LevelValue]] = {}
+    for own in labels:
+        for key, value in own.items():
+            if value not in values.setdefault(key, []):
+                values[key].append(value)
+    varied = [key for key, own in values.items() if len(own) > 1 and all(map(is_ordered, own))]
+    if not varied:
+        return None
+    key = max(varied, key=lambda one: len(values[one]))
+    ordered = sorted(values[key], key=lambda one: sort_key({key: one}))
+    return {key: ordered[len(ordered) // 2]}
+
+
+def measuring_s(measured: Sequence[Result]) -> float:
+    """Returns how long measurements took, in seconds: their number times the typical time of one.
+    The typical time is the median time from one start to the next, which includes preparation, or
+    the median time under load if that is longer. Pauses of a resumed run do not change it."""
+    loads = [one.load.wall_s for one in measured if one.load is not None]
+    starts = sorted(datetime.fromisoformat(one.provenance.started) for one in measured)
+    gaps = [(later - earlier).total_seconds() for earlier, later in pairwise(starts)]
+    return len(measured) * max(median(loads or [0.0]), median(gaps or [0.0]))
+
+
+def duration_text(seconds: float) -> str:
+    """Returns a duration in whole minutes, or in seconds if it is below 90 s."""
+    return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{max(1.0, seconds):.0f} s"

@@ -1,0 +1,287 @@
+"""Pairs the configurations of two runs, and states what differs between the runs apart from their
+results."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dfslab.documents.metrics import LATENCY, RATE, is_time, operations_with, parsed, time_name
+from dfslab.documents.table import labels_text
+from dfslab.method import MEASURE
+from dfslab.result import Provenance, Result
+from dfslab.spec.changes.differences import differences, settings_of
+from dfslab.spec.design import LevelValue
+from dfslab.spec.input_error import InputError
+from dfslab.spec.scenario import Point
+from dfslab.studies.compare import sort_key
+
+# The statistics of an operation's time that are compared.
+TIMES = frozenset(time_name(LATENCY, one) for one in ("mean", "p50", "p90", "p99"))
+# Beginnings of varied keys that are ignored when configurations of two runs are paired. At first,
+# all varied keys must be equal. If this yields no pair, keys that begin with "file_system." or
+# "deployment." are ignored.
+IGNORED: tuple[tuple[str, ...], ...] = ((), ("file_system.", "deployment."))
+# Largest number of differing settings, or of unpaired configurations, that a sentence names.
+MOST_NAMED = 6
+# The facts of a provenance that can explain a difference between runs, with their names.
+_ORIGIN: Mapping[str, str] = {
+    "host": "host",
+    "cores": "processor cores",
+    "memory_bytes": "memory (bytes)",
+    "kernel": "kernel",
+    "software": "dfslab",
+}
+# The identity of a configuration in both runs: its varied keys, each with the sort key of its
+# value, so that "1 MiB" equals "1024 KiB".
+Identity = tuple[tuple[str, tuple[int, float, str]], ...]
+
+
+@dataclass(frozen=True)
+class MetricPair:
+    """The values of one metric at one configuration in both runs: the natural logarithm of each
+    repetition before and after."""
+
+    configuration: str
+    metric: str
+    before: tuple[float, ...]
+    after: tuple[float, ...]
+
+    @property
+    def freedom(self) -> int:
+        return len(self.before) + len(self.after) - 2
+
+    @property
+    def squares(self) -> float:
+        return sum(len(one) * float(np.var(one)) for one in (self.before, self.after))
+
+    @property
+    def effect(self) -> float:
+        return float(np.mean(self.after) - np.mean(self.before))
+
+    @property
+    def per_run(self) -> float:
+        """Returns 1 / (repetitions before) + 1 / (repetitions after). The variance of the log
+        effect is this sum times the variance of a single repetition."""
+        return 1 / len(self.before) + 1 / len(self.after)
+
+
+@dataclass(frozen=True)
+class PairedConfiguration:
+    """A configuration that both runs measured, with its complete measurements in each run."""
+
+    name: str
+    before: Sequence[Result]
+    after: Sequence[Result]
+
+    def metrics(self) -> list[MetricPair]:
+        """Returns one pair for every metric that both runs have."""
+        first, second = _logs(self.before), _logs(self.after)
+        return [
+            MetricPair(self.name, metric, values, second[metric])
+            for metric, values in first.items()
+            if metric in second
+        ]
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """The configurations that both runs measured, and sentences on what differs between the runs
+    apart from their results."""
+
+    configurations: Sequence[PairedConfiguration]
+    differs: Sequence[str]
+
+
+def pairing_of(
+    before: Sequence[Result], after: Sequence[Result], names: tuple[str, str]
+) -> Pairing:
+    """Pairs the measured configurations of two runs. If no configuration is in both runs, those
+    that differ only in the file system or the deployment are paired.
+
+    Raises InputError if no configuration was measured in both runs, if all pairs have different
+    operations, or if several configurations of one run would be paired with the same one.
+    """
+    runs = [
+        [one for one in own if one.method == MEASURE and one.complete] for own in (before, after)
+    ]
+    for without in IGNORED:
+        first, second = by_identity([one.point for own in runs for one in own], without, runs)
+        shared = [key for key in first if key in second]
+        if not shared:
+            continue
+        for own, name in ((first, names[0]), (second, names[1])):
+            _check_one_each(own, name)
+        every = [
+            PairedConfiguration(_name(first[key][0].point, without), first[key], second[key])
+            for key in shared
+        ]
+        same = [one for one in every if _operations(one.before) == _operations(one.after)]
+        if not same:
+            did = [", ".join(sorted(_operations(own))) for own in (every[0].before, every[0].after)]
+            allowed = f"measured other operations ({did[1]}) than {names[0]} ({did[0]})"
+            raise InputError("B", names[1], allowed)
+        left = [
+            *_unpaired([first[key] for key in first if key not in second], "first"),
+            *_unpaired([second[key] for key in second if key not in first], "second"),
+            *_other_operations(len(every) - len(same)),
+        ]
+        return Pairing(same, [*_settings(same), *_origins(same), *left])
+    raise InputError("B", names[1], _nothing_shared(runs, names))
+
+
+def by_identity(
+    points: Iterable[Point], without: tuple[str, ...], runs: Sequence[Sequence[Result]]
+) -> list[dict[Identity, list[Result]]]:
+    """Returns, for each run, its results by the identity of their configuration. The identity has
+    all keys that vary in any of the runs, except those that begin with a text in `without`."""
+    keys = varied_keys(points, without)
+    found: list[dict[Identity, list[Result]]] = [{} for _ in runs]
+    for own, groups in zip(runs, found, strict=True):
+        for one in own:
+            groups.setdefault(identity(one.point, keys), []).append(one)
+    return found
+
+
+def varied_keys(points: Iterable[Point], without: tuple[str, ...]) -> list[str]:
+    """Returns the keys that vary, in alphabetical order, except those that begin with a text in
+    `without`."""
+    every = {key for one in points for key in one.labels}
+    return sorted(key for key in every if not key.startswith(without))
+
+
+def identity(point: Point, keys: Sequence[str]) -> Identity:
+    """Returns the values of a configuration for `keys`. If a key does not vary in its run, the
+    value is that of its scenario."""
+    fixed = settings_of(point.scenario)
+    values = {key: point.labels.get(key, fixed.get(key, "")) for key in keys}
+    return tuple((key, sort_key({key: value})[0]) for key, value in values.items())
+
+
+def _name(point: Point, without: tuple[str, ...]) -> str:
+    kept = {key: value for key, value in point.labels.items() if not key.startswith(without)}
+    return labels_text(kept) or "the only configuration"
+
+
+def _check_one_each(groups: Mapping[Identity, Sequence[Result]], name: str) -> None:
+    """Raises InputError if different configurations of a run have the same identity. Their results
+    would be taken for repetitions of one configuration."""
+    for own in groups.values():
+        labels = list({one.point_id: one.labels for one in own}.values())
+        if len(labels) > 1:
+            keys = [key for key in labels[0] if len({str(one.get(key)) for one in labels}) > 1]
+            allowed = (
+                f"varies {', '.join(keys)}, which the other run does not: measure one value, "
+                "with --set KEY=VALUE"
+            )
+            raise InputError("RUN", name, allowed)
+
+
+def _nothing_shared(runs: Sequence[Sequence[Result]], names: tuple[str, str]) -> str:
+    """Returns why no configurations of two runs can be paired."""
+    if not all(runs):
+        empty = names[1] if runs[0] else names[0]
+        return f"has no measured configuration of {names[0]}: {empty} has no complete measurement"
+    examples = [labels_text(own[0].labels) or "a single configuration" for own in runs]
+    return (
+        f"has no measured configuration of {names[0]}: it measured {examples[1]}, for example, and "
+        f"{names[0]} measured {examples[0]}"
+    )
+
+
+def _operations(results: Sequence[Result]) -> frozenset[str]:
+    return frozenset(operations_with(results[0].metrics, LATENCY))
+
+
+def _other_operations(count: int) -> list[str]:
+    if not count:
+        return []
+    are = "configuration has" if count == 1 else "configurations have"
+    return [f"Not compared: {count} {are} other operations in the second run."]
+
+
+def _unpaired(groups: Sequence[Sequence[Result]], which: str) -> list[str]:
+    """Returns at most one sentence on the configurations that only one run has."""
+    if not groups:
+        return []
+    named = [labels_text(own[0].labels) for own in groups[:MOST_NAMED]]
+    more = f" and {len(groups) - MOST_NAMED} more" if len(groups) > MOST_NAMED else ""
+    return [f"Not compared, because only the {which} run has them: {'; '.join(named)}{more}."]
+
+
+def _settings(pairs: Sequence[PairedConfiguration]) -> list[str]:
+    """Returns at most one sentence on the settings that differ between paired configurations."""
+    found: dict[str, tuple[LevelValue, LevelValue]] = {}
+    for one in pairs:
+        first, second = (own[0].point.scenario for own in (one.before, one.after))
+        found = {**differences(first, second), **found}
+    return _listed("The runs also differ in their settings", found)
+
+
+def _origins(pairs: Sequence[PairedConfiguration]) -> list[str]:
+    """Returns sentences on the machines and the software of the runs, if they differ, and on the
+    order of the measurements, if all of one run were made before all of the other."""
+    first = [result.provenance for one in pairs for result in one.before]
+    second = [result.provenance for one in pairs for result in one.after]
+    return [
+        *_listed("The machines or programs differ", _origin(first, second)),
+        *_order(first, second),
+    ]
+
+
+def _origin(
+    first: Sequence[Provenance], second: Sequence[Provenance]
+) -> dict[str, tuple[LevelValue, LevelValue]]:
+    found: dict[str, tuple[LevelValue, LevelValue]] = {}
+    for key, name in _ORIGIN.items():
+        values = [
+            ", ".join(sorted({str(getattr(one, key)) for one in own})) for own in (first, second)
+        ]
+        if values[0] != values[1]:
+            found[name] = (values[0], values[1])
+    return found
+
+
+def _order(first: Sequence[Provenance], second: Sequence[Provenance]) -> list[str]:
+    times = [[one.started for one in own] for own in (first, second)]
+    spans = [(min(own), max(own)) for own in times]
+    if sorted(times[0]) == sorted(times[1]):
+        return ["Both runs are the same, so only their noise is compared."]
+    if spans[0][1] < spans[1][0] or spans[1][1] < spans[0][0]:
+        return [
+            "The runs were measured one after the other, so a drift of the machine would look like "
+            "a difference; `dfslab run A --against B` measures alternately."
+        ]
+    return []
+
+
+def _listed(start: str, found: Mapping[str, tuple[LevelValue, LevelValue]]) -> list[str]:
+    """Returns one sentence that lists differing values; an empty list if there are none."""
+    if not found:
+        return []
+    named = [f"{key} {old or 'unset'} → {new or 'unset'}" for key, (old, new) in found.items()]
+    more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
+    return [f"{start}: {', '.join(named[:MOST_NAMED])}{more}."]
+
+
+def _logs(results: Sequence[Result]) -> dict[str, tuple[float, ...]]:
+    """Returns the natural logarithms of all repetitions, by the key of the metric."""
+    found: dict[str, list[float]] = {}
+    for one in results:
+        for metric, value in _compared(one).items():
+            if value > 0:
+                found.setdefault(metric, []).append(math.log(value))
+    return {key: tuple(values) for key, values in found.items()}
+
+
+def _compared(result: Result) -> Mapping[str, float]:
+    """Returns the metrics of a result that are compared: the rate, and the times of each
+    operation."""
+    found = {RATE: result.value()} if RATE in result.metrics else {}
+    for text, metric in result.metrics.items():
+        if is_time(text) and parsed(text).name in TIMES:
+            found[text] = metric.value
+    return found
