@@ -129,6 +129,9 @@ def read(path: Path, form: str = "") -> ToolReport:
     try:
         head = plain_file.beginning(path, HEAD_BYTES)
         names = [form] if form else recognised(head)
+        wrong = plain_file.damage(path, HEAD_BYTES) or plain_file.foreign_encoding(head)
+        if wrong or not head:
+            raise InputError(KEY, str(path), wrong or "is empty")
         if len(names) != 1:
             raise InputError(KEY, str(path), _choice(names))
         text = plain_file.content(path, MOST_BYTES, KEY).decode(errors="replace")
