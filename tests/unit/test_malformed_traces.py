@@ -4,15 +4,18 @@ of the line (or record), what is wrong, what is allowed, and what to do."""
 from __future__ import annotations
 
 import gzip
+from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
-from dfslab.imports import call_stream
+from dfslab.imports import call_stream, dxt_decoder
 from dfslab.imports.contract import Recording
 from dfslab.imports.formats import strace
 from dfslab.imports.formats.recorded import RECORDED
 from dfslab.imports.survey import TraceRequest, survey
 from dfslab.spec.input_error import InputError
 
+DARSHAN = Path(find_spec("darshan").origin).parent  # type: ignore[union-attr,arg-type]
 STRACE = """7 1700000000.5 openat(AT_FDCWD, "/data/a", O_WRONLY|O_CREAT) = 3 <0.1>
 7 1700000000.6 pwrite64(3, "x"..., 4096, 8192) = 4096 <0.1>
 7 1700000000.7 --- SIGCHLD {si_signo=SIGCHLD} ---
@@ -119,6 +122,20 @@ def test_a_recording_that_ends_within_a_call_leaves_it_out(tmp_path):
 )
 def test_the_malformed_record_is_named(content, stated, tmp_path):
     assert stated in reason(tmp_path / "given", content, "recorded")
+
+
+@pytest.mark.parametrize("end", [100, 500, 2000, -300, -20, -1])
+def test_a_cut_off_darshan_log_is_refused(end, tmp_path):
+    """Darshan's library ends its process with a signal, or returns the parts that it can read."""
+    log = (DARSHAN / "tests" / "input" / "sample-dxt-simple.darshan").read_bytes()
+    stated = reason(tmp_path / "given", log[:end], "darshan")
+    assert stated.startswith("is damaged, or no complete Darshan log (")
+    assert "copy it again, or record again" in stated
+
+
+def test_a_darshan_log_without_extended_traces_is_refused(tmp_path):
+    log = (DARSHAN / "tests" / "input" / "sample.darshan").read_bytes()
+    assert reason(tmp_path / "given", log, "darshan") == dxt_decoder.NO_RECORDS
 
 
 @pytest.mark.parametrize("form", [*GOOD, "recorded"])
