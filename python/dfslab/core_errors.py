@@ -61,7 +61,8 @@ def in_words(message: str, texts: Mapping[str, str]) -> str:
     document is not among `texts`.
 
     `texts` has the JSON texts by the name with which the core's messages begin: "net", "options",
-    "stream", "plan", "report" or "trace options". In the names, "_" stands for a space.
+    "stream", "plan", "report", "trace options" or "delay line". In the names, "_" stands for a
+    space.
     """
     found = _ERROR.fullmatch(message)
     text = texts.get(found["document"].replace(" ", "_")) if found is not None else None

@@ -33,7 +33,7 @@ FIO_2 = """{
      "read" : {"io_bytes" : 1048576, "bw" : 102400, "iops" : 100.5, "runtime" : 10240,
        "total_ios" : 1024,
        "clat" : {"mean" : 9900.0, "percentile" : {"50.000000" : 9800, "90.000000" : 12000}},
-       "lat" : {"min" : 20, "max" : 90, "mean" : 10000.0}}}]
+       "lat" : {"min" : 20, "max" : 90000, "mean" : 10000.0}}}]
 }"""
 FIO_CLIENTS = """{
   "fio version" : "fio-3.1",

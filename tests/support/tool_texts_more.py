@@ -58,7 +58,7 @@ DFSIO_LOG = "".join(
 )
 DFSIO_3 = "".join(
     f"2023-11-14 22:13:20,123 INFO fs.TestDFSIO: {line}\n"
-    for text in (DFSIO_2, DFSIO_2.replace("write", "read").replace("25.5", "51"))
+    for text in (DFSIO_2, DFSIO_2.replace("write", "read").replace("25.5", "29"))
     for line in text.replace("Total MB", " Total MB").strip().splitlines()
 )
 WARP_0 = """Operation: PUT. Concurrency: 20

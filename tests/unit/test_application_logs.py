@@ -108,6 +108,27 @@ def test_bytes_of_processes_are_unknown_if_only_their_variance_is_known():
     assert found.working_ranks == 8
 
 
+@pytest.mark.parametrize(
+    ("change", "stated"),
+    [
+        (lambda line: "\t".join(line.split("\t")[:5]), "has 5 of 6 columns; expected MODULE, RANK"),
+        (lambda line: line.replace("POSIX\t-1", "POSIX\tall"), "rank is 'all', must be a number"),
+        (lambda line: line.replace("\t2\t", "\t2x\t"), "is '2x', must be a number; expected"),
+    ],
+)
+def test_a_malformed_line_of_darshan_parser_is_named(change, stated, tmp_path):
+    lines = text_of(2, 10.0, [("POSIX", "POSIX", (SHARED, OWN))]).splitlines()
+    rows = [number for number, line in enumerate(lines, start=1) if line[0] != "#"]
+    place = next(number for number in rows if change(lines[number - 1]) != lines[number - 1])
+    lines[place - 1] = change(lines[place - 1])
+    path = tmp_path / "log.txt"
+    path.write_text("\n".join(lines))
+    with pytest.raises(InputError) as refused:
+        application_log.read(path)
+    assert f"line {place}: " in str(refused.value)
+    assert stated in str(refused.value)
+
+
 def test_the_text_of_darshan_parser_has_the_same_counters():
     text = text_of(2, 10.0, [("POSIX", "POSIX", (SHARED, OWN)), ("LUSTRE", "LUSTRE", (STRIPES,))])
     expected = replace(

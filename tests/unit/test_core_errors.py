@@ -9,6 +9,7 @@ from dfslab import _core
 from dfslab.core_errors import in_words, translated
 from dfslab.nets import engine
 from dfslab.spec.input_error import InputError
+from dfslab.testbeds.hosts import delay_line
 
 RUST = re.compile(
     r"\b(struct|[ui](8|16|32|64|128)|usize|f64|Option|map|sequence|enum|variant|tuple|column)\b|`"
@@ -113,6 +114,27 @@ def test_malformed_options_of_a_trace_are_named_in_their_words(text, reason):
     with pytest.raises(_core.InputError) as error, translated(trace_options=text):
         _core.trace_profile([], text)
     assert str(error.value) == f"trace options: {reason}"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "the JSON text is empty"),
+        ("{}", "the document: must be a list"),
+        ("[{}]", "[0].netns: is missing"),
+        ('[{"netns": 1}]', "[0].netns = 1: must be a text"),
+        ('[{"netns": "n", "queue": 70000}]', "[0].queue = 70000: must be a whole number from 0 to"),
+        ('[{"netns": "n", "queue": 1, "delay_s": "5 ms"}]', '= "5 ms": must be a number (seconds)'),
+        ('[{"delay": 1}]', "[0].delay: is unknown; the fields are netns, queue, delay_s, jitter_s"),
+    ],
+)
+def test_a_malformed_delay_line_is_named_in_its_words(text, reason, capsys):
+    assert delay_line.main(text) == 1
+    found = capsys.readouterr().err
+    assert found.startswith("delay line: ")
+    assert reason in found
+    assert len(found.splitlines()) == 1
+    assert not RUST.search(found), found
 
 
 def test_a_field_on_a_later_line_is_found():

@@ -66,7 +66,7 @@ def run_of(point, repetition):
         metrics=metrics,
         steps=steps,
         provenance=provenance(1),
-        load=MeasuredLoad(wall_s=1.0, operations={"write": OperationCounts(count=9)}),
+        load=MeasuredLoad(wall_s=9 * time, operations={"write": OperationCounts(count=9)}),
     )
 
 

@@ -233,7 +233,7 @@ def test_dxt_and_recorded_streams(tmp_path):
         ({"trace": "missing"}, "no such file"),
         ({"trace": "empty"}, "holds no operation on files under /"),
         ({"trace": "untimed"}, "line 1: .* has no time: use strace -ttt"),
-        ({"trace": "untimed", "form": "recorded"}, "is no recorded stream"),
+        ({"trace": "untimed", "form": "recorded"}, "is cut off or no recorded stream"),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path, reported, message):
@@ -304,7 +304,10 @@ def test_a_trace_that_cannot_be_done_is_one_clear_line(tmp_path):
         ({}, "workload.trace = '': needs the file"),
         (dxt_of, "workload.clients = 1: the trace is of 2 clients"),
         ({"trace": str(path)}, "has no time: use strace -ttt"),
-        ({"trace": str(path), "form": "blkparse"}, "holds no operation"),
+        (
+            {"trace": str(path), "form": "blkparse"},
+            "line 2: '# DXT.* is malformed; expected DEVICE",
+        ),
     )
     for reported, said in wrong:
         table = scenario(hold_out=()).model_dump(mode="json")
@@ -375,7 +378,7 @@ def test_a_stream_recorded_without_times_is_refused():
     }
     content = _core.stream_bytes(json.dumps(spec), 0)
     assert len(content) % recorded.RECORDED.size == 0
-    with pytest.raises(ValueError, match="is no recorded stream: client .* has no operation"):
+    with pytest.raises(ValueError, match="record .*: client .* has no operation"):
         recorded.stream(content)
 
 

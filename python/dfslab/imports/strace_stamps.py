@@ -42,6 +42,11 @@ CALLED = re.compile(r"[a-z_]\w*\(|<\.\.\. \w+ resumed>")
 CALLED_ANYWHERE = re.compile(r"\s[a-z_]\w*\(.*(=|<unfinished)")
 DAY_S = 86400
 REORDERED_S = 60
+# The lines of one process ascend in time. A clock that is set during the recording may go back by
+# less than this.
+CLOCK_STEP_S = 1.0
+# A message of strace itself, which has no stamp.
+MESSAGE = re.compile(r"^strace: Process \d+ (?:attached|detached)$")
 
 
 @dataclass(frozen=True)
@@ -62,14 +67,29 @@ class Stamps:
 
     def __init__(self) -> None:
         self._latest_s: float | None = None
+        # For each process: the time and the number of its latest line.
+        self._of_process: dict[int, tuple[float, int]] = {}
 
     def split(self, line: str, number: int) -> StampedLine | None:
         """Splits a line into its process number, its time and the remainder. Returns None for an
-        empty line. Raises ValueError if the line has no readable time stamp. `number` is the number
-        of the line in the error.
+        empty line and for a message of strace itself. Raises ValueError if the line has no readable
+        time stamp, or if it is earlier than the line before of the same process. `number` is the
+        number of the line in the error.
         """
-        if not line.strip():
+        if not line.strip() or MESSAGE.match(line):
             return None
+        found = self._split(line, number)
+        latest_s, latest = self._of_process.get(found.process, (found.time_s, number))
+        if found.time_s < latest_s - CLOCK_STEP_S:
+            raise ValueError(
+                f"line {number}: its time is {latest_s - found.time_s:.6g} s before that of line "
+                f"{latest} of the same process: several recordings in one file cannot be told "
+                "apart; give one of them, or record with strace -f -o FILE"
+            )
+        self._of_process[found.process] = found.time_s, number
+        return found
+
+    def _split(self, line: str, number: int) -> StampedLine:
         for form, reason in REFUSED:
             if form.match(line):
                 raise ValueError(f"line {number}: {line[:60]!r} {reason}")

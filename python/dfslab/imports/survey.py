@@ -125,11 +125,13 @@ def survey(path: Path, requested: TraceRequest) -> TraceSurvey:
 def _form(path: Path) -> str:
     """Returns the name of the importer that recognises the file. Raises InputError unless there is
     exactly one."""
-    if not plain_file.beginning(path, 1):
-        raise InputError(FILE, str(path), "is empty")
+    head = plain_file.beginning(path, contract.HEAD_BYTES)
     found = contract.recognised(path)
     if len(found) == 1:
         return found[0]
+    wrong = plain_file.damage(path, contract.HEAD_BYTES) or plain_file.foreign_encoding(head)
+    if wrong or not head:
+        raise InputError(FILE, str(path), wrong or "is empty")
     known = ", ".join(found or contract.importers())
     text = "is read by several forms" if found else "is in no known form"
     raise InputError(FILE, str(path), f"{text}; --form names one of {known}")

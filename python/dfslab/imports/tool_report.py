@@ -13,9 +13,9 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias, TypeGuard
 
@@ -31,6 +31,9 @@ HEAD_BYTES = 1 << 16
 # Maximum size of a result file. Results are summaries, so a larger file probably has single
 # operations and is a trace.
 MOST_BYTES = 256 << 20
+# Two quantiles contradict each other if the lower one is larger by more than this fraction. Tools
+# round them to three digits or more.
+ROUNDING = 0.01
 MEBI, KIBI, GIBI = float(1 << 20), float(1 << 10), float(1 << 30)
 Json: TypeAlias = "Mapping[str, object]"
 
@@ -72,7 +75,9 @@ class ToolReport:
     """The measurements in one file, and facts about the tool that wrote it. An empty text means
     that the tool did not report the fact.
 
-    evidence: facts that concern all measurements, such as missing phases.
+    evidence: facts that concern all measurements, such as missing phases. contradictions: figures
+    of the file that contradict each other, one line each, with the line of the file or the part of
+    the JSON document, the key and the value.
     """
 
     tool: str
@@ -82,6 +87,12 @@ class ToolReport:
     started: str = ""
     command: str = ""
     evidence: tuple[Evidence, ...] = ()
+    contradictions: tuple[str, ...] = ()
+
+
+def _nothing(_: str) -> Iterator[str]:
+    """Yields no contradiction: for formats that state no figure twice."""
+    yield from ()
 
 
 @dataclass(frozen=True)
@@ -90,12 +101,15 @@ class ResultReader:
 
     recognises(head): returns whether a file that begins with `head` (its first HEAD_BYTES bytes) is
     a result of the tool. read(text): returns the report in a text; raises ValueError with a
-    one-line reason if the text is malformed.
+    one-line reason if the text is malformed. contradictions(text): yields one line for each figure
+    in a text that `read` accepted, if the figure contradicts another one: its place, its key and
+    its value.
     """
 
     title: str
     recognises: Callable[[bytes], bool]
     read: Callable[[str], ToolReport]
+    contradictions: Callable[[str], Iterator[str]] = _nothing
 
 
 def reader(name: str) -> ResultReader:
@@ -115,6 +129,9 @@ def read(path: Path, form: str = "") -> ToolReport:
     try:
         head = plain_file.beginning(path, HEAD_BYTES)
         names = [form] if form else recognised(head)
+        wrong = plain_file.damage(path, HEAD_BYTES) or plain_file.foreign_encoding(head)
+        if wrong or not head:
+            raise InputError(KEY, str(path), wrong or "is empty")
         if len(names) != 1:
             raise InputError(KEY, str(path), _choice(names))
         text = plain_file.content(path, MOST_BYTES, KEY).decode(errors="replace")
@@ -128,12 +145,33 @@ def read(path: Path, form: str = "") -> ToolReport:
             raise DiscoveryError(f"{defined_at(own.read)}: {stated}")
         if not found.measurements:
             raise ValueError("holds no finished measurement")
-        return found
+        wrong = (*_unordered(found.measurements), *own.contradictions(text))
+        return replace(found, contradictions=(*found.contradictions, *wrong))
     except InputError:
         raise
     except (ValueError, RecursionError, csv.Error) as error:
         stated = _stated(error)
         raise InputError(KEY, str(path), f"{names[0]}: {stated}") from error
+
+
+def consistent(path: Path, form: str = "") -> ToolReport:
+    """Returns the report in a file like `read`, but raises InputError also if figures of the file
+    contradict each other."""
+    found = read(path, form)
+    for wrong in found.contradictions:
+        raise InputError(KEY, str(path), wrong)
+    return found
+
+
+def _unordered(measurements: Sequence[ToolMeasurement]) -> Iterator[str]:
+    """Yields the contradiction for each quantile of a measurement that is above a higher one."""
+    for one in measurements:
+        known = [name for name in metrics.QUANTILES if name in one.latency_s]
+        for low, high in zip(known, known[1:], strict=False):
+            less, more = one.latency_s[low], one.latency_s[high]
+            if less > more * (1 + ROUNDING):
+                at_most = f"must be at most {high} = {more:.6g} s"
+                yield f"{one.part}, {one.operation}: {low} = {less:.6g} s: {at_most}"
 
 
 def _stated(error: Exception) -> str:

@@ -82,7 +82,12 @@ def _evidence(path: Path, deployment: Hardware | None, form: str) -> list[Eviden
             return of_results([result_file.read(path)])
         except DamagedResult as error:
             raise InputError("FILE", str(path), str(error)) from error
-    return of_report(tool_report.read(path, form), deployment)
+    report = tool_report.read(path, form)
+    found = of_report(report, deployment)
+    # A rule explains a contradiction better than the reader of the file, which only states it.
+    if report.contradictions and all(one.is_doubt for one in judged(found)):
+        raise InputError("FILE", str(path), report.contradictions[0])
+    return found
 
 
 def _is_result(path: Path) -> bool:

@@ -17,6 +17,7 @@ from dfslab.imports.applications.darshan_counters import (
     finite,
 )
 from dfslab.imports.applications.io_counters import IoCounters
+from dfslab.imports.tool_report import in_line
 
 VERSION = "# darshan log version:"
 HEAD = re.compile(r"^# (exe|nprocs|run time): (.+?)\s*$", re.M)
@@ -28,6 +29,9 @@ FILES = re.compile(r"^# (total|shared): (\d+) \d+", re.M)
 MODULES = ("POSIX", "MPIIO", "STDIO")
 # Columns of a line of a record: module, rank, record, counter, value, file.
 COLUMNS = 6
+EXPECTED = (
+    "MODULE, RANK, RECORD, COUNTER, VALUE, FILE with tabs between them, as darshan-parser prints"
+)
 
 
 def recognises(head: bytes) -> bool:
@@ -89,15 +93,18 @@ def _record_lines(text: str) -> Iterator[tuple[str, int, str, str, float]]:
     """
     known = {"POSIX": "POSIX", "MPI-IO": "MPIIO", "MPIIO": "MPIIO", "STDIO": "STDIO"}
     known["LUSTRE"] = "LUSTRE"
-    for line in text.splitlines():
+    for place, line in enumerate(text.splitlines(), start=1):
         parts = line.split("\t")
-        if line.startswith("#") or len(parts) < COLUMNS or parts[0] not in known:
+        if line.startswith("#") or parts[0] not in known:
             continue
-        name = parts[3].partition("_")[2]
-        if parts[0] == "LUSTRE" and "STRIPE" not in name:
-            continue
-        rank = round(finite(parts[1], "rank"))
-        value = finite(parts[4], parts[3])
+        with in_line(place, EXPECTED):
+            if len(parts) < COLUMNS:
+                raise ValueError(f"has {len(parts)} of {COLUMNS} columns")
+            name = parts[3].partition("_")[2]
+            if parts[0] == "LUSTRE" and "STRIPE" not in name:
+                continue
+            rank = round(finite(parts[1], "rank"))
+            value = finite(parts[4], parts[3])
         yield known[parts[0]], rank, parts[5], name, value
 
 

@@ -56,20 +56,29 @@ def read(path: Path) -> Replay:
 def stream(content: bytes) -> Replay:
     """Returns the operations in the bytes `content`. Raises ValueError if they are no recorded
     stream."""
-    if not content or len(content) % RECORDED.size:
-        raise ValueError(f"is no recorded stream: not a multiple of {RECORDED.size} bytes")
+    if not content:
+        raise ValueError("is empty: a recorded stream has at least one operation")
+    if rest := len(content) % RECORDED.size:
+        whole = f"each operation has {RECORDED.size} bytes"
+        raise ValueError(f"is cut off or no recorded stream: {whole}, the last one has {rest}")
     found, counts = Replay(), dict[int, int]()
-    for one in map(Record._make, RECORDED.iter_unpack(content)):
+    latest_ns = dict[int, int]()
+    for number, one in enumerate(map(Record._make, RECORDED.iter_unpack(content)), start=1):
         found.transfer_bytes = max(found.transfer_bytes, one.transfer_bytes)
         # Files of an older format have records without times. The size of such a file may by chance
         # be valid, but the operation numbers are then wrong.
         if one.position != counts.get(one.client, 0):
-            raise ValueError(
-                f"is no recorded stream: client {one.client} has no operation {one.position} now"
-            )
+            stated = f"client {one.client} has no operation {one.position} now"
+            raise ValueError(f"is no recorded stream: record {number}: {stated}")
         counts[one.client] = one.position + 1
         if one.kind >= len(OPERATIONS):
-            raise ValueError(f"is no recorded stream: there is no operation {one.kind}")
+            stated = f"there is no operation {one.kind}"
+            raise ValueError(f"is no recorded stream: record {number}: {stated}")
+        if one.begun_ns < latest_ns.get(one.client, 0):
+            before_s = latest_ns[one.client] * 1e-9
+            stated = f"client {one.client} starts it at {one.begun_ns * 1e-9:g} s, but the "
+            raise ValueError(f"record {number}: {stated}operation before at {before_s:g} s")
+        latest_ns[one.client] = one.begun_ns
         found.given.append(
             Given(
                 client=one.client,

@@ -26,12 +26,16 @@ STARTED = re.compile(r"\w+\(")
 DURATION = re.compile(r"<(\d+\.\d+)>$")
 RESUMED = re.compile(r"^<\.\.\. (\w+) resumed>(.*)$")
 UNFINISHED = "<unfinished ...>"
+# Lines on signals, on the end of processes, and on processes that strace stops to trace.
+EVENT = re.compile(r"\+\+\+ |--- |<\.\.\. |\[ |strace: |\?\?\?\?")
+DETACHED = "<detached ...>"
 ARGUMENT = re.compile(r'"((?:\\.|[^"\\])*)"(?:\.\.\.)?|[^,{\["(]+|[{\[(]')
 CLOSING = {"{": "}", "[": "]", "(": ")"}
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "v": "\v", "f": "\f", "a": "\a", "b": "\b", "e": "\x1b"}
 SPAWNING = ("clone", "clone3", "fork", "vfork")
 # The reasons for which a recorded call becomes no operation.
 FAILED = "failed in the recording"
+CUT_OFF = "cut off at the end of the recording"
 BOOKKEEPING = "touches no file: descriptors, offsets, processes"
 NOTHING_MOVED = "end of file: no byte moved"
 NO_FILE = "not on a file by name"
@@ -150,9 +154,20 @@ class _Trace:
                     continue
                 time_s, begun = self._unfinished.pop(process)
                 text = begun + resumed[2]
-            # Lines on signals and on the end of processes are no calls, so they are skipped.
             if call := CALL.match(text):
                 yield from self._checked(number, time_s, process, call)
+            elif not EVENT.match(text) and not text.endswith(DETACHED):
+                self._incomplete(number, text, line.endswith("\n"))
+
+    def _incomplete(self, number: int, text: str, is_whole: bool) -> None:
+        """Leaves out the last line of a recording that ended within this line. Raises ValueError
+        for any other line that is neither a call nor an event."""
+        if is_whole or not STARTED.match(text):
+            allowed = (
+                "a call has the form NAME(ARGUMENTS) = RESULT; remove the line, or record again"
+            )
+            raise ValueError(f"line {number}: {text[:60]!r} is no whole call: {allowed}")
+        self._leave_out(text.partition("(")[0], CUT_OFF)
 
     def _checked(
         self, number: int, time_s: float, process: int, call: re.Match[str]

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Iterator
 
+from dfslab.imports.redundant import comparing
 from dfslab.imports.tool_report import ResultReader, ToolMeasurement, ToolReport, in_line, number
 
 TITLE = "COSBench: its CSV of a workload"
@@ -30,6 +32,12 @@ OPERATIONS = {
 TIMES = {"mean": "Avg-ResTime", "p90": "90%-ResTime", "p99": "99%-ResTime"}
 MILLISECOND_S = 1e-3
 UNKNOWN = ("", "N/A", "n/a")
+# The columns of the quantiles of the response time, in ascending order.
+QUANTILES = tuple(f"{share}%-ResTime" for share in (60, 80, 90, 95, 99, 100))
+# The columns whose figures are compared with each other.
+FIGURES = frozenset(
+    (*QUANTILES, "Avg-ResTime", "Avg-ProcTime", "Op-Count", "Byte-Count", "Throughput", "Bandwidth")
+)
 EXPECTED = "the columns of COSBench's header, with numbers from 0 on"
 
 
@@ -83,4 +91,33 @@ def _number(row: dict[str, str], key: str) -> float | None:
     return None if text in UNKNOWN else number(text.rstrip("%"), key)
 
 
-READER = ResultReader(TITLE, recognises, read)
+def contradictions(text: str) -> Iterator[str]:
+    """Yields each contradiction within a row: quantiles that do not ascend, a mean above the
+    longest response time, processing that takes longer than the response, and a bandwidth that is
+    not (throughput) x (bytes of an operation)."""
+    table = csv.DictReader(text.splitlines())
+    for row in table:
+        for wrong in _of_row(row):
+            yield f"line {table.line_num}: {wrong}"
+
+
+def _of_row(row: dict[str, str]) -> Iterator[str]:
+    known = {
+        key: comparing.printed(key, text.strip().rstrip("%"))
+        for key, text in row.items()
+        if key in FIGURES and text is not None and text.strip() not in UNKNOWN
+    }
+    longest = known.get(QUANTILES[-1])
+    yield from comparing.falling([known.get(key) for key in QUANTILES])
+    yield from comparing.falling([known.get("Avg-ResTime"), longest])
+    yield from comparing.falling([known.get("Avg-ProcTime"), known.get("Avg-ResTime")])
+    # COSBench counts failed operations in some of its figures only.
+    count, moved = known.get("Op-Count"), known.get("Byte-Count")
+    rate, bandwidth = known.get("Throughput"), known.get("Bandwidth")
+    succeeded = (row.get("Succ-Ratio") or "").startswith("100")
+    if succeeded and count and moved and rate and bandwidth and count.value and moved.value:
+        how = "Throughput x Byte-Count / Op-Count"
+        yield from comparing.unequal(bandwidth, rate * (moved / count), how, comparing.APART)
+
+
+READER = ResultReader(TITLE, recognises, read, contradictions)

@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from dfslab.imports.redundant import comparing
+from dfslab.imports.redundant.comparing import Printed, printed
 from dfslab.imports.tool_report import (
     MEBI,
     ResultReader,
@@ -27,6 +29,15 @@ FACT = re.compile(r"^# (exe|nprocs|start_time_asci\w*): (.+?)\s*$", re.M)
 MARK = re.compile(rb"^(?:# agg_perf_by_slowest:|total_(?:POSIX|STDIO|MPIIO)_)", re.M)
 MODULE = re.compile(r"^# (POSIX|STDIO|MPI-?IO|H5D|PNETCDF\w*) module data", re.M)
 SLOWEST = re.compile(r"^# agg_perf_by_slowest: (\S+)")
+PERFORMANCE = re.compile(
+    r"^# (?:(?:unique|shared) files: )?"
+    r"(total_bytes|slowest_rank_io_time|time_by_slowest|agg_perf_by_slowest): ([\d.]+)"
+)
+BYTES, BY_SLOWEST = "total_bytes", "agg_perf_by_slowest"
+# The times of the slowest process in files of one process, and in shared files.
+SLOWEST_TIMES = ("slowest_rank_io_time", "time_by_slowest")
+# Number of counters of calls by size, for each of reads and writes.
+SIZES = 10
 TOTAL = re.compile(r"^total_(POSIX|STDIO)_(\w+): (\S+)", re.M)
 # For each operation: (its name, the counters of its calls, the counter of the seconds in its
 # calls).
@@ -94,4 +105,47 @@ def _counters(text: str) -> Iterator[re.Match[str]]:
     return (one for one in TOTAL.finditer(text) if one[2] in used)
 
 
-READER = ResultReader(TITLE, recognises, read)
+def contradictions(text: str) -> Iterator[str]:
+    """Yields each contradiction: a rate that is not (all bytes) / (time of the slowest process),
+    and counts of calls that do not agree with the counts by size and by order."""
+    section: dict[str, tuple[int, Printed]] = {}
+    for place, line in enumerate(text.splitlines(), start=1):
+        if MODULE.match(line):
+            section = {}
+        elif fact := PERFORMANCE.match(line):
+            section[fact[1]] = place, printed(fact[1], fact[2])
+            if fact[1] == BY_SLOWEST and all(key in section for key in (BYTES, *SLOWEST_TIMES)):
+                times = comparing.total([section[key][1] for key in SLOWEST_TIMES])
+                moved = section[BYTES][1].scaled(1 / MEBI)
+                how = f"{BYTES} / ({' + '.join(SLOWEST_TIMES)})"
+                if times.value:
+                    for wrong in comparing.unequal(section[fact[1]][1], moved / times, how):
+                        yield f"line {place}: {wrong}"
+    yield from _of_totals(text)
+
+
+def _of_totals(text: str) -> Iterator[str]:
+    totals = {
+        (one[1], one[2]): (line_at(text, one.start(2)), int(one[3]))
+        for one in TOTAL.finditer(text)
+        if re.fullmatch(r"\d+", one[3])
+    }
+    for (module, name), (place, count) in totals.items():
+        operation = name.removesuffix("S")
+        sizes = [n for (of, key), (_, n) in totals.items() if of == module and _is_size(key, name)]
+        if len(sizes) == SIZES and sum(sizes) != count:
+            how = f"the sum of total_{module}_SIZE_{operation}_*"
+            yield f"line {place}: total_{module}_{name} = {count}: contradicts {how}, {sum(sizes)}"
+        for low in (f"SEQ_{name}", f"CONSEC_{name}"):
+            at, part = totals.get((module, low), (place, 0))
+            if part > count:
+                at_most = f"must be at most total_{module}_{name} = {count}"
+                yield f"line {at}: total_{module}_{low} = {part}: {at_most}"
+
+
+def _is_size(key: str, name: str) -> bool:
+    """Returns whether a counter is that of the calls of one size. `name`: READS or WRITES."""
+    return name in ("READS", "WRITES") and key.startswith(f"SIZE_{name.removesuffix('S')}_")
+
+
+READER = ResultReader(TITLE, recognises, read, contradictions)

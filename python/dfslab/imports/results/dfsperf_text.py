@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from dfslab.imports.redundant import comparing
+from dfslab.imports.redundant.comparing import Printed, printed
 from dfslab.imports.tool_report import (
     MEBI,
     ResultReader,
@@ -27,6 +29,8 @@ MARK = re.compile(rb"^\w+ Test - ID : \d+\s*\n(?:Finished Successfully|Failed: )
 FAILED = re.compile(r"^Failed: (\d+) slaves failed", re.M)
 STATISTICS = "********** Statistics **********"
 THREADS = re.compile(r"^\S+'s (.+?) for each threads:\s*\n\s*(\[.*\])\s*$", re.M)
+BY_SLAVE = re.compile(r"^(\S+)'s (.+?) for each threads:\s*\n\s*(\[.*\])\s*$", re.M)
+TOTAL = "Total"
 THROUGHPUT, RATE = "Throughput(MB/s)", "Rate(ops/sec)"
 SUM_OF_RATES = "the sum of the threads' rates, each over the time of that thread"
 
@@ -97,4 +101,30 @@ def _measured(
     )
 
 
-READER = ResultReader(TITLE, recognises, read)
+def contradictions(text: str) -> Iterator[str]:
+    """Yields each contradiction: a total that is not the sum over the slaves, and a rate of a slave
+    that is not the sum over its threads."""
+    first = line_at(text, text.find(STATISTICS)) + 1
+    lines = text.partition(STATISTICS)[2].splitlines()[1:]
+    names = lines[0].split("\t")[1:] if lines else []
+    columns: dict[str, list[Printed]] = {name: [] for name in names}
+    threads = {(one[1], one[2]): _rates(one[3], one[2]) for one in BY_SLAVE.finditer(text)}
+    for place, line in enumerate(lines[1:], start=first + 1):
+        slave, *figures = line.split("\t")
+        if line.startswith("*") or len(figures) != len(names):
+            break
+        for name, figure in zip(names, figures, strict=True):
+            stated = printed(name, figure)
+            parts = columns[name] if slave == TOTAL else threads.get((slave, name), [])
+            if parts:
+                how = "the sum over " + ("the slaves" if slave == TOTAL else "its threads")
+                for wrong in comparing.unequal(stated, comparing.total(parts), how):
+                    yield f"line {place}: {slave}, {wrong}"
+            columns[name].append(stated)
+
+
+def _rates(text: str, name: str) -> list[Printed]:
+    return [printed(name, one) for one in re.findall(r"\[ ?([\d.eE+-]+) ?\]", text)]
+
+
+READER = ResultReader(TITLE, recognises, read, contradictions)

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Iterator
 
+from dfslab.imports.redundant import comparing
 from dfslab.imports.tool_report import (
     MEBI,
     ResultReader,
@@ -35,6 +37,7 @@ OPERATIONS = {
     "headobjects": "stat",
 }
 MICROSECOND_S = 1e-6
+MILLISECOND_S = 1e-3
 
 EXPECTED = "the columns of elbencho's header, with numbers from 0 on"
 
@@ -93,4 +96,29 @@ def _number(row: dict[str, str], key: str) -> float | None:
     return number(row[key], key) if row.get(key) else None
 
 
-READER = ResultReader(TITLE, recognises, read)
+def contradictions(text: str) -> Iterator[str]:
+    """Yields each contradiction within a row: a rate that is not (entries or bytes) / time, and
+    latencies that do not ascend from the smallest to the largest one."""
+    table = csv.DictReader(text.splitlines())
+    for row in table:
+        for wrong in _of_row(_stripped(row)):
+            yield f"line {table.line_num}: {wrong}"
+
+
+def _of_row(row: dict[str, str]) -> Iterator[str]:
+    if row.get("operation", "").lower() == "operation":
+        return
+    for which in ("first", "last"):
+        time = comparing.optional(row, f"time ms [{which}]")
+        for count, rate in (("entries", "entries/s"), ("mib", "mib/s")):
+            done = comparing.optional(row, f"{count} [{which}]")
+            stated = comparing.optional(row, f"{rate} [{which}]")
+            if time and time.value and done and stated:
+                how = f"{count} / time ms"
+                yield from comparing.unequal(stated, done / time.scaled(MILLISECOND_S), how)
+    for kind in ("ent", "io"):
+        times = [f"{kind} lat us [{one}]" for one in ("min", "avg", "max")]
+        yield from comparing.falling([comparing.optional(row, one) for one in times])
+
+
+READER = ResultReader(TITLE, recognises, read, contradictions)

@@ -12,9 +12,10 @@ Pitfalls:
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from dfslab.imports.fio_evidence import evidence
+from dfslab.imports.redundant import fio_figures
 from dfslab.imports.tool_report import (
     KIBI,
     Json,
@@ -168,4 +169,23 @@ def _latency(rows: Sequence[Json]) -> tuple[dict[str, float], tuple[str, ...]]:
     return found | quantiles, notes if quantiles else ()
 
 
-READER = ResultReader(TITLE, recognises, read)
+def contradictions(text: str) -> Iterator[str]:
+    """Yields each contradiction: a rate that is not (operations or bytes) / time, sizes in KiB that
+    are not those in bytes, times that do not ascend, and sums that are not those of the clients."""
+    document = loaded(text)
+    jobs = tables(document.get("jobs")) or tables(document.get("client_stats"))
+    for job in jobs:
+        for direction in DIRECTIONS:
+            row = job.get(direction)
+            if is_table(row) and optional(row, "iops"):
+                for wrong in fio_figures.of_row(row):
+                    yield f"{job.get('jobname', '')}, {direction}: {wrong}"
+    whole = [job for job in jobs if job.get("jobname") == ALL]
+    if len(whole) == 1 and len(jobs) > 1:
+        parts = [job for job in jobs if job is not whole[0]]
+        for direction in DIRECTIONS:
+            for wrong in fio_figures.of_sums(whole[0], parts, direction):
+                yield f"{ALL}, {direction}: {wrong}"
+
+
+READER = ResultReader(TITLE, recognises, read, contradictions)

@@ -7,10 +7,13 @@ the script therefore both report GiB/s.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 
 from dfslab.documents.evidence import Coverage, Evidence, Work
+from dfslab.imports.redundant import comparing
+from dfslab.imports.redundant.comparing import Printed, printed
 from dfslab.imports.tool_report import (
     GIBI,
     ResultReader,
@@ -26,6 +29,16 @@ ROW = re.compile(
     r"^\[(RESULT|RESULT-invalid|INVALID)\s*\]\s+(?:(?:BW|IOPS)\s+phase\s+\d+\s+)?"
     r"([a-z][\w-]*)\s+([\d.]+)\s+(GiB/s|GB/s|kIOPS|kiops)\s*:\s*time\s+([\d.]+)\s+seconds(.*)$",
     re.M,
+)
+SCORE = re.compile(
+    r"^\[SCORE ?\] Bandwidth ([\d.]+) G\w+/s : IOPS ([\d.]+) kiops : TOTAL ([\d.]+)", re.M
+)
+# The phases of the two scores.
+BANDWIDTHS = tuple(f"ior-{kind}-{one}" for kind in ("easy", "hard") for one in ("write", "read"))
+RATES = (
+    *(f"mdtest-easy-{one}" for one in ("write", "stat", "delete")),
+    *(f"mdtest-hard-{one}" for one in ("write", "stat", "read", "delete")),
+    "find",
 )
 MARK = re.compile(rb"^\[(?:RESULT|RESULT-invalid|INVALID)\s*\]\s.*:\s*time\s", re.M)
 VERSION = re.compile(r"^IO500 version (\S+)", re.M)
@@ -85,4 +98,37 @@ def _evidence(name: str, duration_s: float) -> Evidence:
     return Evidence(work=work)
 
 
-READER = ResultReader(TITLE, recognises, read)
+def contradictions(text: str) -> Iterator[str]:
+    """Yields each contradiction of a score: the total is the geometric mean of the two scores, and
+    each of them is that of its phases, if all of them are in the text."""
+    score = SCORE.search(text)
+    if score is None:
+        return
+    place = f"line {line_at(text, score.start(1))}"
+    bandwidth, rate = printed("Bandwidth", score[1]), printed("IOPS", score[2])
+    phases = {row[2].replace("_", "-"): printed(row[2], row[3]) for row in ROW.finditer(text)}
+    stated = (
+        (bandwidth, [phases[one] for one in BANDWIDTHS if one in phases], len(BANDWIDTHS)),
+        (rate, [phases[one] for one in RATES if one in phases], len(RATES)),
+        (printed("TOTAL", score[3]), [bandwidth, rate], 2),
+    )
+    for one, parts, count in stated:
+        if one.value and len(parts) == count and all(part.low for part in parts):
+            keys = "its phases" if one.key != "TOTAL" else "Bandwidth and IOPS"
+            for wrong in comparing.unequal(one, _mean(parts), f"the geometric mean of {keys}"):
+                yield f"{place}: {wrong}"
+
+
+def _mean(parts: list[Printed]) -> Printed:
+    """Returns the geometric mean of figures."""
+    low, high = (
+        math.prod(each) ** (1 / len(parts)) for each in zip(*map(_bounds, parts), strict=True)
+    )
+    return Printed("", (low + high) / 2, (high - low) / 2)
+
+
+def _bounds(one: Printed) -> tuple[float, float]:
+    return one.low, one.high
+
+
+READER = ResultReader(TITLE, recognises, read, contradictions)

@@ -5,10 +5,14 @@ or writes). The report has one measurement for each access and repetition.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
+from dfslab.imports.redundant import comparing, ior_repetitions
+from dfslab.imports.redundant.comparing import printed
 from dfslab.imports.tool_report import (
     KIBI,
     MEBI,
+    Json,
     ResultReader,
     ToolMeasurement,
     ToolReport,
@@ -20,6 +24,8 @@ from dfslab.imports.tool_report import (
 )
 
 TITLE = "IOR: its JSON"
+# The keys of the largest, smallest and mean bandwidth in a summary.
+JSON_KEYS = ("bwMaxMIB", "bwMinMIB", "bwMeanMIB")
 MARK = re.compile(rb'"(?:bwMiB|bwMaxMIB)"\s*:')
 
 
@@ -63,4 +69,36 @@ def read(text: str) -> ToolReport:
     return ToolReport("IOR", tuple(found), version, host, started, command)
 
 
-READER = ResultReader(TITLE, recognises, read)
+def contradictions(text: str) -> Iterator[str]:
+    """Yields each contradiction: phases of an access that take longer than the whole, IOPS x
+    transfer below the bandwidth, and a summary that is not that of the repetitions."""
+    document = loaded(text)
+    tests = tables(document.get("tests"))
+    for number_of, test in enumerate(tests):
+        for place, row in enumerate(tables(test.get("Results"))):
+            for wrong in _of_row(row):
+                yield f"tests[{number_of}].Results[{place}]: {wrong}"
+    summaries = tables(document.get("summary"))
+    if len(tests) != 1:
+        return
+    rows = tables(tests[0].get("Results"))
+    for one in summaries:
+        access = one.get("operation")
+        rates = [printed("bwMiB", row["bwMiB"]) for row in rows if row.get("access") == access]
+        if len([row for row in summaries if row.get("operation") == access]) == 1 and rates:
+            for wrong in ior_repetitions.contradictions(one, JSON_KEYS, rates):
+                yield f"summary, {access}: {wrong}"
+
+
+def _of_row(row: Json) -> Iterator[str]:
+    whole = comparing.optional(row, "totalTime")
+    for key in ("openTime", "wrRdTime", "closeTime"):
+        yield from comparing.falling([comparing.optional(row, key), whole])
+    rate, transfer = comparing.optional(row, "iops"), comparing.optional(row, "xferKiB")
+    bandwidth = comparing.optional(row, "bwMiB")
+    if rate and transfer and bandwidth:
+        least = rate * transfer.scaled(KIBI / MEBI)
+        yield from comparing.above(bandwidth, least, "iops x xferKiB")
+
+
+READER = ResultReader(TITLE, recognises, read, contradictions)

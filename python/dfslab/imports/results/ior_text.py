@@ -6,9 +6,12 @@ header of the table.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from dfslab.imports.fio_evidence import size_bytes
-from dfslab.imports.mpi_evidence import IorTest, of_ior
+from dfslab.imports.mpi_evidence import IOR_VALUES, IorTest, of_ior, options
+from dfslab.imports.redundant import comparing, ior_repetitions
+from dfslab.imports.redundant.comparing import Printed, printed
 from dfslab.imports.tool_report import (
     KIBI,
     MEBI,
@@ -28,6 +31,13 @@ NODES = re.compile(r"^\s*nodes\s*[:=]\s*(\d+)", re.M)
 AGGREGATE = re.compile(r"^\s*aggregate filesize\s*[:=]\s*([\d.]+ \w+)", re.M)
 TOTAL = "total(s)"
 RATE, TRANSFER = "bw(MiB/s)", "xfer(KiB)"
+LARGEST = re.compile(r"^Max (Write|Read):\s+([\d.]+) MiB/sec \(([\d.]+) MB/sec\)")
+# The columns of the largest, smallest and mean bandwidth in the summary of all tests.
+MOST = "Max(MiB)"
+SUMMARY_KEYS = (MOST, "Min(MiB)", "Mean(MiB)")
+MEGA = 1e6
+# The last digit of a size that IOR prints with two digits after the point.
+DIGIT = 0.01
 ACCESSES = ("write", "read")
 
 
@@ -104,4 +114,82 @@ def _measured(row: dict[str, str], repetition: int, test: IorTest) -> ToolMeasur
     )
 
 
-READER = ResultReader(TITLE, recognises, read)
+def contradictions(text: str) -> Iterator[str]:
+    """Yields each contradiction: phases of an access that take longer than the whole, a bandwidth
+    above IOPS x transfer, bytes / time that are not the bandwidth, and a largest, smallest or mean
+    bandwidth that is not that of the repetitions."""
+    head: list[str] = []
+    # The bandwidths of the accesses since the last summary of a test.
+    rates: dict[str, list[Printed]] = {access: [] for access in ACCESSES}
+    size = _moved(text)
+    for place, line in enumerate(text.splitlines(), start=1):
+        words = line.split()
+        wrongs: list[str] = []
+        if RATE in words or MOST in words:
+            head = words
+        elif head and words and words[0] in ACCESSES and len(words) == len(head):
+            row = {key: one for key, one in zip(head, words, strict=True) if one != "-"}
+            if RATE in row:
+                rates[words[0]].append(printed(RATE, row[RATE]))
+                wrongs += _of_row(row, size)
+        elif largest := LARGEST.match(line):
+            wrongs += _of_largest(largest, rates[largest[1].lower()])
+        for wrong in wrongs:
+            yield f"line {place}: {wrong}"
+    yield from _of_summary(text, rates)
+
+
+def _of_row(row: dict[str, str], size: Printed | None) -> Iterator[str]:
+    whole, bandwidth = comparing.optional(row, TOTAL), printed(RATE, row[RATE])
+    for key in ("open(s)", "wr/rd(s)", "close(s)"):
+        yield from comparing.falling([comparing.optional(row, key), whole])
+    rate, transfer = comparing.optional(row, "IOPS"), comparing.optional(row, TRANSFER)
+    if rate and transfer:
+        most = rate * transfer.scaled(KIBI / MEBI)
+        yield from comparing.above(bandwidth, most, f"IOPS x {TRANSFER}")
+    if whole and whole.value and size:
+        yield from comparing.unequal(bandwidth, size / whole, f"aggregate filesize / {TOTAL}")
+
+
+def _moved(text: str) -> Printed | None:
+    """Returns the MiB that each access moves. Returns None if the text does not state it for one
+    test, or if an access ends after a given time (option -D)."""
+    sizes = AGGREGATE.findall(text)
+    command = next((value for key, value in FACT.findall(text) if key.startswith("Comm")), "")
+    if len(sizes) != 1 or not command or "D" in options(command, IOR_VALUES):
+        return None
+    size = size_bytes(sizes[0])
+    # IOR prints whole numbers exactly, and others with two digits.
+    digit = size_bytes(re.sub(r"[\d.]+", "1", sizes[0])) or 0.0
+    rounding = DIGIT * digit if "." in sizes[0] else 0.0
+    return None if size is None else Printed("", size / MEBI, rounding / MEBI)
+
+
+def _of_largest(found: re.Match[str], rates: list[Printed]) -> Iterator[str]:
+    stated = printed(f"Max {found[1]}", found[2])
+    if rates:
+        most = max(rates, key=lambda one: one.value)
+        how = f"the largest bandwidth of {len(rates)} repetitions"
+        yield from comparing.unequal(stated, most, how)
+    decimal = printed(f"Max {found[1]} (MB/sec)", found[3])
+    yield from comparing.unequal(decimal, stated.scaled(MEBI / MEGA), f"{stated.key} (MiB/sec)")
+
+
+def _of_summary(text: str, rates: dict[str, list[Printed]]) -> Iterator[str]:
+    """Yields the contradictions in the summary of all tests, if the text has one test only."""
+    head: list[str] = []
+    found: dict[str, list[tuple[int, dict[str, str]]]] = {access: [] for access in ACCESSES}
+    for place, line in enumerate(text.splitlines(), start=1):
+        words = line.split()
+        if MOST in words:
+            head = words
+        elif head and words and words[0] in ACCESSES:
+            found[words[0]].append((place, dict(zip(head[:4], words[:4], strict=False))))
+    for access, rows in found.items():
+        if len(rows) == 1 and rates[access]:
+            place, row = rows[0]
+            for wrong in ior_repetitions.contradictions(row, SUMMARY_KEYS, rates[access]):
+                yield f"line {place}: {access}: {wrong}"
+
+
+READER = ResultReader(TITLE, recognises, read, contradictions)

@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from dfslab.imports.redundant import comparing
+from dfslab.imports.redundant.comparing import printed
 from dfslab.imports.tool_report import (
     KIBI,
     ResultReader,
@@ -32,6 +34,7 @@ CHILDREN = re.compile(
     r"^\s*Children see throughput for\s+(\d+) ([a-z -]+?)\s*=\s*([\d.]+) ([kK]?)(?:[Bb]ytes|B)/sec",
     re.M,
 )
+OF_PROCESS = re.compile(r"^\s*(Min|Max|Avg) throughput per \w+\s*=\s*([\d.]+)", re.M)
 # The columns of the table that each test fills, in the order of the table. The keys are the numbers
 # that select the tests in iozone's option -i.
 TESTS: dict[int, tuple[str, ...]] = {
@@ -97,4 +100,24 @@ def _operation(name: str) -> str:
     return "write" if "writ" in name else "read"
 
 
-READER = ResultReader(TITLE, recognises, read)
+def contradictions(text: str) -> Iterator[str]:
+    """Yields each contradiction in a summary of the throughput mode: the smallest, mean and largest
+    throughput of a process do not ascend, or the sum over the processes is not their number x the
+    mean."""
+    headings = list(CHILDREN.finditer(text))
+    ends = [*(one.start() for one in headings[1:]), len(text)]
+    for heading, end in zip(headings, ends, strict=False):
+        stated = printed(f"Children see throughput for {heading[1]} {heading[2]}", heading[3])
+        of_one = {
+            one[1]: printed(f"{one[1]} throughput per process", one[2])
+            for one in OF_PROCESS.finditer(text, heading.end(), end)
+        }
+        wrongs = [*comparing.falling([of_one.get(key) for key in ("Min", "Avg", "Max")])]
+        if mean := of_one.get("Avg"):
+            how = f"{heading[1]} x {mean.key}"
+            wrongs += comparing.unequal(stated, mean.scaled(int(heading[1])), how)
+        for wrong in wrongs:
+            yield f"line {line_at(text, heading.start(1))}: {wrong}"
+
+
+READER = ResultReader(TITLE, recognises, read, contradictions)

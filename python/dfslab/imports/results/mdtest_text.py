@@ -4,9 +4,13 @@ mdtest's table of rates. The table of times, which mdtest 4 also prints, is skip
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Iterator
 
 from dfslab.imports.mpi_evidence import of_mdtest
+from dfslab.imports.redundant import comparing
+from dfslab.imports.redundant.comparing import Printed, printed
 from dfslab.imports.tool_report import ResultReader, ToolMeasurement, ToolReport, in_line, number
 
 TITLE = "mdtest: its text"
@@ -74,4 +78,29 @@ def read(text: str) -> ToolReport:
     return ToolReport("mdtest", tuple(found), version, command=command[1] if command else "")
 
 
-READER = ResultReader(TITLE, recognises, read)
+def contradictions(text: str) -> Iterator[str]:
+    """Yields each contradiction in a row of the table of rates: the smallest, mean and largest rate
+    do not ascend; the deviation exceeds their distance, or is 0 although they differ."""
+    table = ""
+    for place, line in enumerate(text.splitlines(), start=1):
+        if heading := SUMMARY.match(line):
+            table = heading[1] or RATES
+        elif table == RATES and (row := ROW.match(line)):
+            if any(not math.isfinite(float(one)) for one in row.groups()[1:]):
+                continue
+            names = ("Max", "Min", "Mean", "Std Dev")
+            most, least, mean, deviation = (
+                printed(f"{row[1]}, {name}", text)
+                for name, text in zip(names, row.groups()[1:], strict=True)
+            )
+            wrongs = [*comparing.falling([least, mean, most])]
+            if deviation.value:
+                distance = Printed("", most.value - least.value, most.error + least.error)
+                wrongs += comparing.above(deviation, distance, "Max - Min")
+            else:
+                wrongs += comparing.unequal(most, least, f"{deviation.key} = 0 and Min")
+            for wrong in wrongs:
+                yield f"line {place}: {wrong}"
+
+
+READER = ResultReader(TITLE, recognises, read, contradictions)

@@ -7,12 +7,16 @@ The rates are taken as smallfile reports them: files per second, I/O requests pe
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
+from dfslab.imports.redundant import comparing
 from dfslab.imports.tool_report import (
     MEBI,
+    Json,
     ResultReader,
     ToolMeasurement,
     ToolReport,
+    is_table,
     loaded,
     number,
     optional,
@@ -73,4 +77,37 @@ def read(text: str) -> ToolReport:
     return ToolReport("smallfile", (one,), version, started=started)
 
 
-READER = ResultReader(TITLE, recognises, read)
+def contradictions(text: str) -> Iterator[str]:
+    """Yields each contradiction between the files, records and rates of all threads and of single
+    threads. smallfile adds up the rates of the threads, each over the time of this thread."""
+    results = table(loaded(text).get("results"), "results")
+    yield from _of_rates("results", results)
+    own = results.get("in-thread")
+    threads = [one for one in own.values() if is_table(one)] if is_table(own) else []
+    for name, one in own.items() if is_table(own) else ():
+        if is_table(one):
+            yield from _of_rates(f"results.in-thread.{name}", one)
+    if not threads or len(threads) != optional(results, "total-threads"):
+        return
+    for key in ("files", "records", "files-per-sec", "IOPS", "MiBps"):
+        parts = [comparing.optional(one, key) for one in threads]
+        known = [one for one in parts if one is not None]
+        stated = comparing.optional(results, key)
+        if stated is not None and len(known) == len(threads):
+            how = "the sum over its threads"
+            for wrong in comparing.unequal(stated, comparing.total(known), how):
+                yield f"results: {wrong}"
+
+
+def _of_rates(place: str, part: Json) -> Iterator[str]:
+    """Yields the contradiction if a rate is below (files or records) / (time of the slowest
+    thread)."""
+    elapsed = comparing.optional(part, "elapsed")
+    for count, rate in (("files", "files-per-sec"), ("records", "IOPS")):
+        done, stated = comparing.optional(part, count), comparing.optional(part, rate)
+        if elapsed and elapsed.value and done and stated:
+            for wrong in comparing.below(stated, done / elapsed, f"{count} / elapsed"):
+                yield f"{place}: {wrong}"
+
+
+READER = ResultReader(TITLE, recognises, read, contradictions)

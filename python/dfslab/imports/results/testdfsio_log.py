@@ -13,6 +13,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from dfslab.imports.redundant import comparing
+from dfslab.imports.redundant.comparing import printed
 from dfslab.imports.tool_report import (
     MEBI,
     ResultReader,
@@ -29,9 +31,15 @@ HEADING = re.compile(r"-----\s*TestDFSIO\s*-----\s*:\s*([\w ]+?)\s*$")
 MARK = re.compile(rb"-----\s*TestDFSIO\s*-----\s*:")
 FACT = re.compile(
     r"\b(Date & time|Number of files|Total MBytes processed|Throughput mb/sec"
-    r"|Test exec time sec)\s*:\s*(.+?)\s*$",
+    r"|Average IO rate mb/sec|Test exec time sec)\s*:\s*(.+?)\s*$",
     re.IGNORECASE,
 )
+
+# The keys of the values, in lower case.
+TOTAL, FILES = "total mbytes processed", "number of files"
+THROUGHPUT, AVERAGE = "throughput mb/sec", "average io rate mb/sec"
+TIME = "test exec time sec"
+NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
 def recognises(head: bytes) -> bool:
@@ -87,4 +95,26 @@ def _measured(name: str, facts: dict[str, str], repetition: int) -> ToolMeasurem
     )
 
 
-READER = ResultReader(TITLE, recognises, read)
+def contradictions(text: str) -> Iterator[str]:
+    """Yields each contradiction within a test. The throughput, a harmonic mean over tasks of equal
+    sizes, is at most their average rate. It is at least the mean of a task that takes as long as
+    the whole job, since no task takes longer."""
+    for begin, name, facts in _tests(text):
+        known = {
+            key: printed(key, facts[key].replace(",", ""))
+            for key in (TOTAL, FILES, THROUGHPUT, AVERAGE, TIME)
+            if NUMBER.fullmatch(facts.get(key, "").replace(",", ""))
+        }
+        throughput, average = known.get(THROUGHPUT), known.get(AVERAGE)
+        if throughput is None:
+            continue
+        wrongs = [*comparing.falling([throughput, average])]
+        total, files, took = known.get(TOTAL), known.get(FILES), known.get(TIME)
+        if total and files and took and files.value and took.value:
+            least = (total / took).scaled(1 / files.value)
+            wrongs += comparing.below(throughput, least, f"{TOTAL} / ({FILES} x {TIME})")
+        for wrong in wrongs:
+            yield f"line {begin}: {name}: {wrong}"
+
+
+READER = ResultReader(TITLE, recognises, read, contradictions)

@@ -8,7 +8,10 @@ powers of 1000.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
+from dfslab.imports.redundant import comparing
+from dfslab.imports.redundant.comparing import Printed, printed
 from dfslab.imports.tool_report import (
     ResultReader,
     ToolMeasurement,
@@ -28,6 +31,8 @@ AVERAGE = re.compile(
 )
 TIMES = re.compile(r"^\s*\* Reqs: (.*)$", re.M)
 TIME = re.compile(r"(Avg|\d+(?:\.\d+)?%): ([\d.]+)(ns|us|µs|ms|s)\b")
+ANY_TIME = re.compile(r"(Avg|Fastest|Slowest|\d+(?:\.\d+)?%): ([\d.]+)(ns|us|µs|ms|s)\b")
+TOTAL = "Total"
 STATISTICS = {"Avg": "mean", "50%": "p50", "90%": "p90", "99%": "p99", "99.9%": "p999"}
 UNITS_S = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
 POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
@@ -50,7 +55,7 @@ def read(text: str) -> ToolReport:
     headings = list(HEADING.finditer(text))
     ends = [*(one.start() for one in headings[1:]), len(text)]
     found = []
-    for heading, end in zip(headings, ends, strict=True):
+    for heading, end in zip(headings, ends, strict=False):
         block = text[heading.end() : end]
         if average := AVERAGE.search(block):
             with in_line(line_at(text, heading.end() + average.start()), EXPECTED):
@@ -85,4 +90,39 @@ def _bytes(value: str, unit: str) -> float:
     return number(value, "the throughput") * base ** POWERS[unit.rstrip("iB")]
 
 
-READER = ResultReader(TITLE, recognises, read)
+def contradictions(text: str) -> Iterator[str]:
+    """Yields each contradiction: times or rates of an operation that are not in order, and a total
+    rate that is not the sum over the operations."""
+    headings = list(HEADING.finditer(text))
+    ends = [*(one.start() for one in headings[1:]), len(text)]
+    rates: list[Printed] = []
+    for heading, end in zip(headings, ends, strict=False):
+        block = text[heading.end() : end]
+        wrongs = _of_block(block)
+        if average := AVERAGE.search(block):
+            stated = printed("obj/s", average[3])
+            if heading[1] == TOTAL and rates:
+                summed = comparing.total(rates)
+                how = "the sum over the operations"
+                wrongs += comparing.unequal(stated, summed, how, comparing.APART)
+            rates.append(stated)
+        for wrong in wrongs:
+            yield f"line {line_at(text, heading.start(1))}: {heading[1]}: {wrong}"
+
+
+def _of_block(block: str) -> list[str]:
+    """Returns the contradictions in the times of the requests of one operation."""
+    times = TIMES.search(block)
+    if times is None:
+        return []
+    known = {
+        name: printed(name, value).scaled(UNITS_S[unit])
+        for name, value, unit in ANY_TIME.findall(times[1])
+    }
+    shares = sorted((name for name in known if name.endswith("%")), key=lambda one: float(one[:-1]))
+    ordered = [known.get("Fastest"), *(known[name] for name in shares), known.get("Slowest")]
+    mean = [known.get(name) for name in ("Fastest", "Avg", "Slowest")]
+    return [*comparing.falling(ordered), *comparing.falling(mean)]
+
+
+READER = ResultReader(TITLE, recognises, read, contradictions)

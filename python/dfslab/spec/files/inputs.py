@@ -219,7 +219,9 @@ def _unpacked(key: str, path: Path) -> Iterator[bytes]:
             while part := whole.read(_CHUNK_BYTES):
                 yield part
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(key, str(path), f"gzip: {error}") from error
+        raise InputError(
+            key, str(path), f"is damaged gzip: {error}; copy or compress the file again"
+        ) from error
     except OSError as error:
         raise _unreadable(key, path, error) from error
 

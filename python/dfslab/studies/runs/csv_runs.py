@@ -16,28 +16,24 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dfslab.documents.measured_load import MeasuredLoad, OperationCounts
-from dfslab.documents.metrics import RATE, THROUGHPUT, is_time
+from dfslab.documents.metrics import RATE, is_time
 from dfslab.instruments.access import InstrumentSession
 from dfslab.instruments.contract import NO_OPTIONS, MeasurementOptions
 from dfslab.method import RunFailed
-from dfslab.result import Metric, Provenance, Result, Step
-from dfslab.spec.design import LevelValue
+from dfslab.result import Provenance, Result
 from dfslab.spec.files import inputs
 from dfslab.spec.files.outputs import Output
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point, Scenario
-from dfslab.studies.runs import completeness
+from dfslab.studies.runs import completeness, csv_row
+from dfslab.studies.runs.csv_row import BYTES, COMPLETE, COUNT, RATES, SCORE, STEP
+from dfslab.studies.runs.records.record import first_of
 
-# The column that marks incomplete measurements. A file in which all measurements are complete does
-# not have this column.
-COMPLETE = "complete"
-RATES = (RATE, THROUGHPUT)
-OWN = ("repetition", "started", "wall_s", *RATES)
+OWN = ("repetition", "started", "wall_s", csv_row.WINDOW, *RATES)
 # Upper limit on the size of a table of runs, in bytes. A row takes about one KiB.
 MOST_BYTES = 4 << 30
-STEP, COUNT, SCORE = "step_s_mean.", "count.", "score."
-PARTS = (STEP, COUNT, SCORE)
+# Columns without which a file is no table of runs.
+NEEDED = ("repetition", "started", "wall_s", RATE)
 
 
 def write(results: Sequence[Result], output: Output) -> int:
@@ -82,6 +78,7 @@ def as_csv(results: Sequence[Result]) -> bytes:
             result.repetition,
             result.provenance.started,
             result.load.wall_s if result.load else None,
+            result.load.window_s or None if result.load else None,
             *(_number(result, name) for name in RATES),
         ]
         labels = [json.dumps(result.labels.get(key)) for key in keys]
@@ -122,14 +119,15 @@ def _number(result: Result, name: str) -> Any:
 
 def _parts(result: Result) -> dict[str, str]:
     """Returns the columns of a CSV row that are named by step, operation or role, with their values
-    as text. The values are the times of steps (named "OPERATION.STEP"), the numbers of operations,
-    and the benchmark scores of the processors by role."""
+    as text. The values are the times of steps (named "OPERATION.STEP"), the numbers of operations
+    and their bytes, and the benchmark scores of the processors by role."""
     steps = {f"{STEP}{s.operation}.{s.step}": f"{s.time_s_mean:.6g}" for s in result.steps}
     counted = result.load.operations if result.load else {}
     scores = (result.load.processor_scores if result.load else None) or {}
     return {
         **steps,
         **{f"{COUNT}{name}": str(observed.count) for name, observed in counted.items()},
+        **{f"{BYTES}{name}": str(observed.bytes) for name, observed in counted.items()},
         **{f"{SCORE}{role}": f"{score:.6g}" for role, score in scores.items()},
     }
 
@@ -137,11 +135,15 @@ def _parts(result: Result) -> dict[str, str]:
 def read(path: Path, scenario: Scenario) -> list[Result]:
     """Reads the rows of a CSV file as results of the scenario.
 
-    Raises InputError if the file has another format, or if the `.json` file of the same name is
-    missing or malformed.
+    Raises InputError if the file has another format, if the `.json` file of the same name is
+    missing or malformed, or if it describes another number of rows. Also raises it if a row is
+    malformed, repeats another row, or has figures that contradict each other. The error then names
+    the line.
     """
     try:
-        rows = list(csv.DictReader(inputs.text("DATA", path, MOST_BYTES).splitlines()))
+        text = inputs.text("DATA", path, MOST_BYTES)
+        table = csv.DictReader(text.splitlines(), strict=True)
+        rows = [csv_row.RunRow(row, table.line_num) for row in table]
         about = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
         provenance = Provenance.model_validate(about["provenance"])
     except InputError:
@@ -151,62 +153,37 @@ def read(path: Path, scenario: Scenario) -> list[Result]:
     except FileNotFoundError as error:
         allowed = f"needs {path.with_suffix('.json').name} in its folder, as `dfslab export` writes"
         raise InputError("DATA", str(path), allowed) from error
-    except (OSError, ValueError, RecursionError, csv.Error) as error:
-        raise InputError("DATA", str(path), f"is no table of runs: {error}") from error
-    if not rows or RATE not in rows[0]:
-        raise InputError("DATA", str(path), f"is no table of runs: the column {RATE} is missing")
-    return [_result(row, scenario, provenance) for row in rows]
+    except (OSError, ValueError, TypeError, RecursionError, csv.Error) as error:
+        reason = f"is no table of runs: {first_of(error)}"
+        raise InputError("DATA", str(path), reason) from error
+    missing = [one for one in NEEDED if one not in (table.fieldnames or ())]
+    if missing or not rows:
+        reason = f"the column {missing[0]} is missing" if missing else "it has no row"
+        raise InputError("DATA", str(path), f"is no table of runs: {reason}")
+    stated = about.get("rows", len(rows))
+    if stated != len(rows):
+        companion = f"{path.with_suffix('.json').name} states {stated}"
+        reason = f"has {len(rows)} rows, but {companion}: export the run again"
+        raise InputError("DATA", str(path), reason)
+    return _results(path, rows, scenario, provenance)
 
 
-def _result(row: dict[str, str], scenario: Scenario, provenance: Provenance) -> Result:
-    labels: dict[str, LevelValue] = {
-        key: json.loads(row[key])
-        for key in row
-        if "." in key and not key.startswith(PARTS) and not is_time(key)
-    }
-    labels = {key: value for key, value in labels.items() if value is not None}
-    point = Point(scenario=scenario.with_values(labels), labels=labels)
-    names = [*RATES, *filter(is_time, row)]
-    return Result(
-        method="measure",
-        point_id=point.id,
-        point=point,
-        repetition=int(row["repetition"]),
-        complete=row.get(COMPLETE, "1") == "1",
-        metrics={name: Metric(value=float(row[name])) for name in names if row[name]},
-        steps=_steps(row),
-        load=MeasuredLoad(
-            wall_s=float(row["wall_s"] or 0.0),
-            operations={name: OperationCounts(count=int(n)) for name, n in _named(row, COUNT)},
-            processor_scores={role: float(text) for role, text in _named(row, SCORE)},
-        ),
-        provenance=provenance.model_copy(update={"started": row["started"]}),
-    )
-
-
-def _named(row: dict[str, str], prefix: str) -> list[tuple[str, str]]:
-    return [
-        (key.removeprefix(prefix), row[key]) for key in row if key.startswith(prefix) and row[key]
-    ]
-
-
-def _steps(row: dict[str, str]) -> list[Step]:
-    """The steps recorded in a CSV row.
-
-    The list is empty for files of earlier versions, which have no steps.
-    """
-    counts = {name: int(n) for name, n in _named(row, COUNT)}
+def _results(
+    path: Path, rows: Sequence[csv_row.RunRow], scenario: Scenario, provenance: Provenance
+) -> list[Result]:
+    lines: dict[tuple[str, int], int] = {}
     found = []
-    for name, text in _named(row, STEP):
-        operation, _, step = name.partition(".")
-        found.append(
-            Step(
-                operation=operation,
-                step=step,
-                time_s_mean=float(text),
-                count=counts.get(operation, 0),
-            )
-        )
+    for row in rows:
+        try:
+            one = row.result(scenario, provenance)
+            key = (one.point_id, one.repetition)
+            if key in lines:
+                raise ValueError(f"repeats the configuration and repetition of line {lines[key]}")
+        except ValueError as error:
+            reason = f"line {row.line}: {first_of(error)}"
+            raise InputError("DATA", str(path), reason) from error
+        lines[key] = row.line
+        found.append(one)
     return found
 
 

@@ -101,7 +101,7 @@ def _report(file: Path, form: str) -> ToolReport:
         counted = counter_reports.report(file)
         if counted is not None:
             return counted
-    return tool_report.read(file, form)
+    return tool_report.consistent(file, form)
 
 
 def checked(finding: Finding) -> str:

@@ -10,16 +10,19 @@ from __future__ import annotations
 import sys
 
 from dfslab import _core
+from dfslab.core_errors import translated
 
 
 def main(lines: str) -> int:
-    """Delays packets until the process is interrupted. Returns 1 if a packet queue cannot be
-    opened.
+    """Delays packets until the process is interrupted. Returns 1 if `lines` is malformed, or if a
+    packet queue cannot be opened.
 
     `lines`: the delays of the links as JSON.
     """
     try:
-        print(_core.delay_line(lines, lambda: print("ready", flush=True)), flush=True)
+        with translated(delay_line=lines):
+            report = _core.delay_line(lines, lambda: print("ready", flush=True))
+        print(report, flush=True)
     except (_core.InputError, _core.RunError) as error:
         print(error, file=sys.stderr)
         return 1

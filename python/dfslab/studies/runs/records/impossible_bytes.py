@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from dfslab import discover
@@ -28,14 +28,24 @@ class OperationSize(NamedTuple):
 def of_result(result: Result) -> Iterator[str]:
     """Yields one line for each operation whose bytes are not (number of operations) x (size).
 
-    Only runs of dfslab's load generator are judged, and only without faults and without layers that
-    change calls. Workloads whose sizes are unknown are not judged.
+    Only runs of dfslab's load generator are judged.
     """
-    run, load = result.point.scenario.run, result.load
-    if load is None or load.generator is None or run.fault or run.layer:
+    load = result.load
+    if load is not None and load.generator is not None:
+        yield from of_counts(result.point.scenario, load.operations)
+
+
+def of_counts(scenario: Scenario, operations: Mapping[str, OperationCounts]) -> Iterator[str]:
+    """Yields one line for each operation of a run whose bytes are not (number of operations) x
+    (size).
+
+    Runs with faults or with layers that change calls are not judged. Workloads whose sizes are
+    unknown are not judged.
+    """
+    if scenario.run.fault or scenario.run.layer:
         return
-    for name, size in sizes(result.point.scenario).items():
-        found = load.operations.get(name, OperationCounts(count=0))
+    for name, size in sizes(scenario).items():
+        found = operations.get(name, OperationCounts(count=0))
         low, high = found.count * size.low_bytes, found.count * size.high_bytes
         if not low <= found.bytes <= high:
             allowed = f"must be {low}" if low == high else f"must be from {low} to {high}"
