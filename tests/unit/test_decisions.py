@@ -219,6 +219,15 @@ def test_the_best_action_is_the_cheapest_of_about_the_same_gain(gigabit):
     assert others
 
 
+def test_more_data_fragments_of_as_many_pieces_are_a_risk(gigabit):
+    """Three copies survive two failures; two fragments and one of parity survive one."""
+    base = read(gigabit).replace({"file_system.copies": 3})
+    risks = {one.text: one.risk for one in candidates(base)}
+    assert "fewer failed nodes" in risks["data fragments x2"]
+    found = recommend(evidence_of(gigabit), "write_throughput", prices_of())
+    assert not any("data fragments" in one.change for one in found.rows if not one.risk)
+
+
 def test_no_clock_is_recommended_that_nobody_sells(gigabit):
     base = read(gigabit)
     fast = base.replace({"deployment.node.client.frequency": "4.5 GHz"})

@@ -140,6 +140,11 @@ def _settings(parameter: Parameter, value: float) -> Iterator[tuple[str, str]]:
     if parameter.purpose == "mirror":
         yield (f"{name} 0", _FEWER_COPIES) if value else (f"{name} 1", "")
         return
+    if parameter.purpose == "data fragments":
+        # Of n pieces of a file, any n - k may be lost if k of them hold data.
+        yield f"{name} x2", _FEWER_COPIES
+        yield f"{name} /2", ""
+        return
     yield f"{name} x2", ""
     if value / 2 >= (parameter.minimum or 0.0):
         yield f"{name} /2", _FEWER_COPIES if protects_data(parameter) else ""
