@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 from dfslab.documents.answers import Sureness
 from dfslab.spec.changes.change import KINDS, Change
-from dfslab.spec.changes.change_language import parse_change
+from dfslab.spec.changes.change_language import apply, parse_change
 from dfslab.spec.files import ready
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import read
@@ -205,6 +205,42 @@ def test_advice_joins_actions_and_names_what_is_not_worth_its_price(gigabit):
     risky = [row for row in found.rows if row.change == "copies 1"]
     assert risky
     assert "lost" in risky[0].risk
+
+
+def test_the_best_action_is_the_cheapest_of_about_the_same_gain(gigabit):
+    found = recommend(evidence_of(gigabit), "write_throughput", prices_of())
+    (first, *others) = [one for one in found.rows if one.gain.is_stated and not one.risk]
+    dear = first.model_copy(update={"price": first.price + 1000, "change": "dear"})
+    gain = first.gain.model_copy(update={"gain": first.gain.gain * 0.9})
+    less = first.model_copy(update={"price": 0.0, "change": "less", "gain": gain})
+    rows = [dear, first, less]
+    (best,) = found.model_copy(update={"rows": rows}).best()
+    assert best.change == first.change
+    assert others
+
+
+def test_more_data_fragments_of_as_many_pieces_are_a_risk(gigabit):
+    """Three copies survive two failures; two fragments and one of parity survive one."""
+    base = read(gigabit).replace({"file_system.copies": 3})
+    risks = {one.text: one.risk for one in candidates(base)}
+    assert "fewer failed nodes" in risks["data fragments x2"]
+    found = recommend(evidence_of(gigabit), "write_throughput", prices_of())
+    assert not any("data fragments" in one.change for one in found.rows if not one.risk)
+
+
+def test_no_clock_is_recommended_that_nobody_sells(gigabit):
+    base = read(gigabit)
+    fast = base.replace({"deployment.node.client.frequency": "4.5 GHz"})
+    texts = [{one.text for one in candidates(each)} for each in (base, fast)]
+    assert "client clock x1.5" in texts[0]
+    assert "client clock x1.5" not in texts[1]
+
+
+def test_cores_of_a_shared_machine_have_a_price(gigabit):
+    base = read(gigabit).replace({"deployment.shared_cores": 4})
+    change = parse_change("machine cores x2", base)
+    changed = apply(base, [change])
+    assert prices_of().of_change(base, changed, [change]) == pytest.approx(4 * (120 + 60 * 2.5))
 
 
 def test_what_is_not_worth_its_price_names_its_group(tmp_path):

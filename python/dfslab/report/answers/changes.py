@@ -36,8 +36,12 @@ def changes(run: FinishedRun, answer: RunAnswer) -> list[str]:
         withheld = [f"Withheld: {one.withheld[0]}." for one in advice.withheld[:1]]
         settling = [] if run.is_of_table else advice.settling
         return [" ".join([*withheld, *settling])] if withheld else [NOTHING_GAINS]
-    rows = sorted(advice.rows, key=lambda one: not one.gain.is_stated)
-    return [_change(one) for one in rows[:MOST_CHANGES]]
+    best = advice.best()
+    others = sorted(
+        (one for one in advice.rows if one not in best), key=lambda one: not one.gain.is_stated
+    )
+    every = sorted([*best, *others], key=lambda one: not one.gain.is_stated)
+    return [_change(one) for one in every[:MOST_CHANGES]]
 
 
 def _change(one: Recommendation) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dfslab import discover
+from dfslab.spec import units
 from dfslab.spec.changes.change import CLIENTS, CLIENTS_X2, DISK, LINK, PROCESSOR, SERVERS, Change
 from dfslab.spec.changes.change_language import parse_change
 from dfslab.spec.environment import number
@@ -21,6 +22,8 @@ _STATIONS = {LINK: "nic", DISK: "disk", PROCESSOR: "cpu"}
 # A station is the processors, disks or links of a node group. It counts as nearly limiting if its
 # utilisation is at least this fraction of the busiest station's utilisation.
 NEARLY_BUSY = 0.5
+# Fastest clock in Hz that is recommended. No processor on sale has a faster one.
+MOST_CLOCK_HZ = 6e9
 _FEWER_COPIES = "data is lost with fewer failed nodes"
 _NOT_FORCED = "data that was written is lost if power fails"
 
@@ -68,9 +71,15 @@ def candidates(scenario: Scenario) -> list[CandidateAction]:
             # allowed for a parameter that is a whole number.
             continue
         key = tuple(f"{name}={value}" for name, value in sorted(change.values.items()))
-        if change.distance:
+        if change.distance and not _is_too_fast(change):
             found.setdefault(key, CandidateAction((change,), risk))
     return list(found.values())
+
+
+def _is_too_fast(change: Change) -> bool:
+    """Returns whether a change needs processors with a clock that nobody sells."""
+    clocks = [value for key, value in change.values.items() if key.endswith(".frequency")]
+    return any(units.parse(str(value), "Hz") > MOST_CLOCK_HZ for value in clocks)
 
 
 def _texts(scenario: Scenario) -> Iterator[tuple[str, str]]:
@@ -130,6 +139,11 @@ def _settings(parameter: Parameter, value: float) -> Iterator[tuple[str, str]]:
         return
     if parameter.purpose == "mirror":
         yield (f"{name} 0", _FEWER_COPIES) if value else (f"{name} 1", "")
+        return
+    if parameter.purpose == "data fragments":
+        # Of n pieces of a file, any n - k may be lost if k of them hold data.
+        yield f"{name} x2", _FEWER_COPIES
+        yield f"{name} /2", ""
         return
     yield f"{name} x2", ""
     if value / 2 >= (parameter.minimum or 0.0):

@@ -43,6 +43,12 @@ class Prices(CheckedModel):
             group.count * self._of_node(group, group.name in own) for group in deployment.node
         )
 
+    def _of_shared_cores(self, deployment: Deployment) -> float:
+        """Returns the price of the cores of the machine that hosts all nodes; 0 if each node has
+        its own. The cores have the clock of the fastest node."""
+        clock = max(group.frequency for group in deployment.node)
+        return deployment.shared_cores * (self.core + self.clock_per_ghz * clock / _GHZ)
+
     def _of_node(self, group: NodeGroup, is_client: bool) -> float:
         cores = group.cores * group.processors
         disks = group.disk.count
@@ -62,6 +68,8 @@ class Prices(CheckedModel):
         clients = _client_groups(before)
         difference = self.of_deployment(after.deployment, clients)
         difference -= self.of_deployment(before.deployment, clients)
+        difference += self._of_shared_cores(after.deployment)
+        difference -= self._of_shared_cores(before.deployment)
         for one in changes:
             for key in one.values:
                 halvings = one.distance / math.log(2)

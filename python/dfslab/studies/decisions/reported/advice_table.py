@@ -3,13 +3,15 @@ Both are shown as sentences, recommended actions also as a table."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pydantic import BaseModel, JsonValue
 
 from dfslab.documents.table import Column, Table, TableCell, words
 from dfslab.spec.changes.change import CLIENTS_X2
 from dfslab.spec.changes.goal import Goal
 from dfslab.spec.design import LevelValue
-from dfslab.studies.decisions.gains import Basis, GainEstimate, legend
+from dfslab.studies.decisions.gains import WORTH_JOINING, Basis, GainEstimate, legend
 from dfslab.studies.decisions.reported.withheld import WithheldClients, withheld_note
 
 COST = "cost: US dollars, or the currency of --prices FILE"
@@ -101,12 +103,8 @@ class Recommended(BaseModel):
 
     def sentences(self) -> list[str]:
         """The advice in a few sentences: the limit, the best action, and what is not worth its
-        price. The best action is the one with the largest gain among the actions whose gain is
-        stated and that sacrifice nothing, if there are such actions."""
-        found: dict[tuple[str, ...], Recommendation] = {}
-        for one in sorted(self.rows, key=lambda row: (not row.gain.is_stated, bool(row.risk))):
-            found.setdefault((*one.operations, one.where, one.limit), one)
-        lines = [_sentence(one) for one in found.values()]
+        price."""
+        lines = [_sentence(one) for one in self.best()]
         lines += self._withheld_everywhere()
         if not lines:
             lines.append(NOTHING_GAINS)
@@ -116,6 +114,15 @@ class Recommended(BaseModel):
             for one in self.spared
         ]
         return lines
+
+    def best(self) -> list[Recommendation]:
+        """Returns the best action of each kind of configurations. Actions whose gain is stated and
+        that sacrifice nothing come first, if there are any. Of these, it is the cheapest one whose
+        gain is about as large as the largest gain."""
+        groups: dict[tuple[str, ...], list[Recommendation]] = {}
+        for one in self.rows:
+            groups.setdefault((*one.operations, one.where, one.limit), []).append(one)
+        return [_best(own) for own in groups.values()]
 
     def _withheld_everywhere(self) -> list[str]:
         """Returns one sentence for each reason why all gains of some configurations are withheld.
@@ -164,6 +171,19 @@ class Recommended(BaseModel):
             notes += withheld_note((one.change, one.withheld) for one in self.withheld)
         notes += [*self.settling, *self.notes]
         return Table(f"What to change for {self.goal}", columns, rows, notes)
+
+
+def _best(rows: Sequence[Recommendation]) -> Recommendation:
+    """Returns the best of several actions for the same configurations; see `Recommended.best`."""
+    ordered = sorted(rows, key=lambda row: (not row.gain.is_stated, bool(row.risk)))
+    first = ordered[0]
+    alike = [
+        one
+        for one in ordered
+        if (one.gain.is_stated, bool(one.risk)) == (first.gain.is_stated, bool(first.risk))
+        and first.gain.gain < WORTH_JOINING * one.gain.gain
+    ]
+    return min(alike, key=lambda one: one.price)
 
 
 def _kind(one: Recommendation) -> str:
