@@ -13,6 +13,7 @@
 
 mod error;
 mod ingest;
+mod json_words;
 mod output;
 mod profile;
 mod replay;

@@ -83,8 +83,8 @@ class Stamps:
         if found.time_s < latest_s - CLOCK_STEP_S:
             raise ValueError(
                 f"line {number}: its time is {latest_s - found.time_s:.6g} s before that of line "
-                f"{latest} of the same process: several recordings in one file cannot be told "
-                "apart; give one of them, or record with strace -f -o FILE"
+                f"{latest} of the same process: several recordings in one file cannot be "
+                "separated; give one of them, or record with strace -f -o FILE"
             )
         self._of_process[found.process] = found.time_s, number
         return found

@@ -145,8 +145,8 @@ def read(path: Path, form: str = "") -> ToolReport:
             raise DiscoveryError(f"{defined_at(own.read)}: {stated}")
         if not found.measurements:
             raise ValueError("holds no finished measurement")
-        wrong = (*_unordered(found.measurements), *own.contradictions(text))
-        return replace(found, contradictions=(*found.contradictions, *wrong))
+        contrary = (*_unordered(found.measurements), *own.contradictions(text))
+        return replace(found, contradictions=(*found.contradictions, *contrary))
     except InputError:
         raise
     except (ValueError, RecursionError, csv.Error) as error:

@@ -21,6 +21,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::error::{FilePosition, Result, TraceError};
+use crate::json_words::in_words;
 use crate::span::losses::SpanLosses;
 use crate::span::SpanStore;
 use source::{Failure, Source};
@@ -151,6 +152,9 @@ impl<'r> Reader<'r> {
             }
             Format::OtherJson(form) => FormReader::Foreign(foreign::ForeignReader::new(form, head)),
             Format::Lines(form) => FormReader::Lines(lines::LineReader::new(form)),
+            Format::Foreign if is_wide_text(head) => {
+                return refuse("text in UTF-16; convert it with iconv -f UTF-16 -t UTF-8")
+            }
             Format::Foreign => return refuse(
                 "neither OTLP JSON nor OTLP protobuf (allowed besides: Chrome, Jaeger, Zipkin, \
                      HTrace and Ceph OpTracker JSON, strace -T -ttt, JuiceFS access log)",
@@ -241,7 +245,7 @@ fn dropped(losses: &SpanLosses) -> [u64; DROPPED.len()] {
 fn to_error(path: &Path, failure: Failure) -> TraceError {
     match failure {
         Failure::At(place, reason) | Failure::Cut(place, reason) => {
-            TraceError::input(path, place, reason)
+            TraceError::input(path, place, in_words(&reason))
         }
         Failure::Io(error) => TraceError::from_io("reading trace", path, &error),
     }
@@ -299,6 +303,11 @@ impl Format {
     }
 }
 
+/// Whether the bytes begin a text in UTF-16 or UTF-32, by its byte order mark.
+fn is_wide_text(bytes: &[u8]) -> bool {
+    bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff])
+}
+
 /// Whether the bytes begin a JSON object. A protobuf trace may also start with a line break and
 /// "{". Therefore, the first key of the object is checked, too, or its end if it has no key.
 fn looks_like_json(bytes: &[u8]) -> bool {
@@ -343,6 +352,7 @@ mod tests {
             Format::Compressed("gzip")
         );
         assert_eq!(Format::recognise(b" \n"), Format::Nothing);
+        assert!(is_wide_text(b"\xff\xfe{\0"));
         assert_eq!(Format::recognise(b"hello, world"), Format::Foreign);
     }
 }

@@ -174,7 +174,7 @@ fn damage_is_refused_with_its_line() {
         outcome.expect_err(text).to_string()
     };
     assert!(refused(&CHROME[..CHROME.len() - 3]).contains("line 6"));
-    assert!(refused(&JAEGER[..200]).contains("EOF while"));
+    assert!(refused(&JAEGER[..200]).contains("the file ends within"));
     assert!(refused(&(HTRACE.to_owned() + "\n{\"a\":")).contains("line 3"));
     let timeless = r#"[{"ph": "X", "name": "a", "ts": -5}]"#;
     assert!(
