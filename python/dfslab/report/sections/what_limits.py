@@ -15,7 +15,7 @@ from dfslab.report.charts import palette
 from dfslab.report.charts.figure import Axis, Bars, Panel
 from dfslab.report.charts.svg import figure
 from dfslab.report.contract import PageSection
-from dfslab.report.page_table import contents, left_out, note
+from dfslab.report.page_table import ChartWithNotes, contents, folded, left_out, note
 from dfslab.result import Result
 from dfslab.studies.contract import FinishedRun
 
@@ -76,7 +76,8 @@ def _model(name: str, found: Sequence[Result]) -> Markup:
     ]
     columns = heads("limit", "configurations", "share", "which", wrapped=["limit", "which"])
     table = Table(f"By {name}", columns, rows, notes=[SHARE])
-    return contents(table) + dependence(name, found, names)
+    charts = dependence(name, found, names)
+    return contents(table) + charts.chart + charts.notes
 
 
 def _shares(found: Sequence[Result], places: Sequence[int]) -> str:
@@ -98,17 +99,17 @@ def _named(names: Sequence[str], places: Sequence[int]) -> str:
 
 def dependence(
     method: str, found: Sequence[Result], names: Sequence[str], on_first_screen: bool = False
-) -> Markup:
-    """Returns the HTML of a chart of how much each resource contributes to the time of an
-    operation. There is one panel for each of at most MOST_PANELS configurations, which are evenly
-    selected. On the first screen, there is one panel only.
+) -> ChartWithNotes:
+    """Returns a chart of how much each resource contributes to the time of an operation. There is
+    one panel for each of at most MOST_PANELS configurations, which are evenly selected. On the
+    first screen, there is one panel only.
 
-    Configurations with a single limit are left out. The result is empty if no configuration has
+    Configurations with a single limit are left out. The chart is empty if no configuration has
     several limits.
     """
     known = [place for place, one in enumerate(found) if len(one.limits) > 1]
     if not known:
-        return Markup("")
+        return ChartWithNotes()
     most = 1 if on_first_screen else MOST_PANELS
     step = max(1, -(-len(known) // most))
     panels = []
@@ -128,7 +129,8 @@ def dependence(
         categories = Axis(categories=[one.name for one in limits])
         panels.append(Panel(names[place], bars=[bars], y_axis=categories))
     title = SHOWN.format(method=method)
-    return figure(panels, Axis("share", "%", from_zero=True), Axis(), title, title) + missing
+    drawn = figure(panels, Axis("share", "%", from_zero=True), Axis(), title, title)
+    return ChartWithNotes(drawn, missing)
 
 
 SECTION = PageSection(TITLE, ORDER, EMPTY, render, Tab.LIMITS)
