@@ -143,11 +143,35 @@ def top(page: Page, selector: str) -> float:
 
 
 def bottom(page: Page, selector: str) -> float:
-    """Returns the distance in pixels from the top of the page to the lower edge of the first element
-    that matches `selector`. Asserts that the element is visible."""
+    """Returns the distance in pixels from the top of the page to the lower edge of the first
+    element that matches `selector`. Asserts that the element is visible."""
     box = page.locator(selector).first.bounding_box()
     assert box is not None, selector
     return box["y"] + box["height"]
+
+
+def test_no_two_labels_of_a_chart_are_equal(path):
+    """Labels of the vertical axis tell the rows of a chart apart. They are never cut."""
+    text = path.read_text(encoding="utf-8")
+    charts = re.findall("<svg viewBox=.*?</svg>", text, re.DOTALL)
+    labels = [labels_of(one) for one in charts]
+    assert any(labels)
+    for found in labels:
+        assert len(found) == len(set(found)), found
+        assert not any(one.endswith("…") for one in found)
+
+
+def test_the_check_of_labels_can_fail():
+    label = '<text class="tick" x="1" text-anchor="end">a</text>'
+    assert labels_of(2 * label) == ["a", "a"]
+    wrapped = '<text class="tick" text-anchor="end"><tspan>a b</tspan><tspan>c</tspan></text>'
+    assert labels_of(wrapped) == ["a b c"]
+
+
+def labels_of(chart: str) -> list[str]:
+    """Returns the labels of the vertical axis of a chart, given as SVG."""
+    found = re.findall('<text class="tick"[^>]*text-anchor="end">(.*?)</text>', chart)
+    return [" ".join(re.findall("[^<>]+(?=</tspan>)", one)) or one for one in found]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -159,4 +159,4 @@ def _chart(row: ComparedPoint, methods: list[str], name: Name, before: str = "")
     )
 
 
-SECTION = PageSection(TITLE, ORDER, EMPTY, render, Tab.TIME)
+SECTION = PageSection(TITLE, ORDER, EMPTY, render, Tab.TIME, is_general=True)

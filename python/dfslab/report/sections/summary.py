@@ -155,14 +155,16 @@ def _time(study: FinishedRun, found: FirstScreen | None, operations: str) -> Cha
     if found is None or found.answer.is_withheld:
         return ChartWithNotes()
     for method in study.methods:
-        results = [
-            one
-            for one in study.of_method(method)
-            if one.limits and operations in ("", str(describe(one.point)["operations"]))
+        limited = [one for one in study.of_method(method) if one.limits]
+        names = short_names(one.labels for one in limited)
+        shown = [
+            (one, name)
+            for one, name in zip(limited, names, strict=True)
+            if operations in ("", str(describe(one.point)["operations"]))
         ]
-        if results:
-            names = short_names(one.labels for one in results)
-            return what_limits.dependence(method, results, names, on_first_screen=True)
+        if shown:
+            results, titles = zip(*shown, strict=True)
+            return what_limits.dependence(method, results, titles, on_first_screen=True)
     return ChartWithNotes()
 
 

@@ -458,4 +458,4 @@ def _text(value: float, unit: str) -> str:
     return units.text(value, unit, 3) if math.isfinite(value) else "–"
 
 
-SECTION = PageSection(TITLE, ORDER, EMPTY, render, Tab.THROUGHPUT)
+SECTION = PageSection(TITLE, ORDER, EMPTY, render, Tab.THROUGHPUT, is_general=True)

@@ -3,11 +3,11 @@ names, and a conclusion from the growth of the measured rates with the number of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
-from dfslab.documents.table import DASH, Tab, Table, heads, percent_text, words
+from dfslab.documents.table import DASH, Tab, Table, TableCell, heads, percent_text, words
 from dfslab.report.answers.growth import scaling
 from dfslab.report.answers.rates import by_configuration, limit_name, short_names
 from dfslab.report.answers.verdict import verdict
@@ -29,15 +29,15 @@ SHARE = (
     "cent more time."
 )
 SHOWN = "What the time of an operation depends on, by {method}"
-WITHHELD = (
-    "The tables and charts below are what models say. The answer above withholds it, because the "
-    "measurements do not support it."
-)
+UNSUPPORTED = "What the models say, which the measurements do not support"
+WITHHELD = "The answer above withholds these limits, because the measurements do not support them."
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """Returns HTML: a sentence on growth with clients, and a chart and a table for each model that
-    names limits. Returns None if there is neither a sentence nor such a model."""
+    """Returns HTML: a sentence on growth with clients, and a chart and a table of each model that
+    names limits. Models that name the same limits have one table. If the answer withholds what
+    limits, the tables are collapsed. Returns None if there is neither a sentence nor such a
+    model."""
     answer = verdict(study)
     growth = scaling(by_configuration(study.of_method("measure")))
     # The sentence on growth is shown only if the answer on the first screen has it. The answer
@@ -45,27 +45,45 @@ def render(study: FinishedRun) -> Markup | None:
     if answer is not None and not any(growth in one for one in answer.sentences):
         growth = ""
     models = {name: _limited(study.of_method(name)) for name in study.methods}
-    parts = [_model(name, found) for name, found in models.items() if found]
-    if not parts and not growth:
+    named = {name: found for name, found in models.items() if found}
+    if not named and not growth:
         return None
-    withheld = bool(parts) and answer is not None and answer.is_withheld
-    return (
-        (Markup("<p>{}</p>").format(growth) if growth else Markup(""))
-        + (note(WITHHELD) if withheld else Markup(""))
-        + Markup("").join(parts)
-    )
+    tables = _models(named)
+    if named and answer is not None and answer.is_withheld:
+        tables = folded(UNSUPPORTED, note(WITHHELD) + tables)
+    return (Markup("<p>{}</p>").format(growth) if growth else Markup("")) + tables
 
 
 def _limited(results: Sequence[Result]) -> list[Result]:
     return [one for one in results if one.limits or one.bottleneck]
 
 
-def _model(name: str, found: Sequence[Result]) -> Markup:
+def _models(models: Mapping[str, Sequence[Result]]) -> Markup:
+    """Returns the HTML of a table and a chart for each model. Models whose tables are equal have
+    one table, and the chart of the first of them. `models` has the results of each model that names
+    limits."""
+    agreeing: dict[str, list[str]] = {}
+    for name, found in models.items():
+        agreeing.setdefault(str(_rows(found)), []).append(name)
+    return Markup("").join(_model(names, models[names[0]]) for names in agreeing.values())
+
+
+def _model(methods: Sequence[str], found: Sequence[Result]) -> Markup:
+    """Returns the HTML of the table of models with equal limits and the chart of the first model.
+    `found` has the results of the first model."""
+    columns = heads("limit", "configurations", "share", "which", wrapped=["limit", "which"])
+    table = Table(f"By {' and '.join(methods)}", columns, _rows(found), notes=[SHARE])
+    charts = dependence(methods[0], found, short_names(one.labels for one in found))
+    return contents(table) + charts.chart + charts.notes
+
+
+def _rows(found: Sequence[Result]) -> list[list[TableCell]]:
+    """Returns one row of the table for each limit, the most frequent limit first."""
     names = short_names(one.labels for one in found)
     groups: dict[str, list[int]] = {}
     for place, one in enumerate(found):
         groups.setdefault(limit_name(one), []).append(place)
-    rows = [
+    return [
         [
             words(limit),
             words(f"{len(places)} of {len(found)}"),
@@ -74,10 +92,6 @@ def _model(name: str, found: Sequence[Result]) -> Markup:
         ]
         for limit, places in sorted(groups.items(), key=lambda one: -len(one[1]))
     ]
-    columns = heads("limit", "configurations", "share", "which", wrapped=["limit", "which"])
-    table = Table(f"By {name}", columns, rows, notes=[SHARE])
-    charts = dependence(name, found, names)
-    return contents(table) + charts.chart + charts.notes
 
 
 def _shares(found: Sequence[Result], places: Sequence[int]) -> str:
@@ -133,4 +147,4 @@ def dependence(
     return ChartWithNotes(drawn, missing)
 
 
-SECTION = PageSection(TITLE, ORDER, EMPTY, render, Tab.LIMITS)
+SECTION = PageSection(TITLE, ORDER, EMPTY, render, Tab.LIMITS, is_general=True)
