@@ -13,7 +13,7 @@ import numpy as np
 
 from dfslab.documents.table import labels_text
 from dfslab.method import BASELINES, MEASURE
-from dfslab.report.answers.file_systems import fastest
+from dfslab.report.answers.file_systems import beyond_noise, fastest
 from dfslab.report.answers.growth import scaling
 from dfslab.report.answers.operation_units import operations_of
 from dfslab.report.answers.predicted_answer import (
@@ -50,8 +50,10 @@ def verdict(run: FinishedRun) -> RunAnswer | None:
     rates = by_configuration(measured)
     if rates and noise is not None and noise > TOO_NOISY:
         observed = f"Measured: {most(rates)}.{_meanwhile(rates)}"
-        doubt = _too_noisy(noise, noisiest(measured))
-        return RunAnswer(observed, "", _from_memory(rates), is_withheld=True, doubt=doubt)
+        compared = beyond_noise(run)
+        doubt = _too_noisy(noise, noisiest(measured), is_partly=bool(compared))
+        advice = _from_memory(rates)
+        return RunAnswer(observed, "", advice, is_withheld=True, compared=compared, doubt=doubt)
     answer = _of_rates(run, rates, noise)
     return None if answer is None else replace(answer, compared=fastest(run))
 
@@ -126,13 +128,15 @@ def _others_share(rates: Sequence[ConfigurationRate]) -> float:
     return float(np.median(known)) if known else 0.0
 
 
-def _too_noisy(noise: float, worst: Mapping[str, LevelValue]) -> str:
+def _too_noisy(noise: float, worst: Mapping[str, LevelValue], is_partly: bool) -> str:
     """Returns the sentence that a run is inconclusive, because repeated measurements differ too
     much. `worst` has the labels of the configuration whose repeats differ most; empty if there is
-    only one configuration."""
+    only one configuration. `is_partly`: whether some differences between file systems are larger
+    than the noise."""
+    of_what = "Partly inconclusive" if is_partly else "Inconclusive"
     where = f", most for {labels_text(worst)}" if worst else ""
     return (
-        f"Inconclusive: repeats of one configuration differ by {noise:.0%} (standard "
+        f"{of_what}: repeats of one configuration differ by {noise:.0%} (standard "
         f"deviation){where}. Repeat on a quiet machine, or with --set run.repetitions=10."
     )
 
