@@ -26,6 +26,8 @@ FIRST_PAINT = """() => new Promise((done) => {
   new PerformanceObserver((list) => done(list.getEntries()[0].startTime))
     .observe({type: "paint", buffered: true});
 })"""
+# Height of a plot, in pixels, that is on the first screen although the whole plot is taller.
+LEAST_PLOT_PX = 150
 WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 # JavaScript that finds problems of accessibility: elements without a name, repeated ids, headings
 # that skip a level, and scrolling regions that the keyboard cannot reach.
@@ -109,12 +111,67 @@ def test_a_page_is_small_and_holds_no_library(browser, path, capsys):
 
 
 def test_the_answer_is_on_the_first_screen(browser, path):
+    """On a wide screen the answer, the first plot and the tabs are above the lower edge of the
+    window. On a phone the answer is, and the chart begins there."""
     page = opened(browser, path)
-    answer = page.locator(".answer").first.bounding_box()
-    assert answer is not None
-    assert answer["y"] + answer["height"] < WIDE["height"]
-    assert page.locator(".first .chart").first.is_visible()
+    assert bottom(page, ".answer") < WIDE["height"]
+    assert top(page, ".first .chart svg[viewBox]") + LEAST_PLOT_PX < WIDE["height"]
+    if page.locator("nav.tabs").count():
+        assert bottom(page, ".first .chart .panel svg") < WIDE["height"]
+        assert bottom(page, "nav.tabs") < WIDE["height"]
     page.context.close()
+    page = opened(browser, path, PHONE)
+    assert bottom(page, ".answer") < PHONE["height"]
+    assert top(page, ".first .chart") < PHONE["height"]
+    page.context.close()
+
+
+def test_the_check_of_the_first_screen_can_fail(browser, run_page):
+    page = opened(browser, run_page)
+    page.evaluate("document.querySelector('.answer').style.marginTop = '900px'")
+    assert page.locator(".answer").first.is_visible()
+    assert bottom(page, ".answer") > WIDE["height"]
+    page.context.close()
+
+
+def top(page: Page, selector: str) -> float:
+    """Returns the distance in pixels from the top of the page to the first element that matches
+    `selector`. Asserts that the element is visible."""
+    box = page.locator(selector).first.bounding_box()
+    assert box is not None, selector
+    return box["y"]
+
+
+def bottom(page: Page, selector: str) -> float:
+    """Returns the distance in pixels from the top of the page to the lower edge of the first
+    element that matches `selector`. Asserts that the element is visible."""
+    box = page.locator(selector).first.bounding_box()
+    assert box is not None, selector
+    return box["y"] + box["height"]
+
+
+def test_no_two_labels_of_a_chart_are_equal(path):
+    """Labels of the vertical axis tell the rows of a chart apart. They are never cut."""
+    text = path.read_text(encoding="utf-8")
+    charts = re.findall("<svg viewBox=.*?</svg>", text, re.DOTALL)
+    labels = [labels_of(one) for one in charts]
+    assert any(labels)
+    for found in labels:
+        assert len(found) == len(set(found)), found
+        assert not any(one.endswith("…") for one in found)
+
+
+def test_the_check_of_labels_can_fail():
+    label = '<text class="tick" x="1" text-anchor="end">a</text>'
+    assert labels_of(2 * label) == ["a", "a"]
+    wrapped = '<text class="tick" text-anchor="end"><tspan>a b</tspan><tspan>c</tspan></text>'
+    assert labels_of(wrapped) == ["a b c"]
+
+
+def labels_of(chart: str) -> list[str]:
+    """Returns the labels of the vertical axis of a chart, given as SVG."""
+    found = re.findall('<text class="tick"[^>]*text-anchor="end">(.*?)</text>', chart)
+    return [" ".join(re.findall("[^<>]+(?=</tspan>)", one)) or one for one in found]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -3,6 +3,7 @@ legends."""
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from xml.etree import ElementTree
@@ -10,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 from dfslab.report.charts import scale
 from dfslab.report.charts.figure import Axis, Bars, Panel, Series, VerticalLine
-from dfslab.report.charts.svg import figure
+from dfslab.report.charts.svg import CHARACTER, LINE, WIDEST_LABEL, figure
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -148,11 +149,16 @@ def test_the_legend_names_each_series_once():
     assert re.findall("</svg>([^<]*)</li>", legend) == ["one", "two"]
 
 
-def test_long_names_of_categories_are_cut_and_kept_whole_under_the_pointer():
-    name = "a category with a name that is far too long for the space beside the chart"
-    text = drawn(x=Axis(from_zero=True), y=Axis(categories=[name]), bars=[Bars("", "blue", [1.0])])
-    assert f"<title>{name}</title>" in text
-    assert "…" in text
+def test_long_names_of_categories_are_wrapped_and_whole():
+    names = [f"a category with a name that is far too long for one line, {n}" for n in (1, 2)]
+    bars = [Bars("", "blue", [1.0, 2.0])]
+    text = drawn(x=Axis(from_zero=True), y=Axis(categories=names), bars=bars)
+    labels = re.findall('<text class="tick" text-anchor="end">(.*?)</text>', text)
+    lines = [re.findall("<tspan[^>]*>([^<]*)</tspan>", one) for one in labels]
+    assert [" ".join(one) for one in lines] == names
+    assert all(len(one) * CHARACTER <= WIDEST_LABEL for of in lines for one in of)
+    heights = [float(one) for one in re.findall('<tspan x="[^"]*" y="([^"]*)"', text)]
+    assert all(later - before >= LINE - 0.1 for before, later in itertools.pairwise(heights))
 
 
 def test_no_panel_is_no_chart():

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from dfslab.documents.table import Paragraph
 from dfslab.report import run_document
-from dfslab.report.answers.changes import closing
+from dfslab.report.answers.changes import WITHHELD_BY_NOISE, closing
 from dfslab.report.answers.first_screen import first_screen
 from dfslab.report.answers.predicted_answer import closing_of_predictions
 from dfslab.studies.contract import Findings, FinishedRun
@@ -72,7 +72,7 @@ def test_advice_of_noisy_measurements_is_withheld():
     scenario = synthetic.scenario(methods=["measure", "sequence"])
     advised = predicted_run(is_advised=True).findings
     run = FinishedRun(scenario, synthetic.planted(noise=0.8, repetitions=4), advised)
-    assert closing(run)[-1] == "Change: Withheld, because what limits is not known."
+    assert closing(run)[-1] == f"Change: {WITHHELD_BY_NOISE}"
 
 
 @pytest.mark.parametrize("is_advised", [True, False])

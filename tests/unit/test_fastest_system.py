@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+import numpy as np
 from dfslab.report import page
 from dfslab.report.answers.file_systems import fastest
 from dfslab.report.answers.verdict import verdict
@@ -31,6 +34,45 @@ def run_of(systems: set[str], repetitions: int = 1) -> FinishedRun:
         for repetition in range(repetitions)
     ]
     return FinishedRun(SCENARIO, results, Findings.of(compared(results)))
+
+
+def noisy_run(factor: float) -> FinishedRun:
+    """Returns a run in which HDFS is `factor` times as fast as Alluxio. The repetitions of a
+    configuration differ by a factor of about two."""
+    random = np.random.default_rng(7)
+    results = [
+        synthetic.measured(
+            point,
+            100.0
+            * (factor if point.labels[NAME_KEY] == "hdfs" else 1.0)
+            * float(np.exp(0.5 * random.normal())),
+            repetition,
+        )
+        for point in checked(SCENARIO).points
+        if point.labels[NAME_KEY] in RATES
+        for repetition in range(4)
+    ]
+    return FinishedRun(SCENARIO, results, Findings.of(compared(results)))
+
+
+def test_noise_withholds_no_difference_that_is_larger():
+    clear = verdict(noisy_run(1000.0))
+    assert clear is not None
+    assert clear.is_withheld
+    assert clear.doubt.startswith("Partly inconclusive: ")
+    share = len(checked(SCENARIO).points) // len(SCENARIO.systems)
+    assert clear.compared.startswith(
+        "Beyond the noise (90 % intervals apart), hdfs is faster than "
+    )
+    assert f"alluxio in {share} of {share} workloads" in clear.compared
+    assert clear.compared in str(page.render(noisy_run(1000.0)))
+
+
+def test_noise_withholds_a_difference_that_is_smaller():
+    unclear = verdict(noisy_run(1.0))
+    assert unclear is not None
+    found = re.search(r"in (\d+) of (\d+) workloads", unclear.compared)
+    assert found is None or int(found[1]) <= int(found[2]) / 2
 
 
 def rate_of(labels) -> float:

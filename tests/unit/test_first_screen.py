@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from dfslab.documents import metrics
 from dfslab.documents.table import labels_text, percent_text
+from dfslab.report.answers import changes
 from dfslab.report.answers.first_screen import first_screen
 from dfslab.report.answers.verdict import verdict
 from dfslab.report.sections import summary
@@ -41,6 +42,8 @@ def test_noise_withholds_limit_and_change_and_names_the_command():
     found = first_screen(run_of(0.8))
     assert found is not None
     assert found.answer.is_withheld
+    assert found.changes in ([], [changes.WITHHELD_BY_NOISE])
+    assert summary.LIMIT_UNKNOWN in str(summary.render(run_of(0.8)))
     assert any("run.repetitions=10" in one.command for one in found.unknown)
     quiet = first_screen(run_of(0.02))
     assert quiet is not None

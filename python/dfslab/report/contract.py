@@ -28,7 +28,8 @@ class PageSection:
     `order`: sort key on the page, ascending; sections with equal keys are sorted by name. `empty`:
     sentence that is shown if the run has nothing for this section. `render`: function that returns
     the body as HTML, or None if the run has nothing for this section. `tab`: the tab of the page
-    that shows the section.
+    that shows the section. `is_general`: whether readers expect the section of every run. If the
+    run has nothing for a section that is not general, the page collapses the sentence `empty`.
     """
 
     title: str
@@ -36,6 +37,7 @@ class PageSection:
     empty: str
     render: Callable[[FinishedRun], Markup | None]
     tab: Tab = Tab.RAW
+    is_general: bool = False
 
 
 def page_section(name: str) -> PageSection:

@@ -32,7 +32,7 @@ class Rendered:
     """A rendered section of the page. `tab` is the tab of the page that shows it.
 
     `body` is the HTML of the section. If the run has nothing for the section, `body` is None and
-    `empty` states why.
+    `empty` states why. `is_general`: as in PageSection.
     """
 
     name: str
@@ -41,6 +41,7 @@ class Rendered:
     body: Markup | None
     empty: str
     tab: Tab = Tab.RAW
+    is_general: bool = False
 
 
 def sections(run: FinishedRun) -> list[Rendered]:
@@ -58,7 +59,7 @@ def sections(run: FinishedRun) -> list[Rendered]:
 def _of_section(run: FinishedRun, name: str, section: PageSection) -> Rendered:
     """Renders a section with dedicated charts. If the code of a member outside this package fails,
     the page states the reason in place of the section."""
-    empty = section.empty
+    empty, is_general = section.empty, section.is_general
     try:
         body = section.render(run)
         if body is not None and not isinstance(body, Markup):
@@ -68,8 +69,9 @@ def _of_section(run: FinishedRun, name: str, section: PageSection) -> Rendered:
         reason = str(error) if isinstance(error, DiscoveryError) else fault(error)
         if reason is None:
             raise
-        body, empty = None, f"The section failed: {reason}"
-    return Rendered(name, section.title, section.order, body, empty, section.tab)
+        # A failure is never collapsed.
+        body, empty, is_general = None, f"The section failed: {reason}", True
+    return Rendered(name, section.title, section.order, body, empty, section.tab, is_general)
 
 
 def _of_study(run: FinishedRun, kind: type[StudyResult]) -> Rendered:
@@ -155,7 +157,8 @@ def page_of(
             bar=bar,
             first=dict(parts)[Tab.ANSWER],
             parts=[(tab, own) for tab, own in parts if own and tab is not Tab.ANSWER],
-            missing=[one for one in shown if not one.body],
+            missing=[one for one in shown if not one.body and one.is_general],
+            special=[one for one in shown if not one.body and not one.is_general],
             colours=Markup(style_sheet()),
         )
     )

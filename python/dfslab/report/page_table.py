@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from markupsafe import Markup
 
@@ -26,6 +27,15 @@ MOST_UNFOLDED = 40
 # Largest number of names that a sentence on what a chart leaves out lists.
 MOST_LEFT_OUT = 3
 FIGURES = "`dfslab export RUN --as csv` writes their figures."
+
+
+@dataclass(frozen=True)
+class ChartWithNotes:
+    """A chart for the first screen of the page. `chart`: its HTML; empty if there is no chart.
+    `notes`: the HTML of sentences on what the chart leaves out."""
+
+    chart: Markup = Markup("")
+    notes: Markup = Markup("")
 
 
 def drawn(table: Table) -> Markup:

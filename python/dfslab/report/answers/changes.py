@@ -10,6 +10,10 @@ from dfslab.studies.decisions.reported.advice_table import NOTHING_GAINS, Recomm
 from dfslab.studies.decisions.reported.advised import Advised
 
 MOST_CHANGES = 3
+# The sentences that replace the changes. The first one follows a sentence on why it is not known
+# what limits.
+WITHHELD = "Withheld, because what limits is not known."
+WITHHELD_BY_NOISE = "Withheld, because repeats differ too much to tell what limits the rate."
 
 
 def is_computed(run: FinishedRun) -> bool:
@@ -30,7 +34,7 @@ def changes(run: FinishedRun, answer: RunAnswer) -> list[str]:
     if advised is None or not is_computed(run):
         return []
     if answer.is_withheld:
-        return ["Withheld, because what limits is not known."]
+        return [WITHHELD if answer.limit else WITHHELD_BY_NOISE]
     advice = advised.advice
     if not advice.rows:
         withheld = [f"Withheld: {one.withheld[0]}." for one in advice.withheld[:1]]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from statistics import median
 
 from dfslab.documents.table import number_text
 from dfslab.method import MEASURE
 from dfslab.report.answers.rates import by_configuration
+from dfslab.result import Metric
 from dfslab.studies.contract import FinishedRun
 from dfslab.studies.systems import SystemsComparison, SystemsRow
 
@@ -25,12 +27,10 @@ def fastest(run: FinishedRun) -> str:
     if found is None:
         return ""
     method = _method(found)
-    rows = [_values(row) for row in found.rows if (row.measure, row.method) == ("rate", method)]
-    rows = [row for row in rows if len(row) > 1]
+    rows = [_values(row) for row in _compared(found, method)]
     if not rows:
         return ""
-    wins = Counter(max(row, key=lambda system: row[system]) for row in rows)
-    best, won = wins.most_common(1)[0]
+    best, won = _most_wins(rows)
     factors = []
     for system in found.systems:
         ratios = [row[best] / row[system] for row in rows if best in row and system in row]
@@ -40,6 +40,43 @@ def fastest(run: FinishedRun) -> str:
     rate = "measured rate" if method == MEASURE else f"rate that {method} predicts"
     text = f"By the {rate}, {best} is fastest in {won} of {len(rows)} workloads: {parts}"
     return f"{text} (median; smallest to largest).{_noise(run)}"
+
+
+def beyond_noise(run: FinishedRun) -> str:
+    """Returns a sentence on the measured differences between file systems that the noise does not
+    explain: in how many workloads the 90 % interval of the fastest file system's rate is above that
+    of each other file system. Returns "" if the run does not compare file systems, or if the
+    intervals overlap in all workloads."""
+    found = run.find(SystemsComparison)
+    rows = [] if found is None else _compared(found, MEASURE)
+    if found is None or not rows:
+        return ""
+    best, _ = _most_wins([_values(row) for row in rows])
+    parts = []
+    for system in found.systems:
+        both = [row.values for row in rows if best in row.values and system in row.values]
+        apart = sum(_is_above(values[best], values[system]) for values in both)
+        if system != best and apart:
+            parts.append(f"{system} in {apart} of {len(both)} workloads")
+    if not parts:
+        return ""
+    return f"Beyond the noise (90 % intervals apart), {best} is faster than {', '.join(parts)}."
+
+
+def _is_above(one: Metric, other: Metric) -> bool:
+    return one.low is not None and other.high is not None and one.low > other.high
+
+
+def _compared(found: SystemsComparison, method: str) -> list[SystemsRow]:
+    """Returns the rows with the rates of one method on two or more file systems."""
+    rows = [row for row in found.rows if (row.measure, row.method) == ("rate", method)]
+    return [row for row in rows if len(_values(row)) > 1]
+
+
+def _most_wins(rows: Sequence[Mapping[str, float]]) -> tuple[str, int]:
+    """Returns (file system that is fastest in most rows, number of these rows)."""
+    wins = Counter(max(row, key=lambda system: row[system]) for row in rows)
+    return wins.most_common(1)[0]
 
 
 def _method(found: SystemsComparison) -> str:

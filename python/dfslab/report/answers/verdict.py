@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from dfslab.method import BASELINES, MEASURE
-from dfslab.report.answers.file_systems import fastest
+from dfslab.report.answers.file_systems import beyond_noise, fastest
 from dfslab.report.answers.growth import scaling
 from dfslab.report.answers.operation_units import operations_of
 from dfslab.report.answers.predicted_answer import (
@@ -47,11 +47,13 @@ def verdict(run: FinishedRun) -> RunAnswer | None:
     doubt = noise_doubt(measured) if rates else None
     if doubt is not None:
         observed = f"Measured: {most(rates)}.{_meanwhile(rates)}"
+        compared = beyond_noise(run)
         return RunAnswer(
             observed,
             advice=_from_memory(rates),
             is_withheld=True,
-            doubt=f"Inconclusive: {doubt.reason}.",
+            compared=compared,
+            doubt=f"{'Partly inconclusive' if compared else 'Inconclusive'}: {doubt.reason}.",
             settling=_settling(doubt, run),
         )
     answer = _of_rates(run, rates, noise_of(measured))

@@ -4,6 +4,7 @@ light and dark pages."""
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -17,8 +18,9 @@ from dfslab.report.charts.scale import Scale, scale
 # category of a bar chart has BAR_ROW pixels for each bar, and at least BAR_LEAST pixels.
 SMALL, ALONE = (340, 220), (430, 280)
 BAR_ROW, BAR_LEAST = 15, 30
-# Width of a character of tick labels, and largest width of the labels of categories, in pixels.
-CHARACTER, WIDEST_LABEL = 6.0, 180
+# Width of a character of tick labels, largest width of the labels of categories, and height of a
+# line of a label, in pixels. Longer labels are wrapped.
+CHARACTER, WIDEST_LABEL, LINE = 6.0, 180, 13
 # Space in pixels around the drawing area. BARE_TOP replaces TOP if the vertical axis has
 # categories, because such an axis has no title above it.
 TOP, BARE_TOP, RIGHT, BOTTOM = 22, 4, 14, 36
@@ -80,13 +82,14 @@ def _with_limits(axis: Axis, values: Iterable[float | None]) -> Axis:
 def _panel(panel: Panel, x_axis: Axis, y_axis: Axis, size: tuple[int, int], label: str) -> Markup:
     width, height = size
     if y_axis.categories:
-        row = max(BAR_LEAST, BAR_ROW * len(panel.bars) + 12)
+        most_lines = max(len(_lines(text)) for text in y_axis.categories)
+        row = max(BAR_LEAST, BAR_ROW * len(panel.bars) + 12, LINE * most_lines + 6)
         height = BARE_TOP + BOTTOM + row * len(y_axis.categories)
     ys = list(_values(panel, False))
     ends = (BARE_TOP, height - BOTTOM) if y_axis.categories else (height - BOTTOM, TOP)
     y = scale(y_axis, ys, *ends)
-    widest = max((len(text) for _, text in y.ticks), default=0) * CHARACTER
-    left = min(WIDEST_LABEL, widest) + 12
+    widest = max((len(line) for _, text in y.ticks for line in _lines(text)), default=0)
+    left = widest * CHARACTER + 12
     frame = Frame(width, height, scale(x_axis, _values(panel, True), left, width - RIGHT), y)
     parts = [_x_grid(frame, x_axis.title), _y_grid(frame, y_axis)]
     parts += [drawn_bars(panel.bars, frame.x, frame.y)]
@@ -135,17 +138,25 @@ def _y_grid(frame: Frame, axis: Axis) -> Markup:
             parts.append(
                 f'<path class="grid" d="M{frame.x.start:.1f} {place:.1f}H{frame.x.end:.1f}"/>'
             )
-        shown = _cut(text, WIDEST_LABEL)
-        hint = f"<title>{escape(text)}</title>" if shown != text else ""
-        parts.append(_text(frame.x.start - 6, place + 4, shown, "end", hint=hint))
+        parts.append(_wrapped(frame.x.start - 6, place + 4, _lines(text)))
     return Markup("".join(parts))
 
 
-def _cut(text: str, width: float) -> str:
-    """Returns the text; if it is longer than `width` pixels, it is shortened and ends with an
-    ellipsis."""
-    most = int(width / CHARACTER)
-    return text if len(text) <= most else text[: most - 1] + "…"
+def _lines(text: str) -> list[str]:
+    """Returns the lines of a label, each of which is at most WIDEST_LABEL pixels wide."""
+    return textwrap.wrap(text, int(WIDEST_LABEL / CHARACTER)) or [""]
+
+
+def _wrapped(x: float, y: float, lines: Sequence[str]) -> str:
+    """Returns the SVG of a label that ends at `x` and is centred at `y`."""
+    if len(lines) == 1:
+        return _text(x, y, lines[0], "end")
+    first = y - LINE * (len(lines) - 1) / 2
+    spans = "".join(
+        f'<tspan x="{x:.1f}" y="{first + LINE * place:.1f}">{escape(line)}</tspan>'
+        for place, line in enumerate(lines)
+    )
+    return f'<text class="tick" text-anchor="end">{spans}</text>'
 
 
 def _vertical_lines(panel: Panel, frame: Frame) -> Markup:
@@ -162,10 +173,9 @@ def _vertical_lines(panel: Panel, frame: Frame) -> Markup:
     return Markup("".join(parts))
 
 
-def _text(x: float, y: float, text: str, anchor: str, kind: str = "tick", hint: str = "") -> str:
+def _text(x: float, y: float, text: str, anchor: str, kind: str = "tick") -> str:
     return (
-        f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">'
-        f"{hint}{escape(text)}</text>"
+        f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
     )
 
 

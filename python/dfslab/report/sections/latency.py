@@ -153,11 +153,13 @@ def _distributions(ordered: Sequence[Sequence[Result]], name: Name) -> Markup:
 
 
 def _chart(operation: str, groups: Sequence[Sequence[Result]], name: Name) -> Markup:
-    """Returns the HTML of one operation's chart. At most MOST_CURVES configurations are drawn,
-    selected evenly from `groups`.
+    """Returns the HTML of one operation's chart. If there are more than MOST_CURVES configurations,
+    those with one number of clients are drawn, at most MOST_CURVES of them, selected evenly.
 
     A group has the results of one configuration's repetitions, which are merged.
     """
+    total = len(groups)
+    groups = groups if total <= MOST_CURVES else of_one_client_count(groups)
     places = np.linspace(0, len(groups) - 1, min(MOST_CURVES, len(groups)))
     series = []
     for turn, place in enumerate(dict.fromkeys(int(round(p)) for p in places)):
@@ -171,8 +173,8 @@ def _chart(operation: str, groups: Sequence[Sequence[Result]], name: Name) -> Ma
                 text = name(group[0].labels) + stated
                 series.append(_curve(text, merged, palette.of_place(turn), dash))
     title = f"{operation}: share of operations that took longer"
-    if len(groups) > MOST_CURVES:
-        title += f" ({MOST_CURVES} of {len(groups)} configurations)"
+    if total > len(series):
+        title += f" ({min(MOST_CURVES, len(groups))} of {total} configurations)"
     return figure(
         [Panel("", series)],
         Axis("latency", "s", log=True),
@@ -180,6 +182,15 @@ def _chart(operation: str, groups: Sequence[Sequence[Result]], name: Name) -> Ma
         f"share of {operation} operations that took longer than a latency",
         title,
     )
+
+
+def of_one_client_count(groups: Sequence[Sequence[Result]]) -> list[Sequence[Result]]:
+    """Returns the groups of the number of clients that most groups have. Of equally frequent
+    numbers, the smallest is chosen. A group has the results of one configuration's repetitions."""
+    of_count: dict[int, list[Sequence[Result]]] = {}
+    for group in groups:
+        of_count.setdefault(group[0].point.scenario.workload.clients, []).append(group)
+    return max(sorted(of_count.items()), key=lambda one: len(one[1]))[1]
 
 
 def _curve(name: str, histogram: Mapping[float, float], colour: str, dash: Dash) -> Series:
@@ -218,4 +229,4 @@ def _spread(times: Sequence[float], shares: Sequence[float]) -> list[int]:
     return chosen
 
 
-SECTION = PageSection(TITLE, ORDER, EMPTY, render, Tab.LATENCY)
+SECTION = PageSection(TITLE, ORDER, EMPTY, render, Tab.LATENCY, is_general=True)

@@ -140,4 +140,4 @@ def _hover(row: ComparedPoint, method: str, name: Name) -> str:
     )
 
 
-SECTION = PageSection(TITLE, ORDER, EMPTY, render, Tab.MODELS)
+SECTION = PageSection(TITLE, ORDER, EMPTY, render, Tab.MODELS, is_general=True)

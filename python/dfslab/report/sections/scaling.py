@@ -32,7 +32,7 @@ from dfslab.studies.runs.means import geometric_mean
 
 TITLE = "Scaling"
 ORDER = 25
-EMPTY = "Neither clients, processes nor nodes were varied."
+EMPTY = "No scaling was measured. It needs measurements at two or more numbers of clients."
 NOTE = (
     "Speed-up is the measured rate divided by the rate of the fewest clients, each the geometric "
     "mean over repetitions. Small points are repetitions, divided by the same rate. On the dotted "
@@ -182,4 +182,4 @@ def _rows(spread: str, series: Groups) -> list[list[TableCell]]:
     return rows
 
 
-SECTION = PageSection(TITLE, ORDER, EMPTY, render, Tab.THROUGHPUT)
+SECTION = PageSection(TITLE, ORDER, EMPTY, render, Tab.THROUGHPUT, is_general=True)

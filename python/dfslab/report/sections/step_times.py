@@ -3,9 +3,11 @@ of Wu 2013, with predictions."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from markupsafe import Markup
 
 from dfslab.documents.table import (
@@ -33,7 +35,14 @@ from dfslab.report.page_table import contents, drawn, folded, heading, note
 from dfslab.result import Metric
 from dfslab.studies.compare import ErrorScore, sort_key
 from dfslab.studies.contract import FinishedRun
-from dfslab.studies.step_times import LEAST_TIME_S, NOISE_FLOOR, SIZE, Operations, StepAtPoint
+from dfslab.studies.step_times import (
+    FITTED,
+    LEAST_TIME_S,
+    NOISE_FLOOR,
+    SIZE,
+    Operations,
+    StepAtPoint,
+)
 
 TITLE = "Operations by size and count"
 ORDER = 44
@@ -56,6 +65,12 @@ ALL_NOTE = (
     "files is fixed, the time grows with their size. If the total amount of data is fixed, it "
     "falls with the number of files until a single file remains."
 )
+
+NO_LAW = (
+    "No law found for these steps: {}. Their fitted function is no better than the mean of the "
+    "measurements, so it is not drawn."
+)
+UNJUDGED = "Rows left out because all their held-out times are below the noise: {}."
 
 
 def render(study: FinishedRun) -> Markup | None:
@@ -103,17 +118,48 @@ def _step(one: StepAtPoint) -> str:
 
 def _each(ones: Sequence[StepAtPoint], name: str) -> Markup:
     """Returns the HTML of a chart with one panel for each step. A panel shows the time of one file
-    against the file's size."""
+    against the file's size. If the fitted function of a step is no better than the mean, the
+    function is not drawn, and a sentence names the step."""
+    steps = _grouped(ones, _step)
+    lawless = [step for step, of in steps.items() if not is_law(of)]
     panels = [
-        Panel(step, [one for method in _methods(of) for one in _curves(of, method)] + points_of(of))
-        for step, of in _grouped(ones, _step).items()
+        Panel(
+            step,
+            [
+                one
+                for method in _methods(of)
+                if method != FITTED or step not in lawless
+                for one in _curves(of, method)
+            ]
+            + points_of(of),
+        )
+        for step, of in steps.items()
     ]
-    return figure(
+    chart = figure(
         panels,
         Axis("file size", "B", log=True),
         Axis("time of one file", "s", log=True, limits=_limits(ones)),
         f"time of each step against file size, {name}",
     )
+    return chart + (note(NO_LAW.format("; ".join(lawless))) if lawless else Markup(""))
+
+
+def is_law(ones: Sequence[StepAtPoint]) -> bool:
+    """Returns whether the function that was fitted to the times of one step describes them better
+    than the mean does. It does if the mean square of ln(predicted / measured) is smaller. True if
+    the function or the mean is not known."""
+
+    def error(method: str) -> float:
+        found = [
+            math.log(one.predictions[method].value / one.measured.value) ** 2
+            for one in ones
+            if method in one.predictions
+            and one.predictions[method].value > 0
+            and one.measured.value > 0
+        ]
+        return float(np.mean(found)) if found else math.nan
+
+    return not error(FITTED) >= error("mean")
 
 
 def _limits(ones: Sequence[StepAtPoint]) -> tuple[float, float] | None:
@@ -227,6 +273,8 @@ def _together(ones: Sequence[StepAtPoint], name: str) -> Markup:
 
 def _consistency(found: Operations) -> Markup:
     several = sum(one.repetitions > 1 for one in found.steps)
+    if not several:
+        return note("Consistency: no time was repeated.")
     return note(
         f"Consistency: of {several} times that were repeated, {found.inconsistent} had a "
         "repetition that differed by more than a factor of two from the mean of all."
@@ -235,21 +283,26 @@ def _consistency(found: Operations) -> Markup:
 
 def _errors(found: Operations) -> Markup:
     """Returns the HTML of a table with a row for each step and each method or baseline. A row has
-    two kinds of errors: on held-out configurations, and on all configurations. The result is empty
-    if no errors are known."""
+    two kinds of errors: on held-out configurations, and on all configurations. Rows without a
+    held-out time above the noise are left out and counted. The result is empty if no errors are
+    known."""
     if not found.everywhere:
         return Markup("")
     rows = []
+    unjudged = 0
     for step, scores in sorted(found.everywhere.items(), key=_rank):
         floor = found.floors.get(step)
         for method, anywhere in _ordered(scores):
             judged = found.held_out.get(step, {}).get(method)
+            if judged is None or judged.n == 0:
+                unjudged += 1
+                continue
             rows.append(
                 [
                     words(step),
                     words(method),
-                    words(f"{judged.n if judged else 0} of {anywhere.n}"),
-                    *(_scores(judged) if judged else [absent()] * 4),
+                    words(f"{judged.n} of {anywhere.n}"),
+                    *_scores(judged),
                     percent(anywhere.median_abs_error),
                     _coverage(anywhere),
                     TableCell(floor.reach, f"±{percent_text(floor.reach)}") if floor else absent(),
@@ -277,7 +330,9 @@ def _errors(found: Operations) -> Markup:
         "number of clients only; mean: constants."
     )
     title = "Errors on held-out operating points"
-    return heading(title) + shown + drawn(Table(title, columns, rows))
+    table = shown + drawn(Table(title, columns, rows)) if rows else Markup("")
+    missing = note(UNJUDGED.format(unjudged)) if unjudged else Markup("")
+    return heading(title) + table + missing
 
 
 def _scores(judged: ErrorScore) -> list[TableCell]:

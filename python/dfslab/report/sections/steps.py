@@ -67,13 +67,20 @@ def _table(found: Sequence[ComparedPoint], methods: list[str], name: Name) -> Ta
     return Table("Steps", columns, rows, marked=frozenset(held), folded=title)
 
 
-def first_chart(study: FinishedRun) -> Markup:
-    """Returns the HTML of a chart of the steps of one configuration: the one with the most measured
-    steps. The result is empty if no configuration has two or more measured steps."""
+def first_row(study: FinishedRun) -> ComparedPoint | None:
+    """Returns the configuration with the most measured steps; None if no configuration has two or
+    more measured steps."""
     comparison = study.find(Comparison)
     rows = comparison.rows if comparison else []
     row = max(rows, key=lambda one: len(one.steps.get("measure", [])), default=None)
-    if row is None or len(row.steps.get("measure", [])) < 2:
+    return row if row is not None and len(row.steps.get("measure", [])) >= 2 else None
+
+
+def first_chart(study: FinishedRun) -> Markup:
+    """Returns the HTML of a chart of the steps of the configuration that `first_row` returns; empty
+    if there is none."""
+    row = first_row(study)
+    if row is None:
         return Markup("")
     methods = [name for name in study.methods if row.steps.get(name)]
     return _chart(row, methods, study.name, "Where the time goes: ")
@@ -152,4 +159,4 @@ def _chart(row: ComparedPoint, methods: list[str], name: Name, before: str = "")
     )
 
 
-SECTION = PageSection(TITLE, ORDER, EMPTY, render, Tab.TIME)
+SECTION = PageSection(TITLE, ORDER, EMPTY, render, Tab.TIME, is_general=True)

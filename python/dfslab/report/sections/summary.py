@@ -9,12 +9,13 @@ from markupsafe import Markup
 
 from dfslab.documents.table import Tab, number_text, percent_text, seconds_text
 from dfslab.method import BASELINES
+from dfslab.models.learn.features import describe
 from dfslab.report.answers.first_screen import FirstScreen, Unknown, first_screen
 from dfslab.report.answers.operation_units import operations_of, unit_of
 from dfslab.report.answers.predicted_answer import FROM_MEMORY, is_cached
 from dfslab.report.answers.rates import ConfigurationRate, by_configuration, short_names
 from dfslab.report.contract import PageSection
-from dfslab.report.page_table import left_out, note
+from dfslab.report.page_table import ChartWithNotes, folded, left_out, note
 from dfslab.report.sections import steps, systems, throughput, what_limits
 from dfslab.result import Metric
 from dfslab.spec import units
@@ -25,38 +26,67 @@ TITLE = "Answer"
 ORDER = 10
 EMPTY = "Nothing was measured or predicted."
 MOST_FIGURES = 6
+MORE = "Key figures, and what the charts leave out"
+LIMIT_UNKNOWN = "Not known: repeats differ too much to tell what limits the rate."
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """Returns HTML: the answer, two charts, and key figures. None if there are no results."""
+    """Returns HTML: the answer, two charts of one operation type beside it, the open questions, and
+    collapsed key figures. None if there are no results."""
     if not study.results:
         return None
     found = first_screen(study)
-    answer = _answer(found, study) if found else note("No rate was measured or predicted.")
-    charts = [one for one in (_chart(study), _time(study, found)) if one]
-    drawn = Markup('<div class="charts first">{}</div>').format(Markup("").join(charts))
-    return answer + _figures(study) + (drawn if charts else Markup(""))
+    answer = _answer(found) if found else note("No rate was measured or predicted.")
+    operations = _operations(study)
+    charts = [_chart(study, operations), _time(study, found, operations)]
+    parts = Markup("").join(
+        Markup('<div class="{}">{}</div>').format(name, body)
+        for name, body in (
+            ("judged", answer),
+            ("charts", Markup("").join(one.chart for one in charts)),
+            ("open", _open(found) if found else Markup("")),
+        )
+        if body
+    )
+    more = _figures(study) + Markup("").join(one.notes for one in charts)
+    screen = Markup('{}<div class="screen">{}</div>').format(_scope(study), parts)
+    return screen + (folded(MORE, more) if more else Markup(""))
 
 
-def _answer(found: FirstScreen, study: FinishedRun) -> Markup:
+def _answer(found: FirstScreen) -> Markup:
+    """Returns the HTML of what the run answers, and of what it withholds with the reason."""
     answer = found.answer
+    withheld = LIMIT_UNKNOWN if answer.is_withheld else ""
     rows = [
         ("Conclusion", _lines([answer.doubt])),
         ("Fastest", _lines([answer.compared])),
         ("Measured" if found.is_measured else "Predicted", _lines([answer.observed])),
-        ("Limit", _lines([answer.limit, answer.settling])),
+        ("Limit", _lines([answer.limit or withheld, answer.settling])),
         ("Change", _lines(found.changes)),
-        ("Note", _lines([answer.advice])),
+    ]
+    return _list(rows)
+
+
+def _open(found: FirstScreen) -> Markup:
+    """Returns the HTML of what the answer does not cover: the note on the measurement, and the open
+    questions with the commands that answer them."""
+    has_command = any(one.command for one in found.unknown)
+    rows = [
+        ("Note", _lines([found.answer.advice])),
         ("Not known", Markup("").join(map(_unknown, found.unknown))),
     ]
+    return _list(rows) + (note("RUN is the folder of this run.") if has_command else Markup(""))
+
+
+def _list(rows: Sequence[tuple[str, Markup]]) -> Markup:
+    """Returns the HTML of a list of (name, text); rows without a text are left out. The result is
+    empty if no row has a text."""
     items = Markup("\n").join(
         Markup("<div><dt>{}</dt><dd>{}</dd></div>").format(name, text)
         for name, text in rows
         if text
     )
-    has_command = any(one.command for one in found.unknown)
-    legend = note("RUN is the folder of this run.") if has_command else Markup("")
-    return _scope(study) + Markup('<dl class="answer">{}</dl>{}').format(items, legend)
+    return Markup('<dl class="answer">{}</dl>').format(items) if items else Markup("")
 
 
 def _lines(sentences: Sequence[str]) -> Markup:
@@ -84,41 +114,58 @@ def _scope(study: FinishedRun) -> Markup:
     )
 
 
-def _chart(study: FinishedRun) -> Markup:
-    """Returns the HTML of the first screen's chart of rates. If the run compares file systems, it
-    shows their rates. Otherwise it shows the rates of the operation type with the most
-    configurations."""
-    if compared := systems.charts(study):
-        return compared[0]
+def _operations(study: FinishedRun) -> str:
+    """Returns the operation type that both charts of the first screen show. It is that of the
+    configuration with the most measured steps. If no steps were measured, it is the operation type
+    with the most configurations. "": no rate is known."""
     groups = throughput.by_operations(study)
-    if not groups:
-        return Markup("")
-    name = max(groups, key=lambda one: len({r.point_id for r in groups[one]}))
-    others = sorted(one for one in groups if one != name)
+    row = steps.first_row(study)
+    for name, results in groups.items():
+        if row is not None and row.point_id in {one.point_id for one in results}:
+            return name
+    return max(groups, key=lambda one: len({r.point_id for r in groups[one]}), default="")
+
+
+def _chart(study: FinishedRun, operations: str) -> ChartWithNotes:
+    """Returns the first screen's chart of rates. If the run compares file systems, it shows their
+    rates. Otherwise it shows the rates of the operation type `operations`."""
+    if compared := systems.charts(study):
+        return ChartWithNotes(compared[0])
+    groups = throughput.by_operations(study)
+    if not operations:
+        return ChartWithNotes()
+    others = sorted(one for one in groups if one != operations)
     where = f"The section {throughput.TITLE} draws them."
     reason = "the first screen has a chart of one operation"
-    drawn, _ = throughput.chart(name, groups[name], ends_only=True)
-    return drawn + left_out("other operations", others, reason, where)
+    found, _ = throughput.first_chart(operations, groups[operations])
+    missing = left_out("other operations", others, reason, where)
+    return ChartWithNotes(found.chart, found.notes + missing)
 
 
-def _time(study: FinishedRun, found: FirstScreen | None) -> Markup:
-    """Returns the HTML of a chart of how the time of an operation is spent. It shows the measured
-    steps if there are any.
+def _time(study: FinishedRun, found: FirstScreen | None, operations: str) -> ChartWithNotes:
+    """Returns a chart of how the time of an operation is spent. It shows the measured steps if
+    there are any.
 
-    Otherwise it shows how much each resource contributes to the time, as predicted by the first
-    model that reports limits. The result is empty if no model reports limits, or if the run
-    withholds its answer.
+    Otherwise it shows how much each resource contributes to the time of `operations`, as predicted
+    by the first model that reports limits. The chart is empty if no model reports limits, or if the
+    run withholds its answer.
     """
     if chart := steps.first_chart(study):
-        return chart
+        return ChartWithNotes(chart)
     if found is None or found.answer.is_withheld:
-        return Markup("")
+        return ChartWithNotes()
     for method in study.methods:
-        results = [one for one in study.of_method(method) if one.limits]
-        if results:
-            names = short_names(one.labels for one in results)
-            return what_limits.dependence(method, results, names, on_first_screen=True)
-    return Markup("")
+        limited = [one for one in study.of_method(method) if one.limits]
+        names = short_names(one.labels for one in limited)
+        shown = [
+            (one, name)
+            for one, name in zip(limited, names, strict=True)
+            if operations in ("", str(describe(one.point)["operations"]))
+        ]
+        if shown:
+            results, titles = zip(*shown, strict=True)
+            return what_limits.dependence(method, results, titles, on_first_screen=True)
+    return ChartWithNotes()
 
 
 def _figures(study: FinishedRun) -> Markup:

@@ -19,7 +19,7 @@ from dfslab.report.charts import palette
 from dfslab.report.charts.figure import Axis, Dash, Panel, Series
 from dfslab.report.charts.svg import figure
 from dfslab.report.contract import PageSection
-from dfslab.report.page_table import left_out, note
+from dfslab.report.page_table import ChartWithNotes, left_out, note
 from dfslab.result import Metric, Result
 from dfslab.spec import units
 from dfslab.spec.streams.stream import has_stream
@@ -36,8 +36,9 @@ TRANSFERS = frozenset({"pread", "pwrite"})
 # Largest number of panels in a chart. This is a choice: about six rows on a wide screen. If there
 # would be more, all configurations with the same number of clients have one panel.
 MOST_PANELS = 24
-# Largest number of panels in the chart of the first screen. This is a choice: two rows.
-MOST_FIRST_PANELS = 4
+# Largest number of panels in the chart of the first screen. This is a choice: the chart stands
+# beside the answer, where a second panel would be too small to read.
+MOST_FIRST_PANELS = 1
 # Largest relative difference between the predictions of two models that have one line in common.
 # This is a choice: the difference is about the width of a line.
 SAME = 0.02
@@ -113,22 +114,30 @@ class _PanelResults:
     results: Sequence[Result]
 
 
-def chart(
-    operations: str, results: Sequence[Result], ends_only: bool = False
-) -> tuple[Markup, int]:
+def chart(operations: str, results: Sequence[Result]) -> tuple[Markup, int]:
     """Returns (HTML of the chart of one operation type, number of its panels). A panel has
-    configurations that differ only in the quantity on the horizontal axis.
+    configurations that differ only in the quantity on the horizontal axis."""
+    found, panels = _chart(operations, results)
+    return found.chart + found.notes, panels
 
-    If `ends_only` is true, only the fewest and the most clients are shown, in few panels.
-    """
+
+def first_chart(operations: str, results: Sequence[Result]) -> tuple[ChartWithNotes, int]:
+    """Returns (chart of one operation type for the first screen, number of its panels). It shows
+    the configurations with the most clients only, in at most MOST_FIRST_PANELS panels."""
+    return _chart(operations, results, is_first=True)
+
+
+def _chart(
+    operations: str, results: Sequence[Result], is_first: bool = False
+) -> tuple[ChartWithNotes, int]:
     results, names = _agreeing(results)
     described = {result.point_id: _described(result) for result in results}
     along = _axis_of(list(described.values()))
     has_bytes = all(_positive(r, THROUGHPUT) for r in results)
     metric = THROUGHPUT if has_bytes else RATE
     if len({one.get(along) for one in described.values()}) == 1 < len(described):
-        return _rows(operations, results, metric, names), 1
-    parts = _parts(results, described, along, ends_only)
+        return ChartWithNotes(_rows(operations, results, metric, names)), 1
+    parts = _parts(results, described, along, is_first)
     panels = []
     for part in parts:
         series = [
@@ -155,7 +164,7 @@ def chart(
         f"{what} of {operations} against {ALONG[along]}",
         operations,
     )
-    return drawn + missing, len(panels)
+    return ChartWithNotes(drawn, missing), len(panels)
 
 
 def _not_drawn(
@@ -176,7 +185,7 @@ def _not_drawn(
     return left_out(
         "configurations",
         missing,
-        f"the first screen has at most {MOST_FIRST_PANELS} panels",
+        "the first screen has one panel",
         f"The section {TITLE} draws them.",
     ) + left_out(
         "predicted configurations",
@@ -196,24 +205,21 @@ def _described(result: Result) -> dict[str, float | str]:
 
 
 def _parts(
-    results: Sequence[Result], described: Described, along: str, ends_only: bool
+    results: Sequence[Result], described: Described, along: str, is_first: bool
 ) -> list[_PanelResults]:
     """Returns the parts of a chart, each of which becomes a panel. There is one part for each
     number of clients and each combination of the other varied keys.
 
     The number of clients does not divide the chart if it is on the horizontal axis. The other keys
-    do not divide it if there would be more than MOST_PANELS parts. If `ends_only` is true, only the
-    fewest and the most clients have parts. If these would be more than MOST_FIRST_PANELS, only the
-    most clients have parts.
+    do not divide it if there would be more than MOST_PANELS parts. If `is_first` is true, only the
+    most clients have parts, and there are at most MOST_FIRST_PANELS of them.
     """
     clients = sorted({float(described[one.point_id]["clients"]) for one in results})
     counts: Sequence[float | None] = [None] if along == "clients" else list(clients)
     others = _other_keys(results, described, along)
     groups = {str(labels): labels for labels in (_only(one, others) for one in results)}
-    if ends_only and along != "clients":
-        counts = sorted({clients[0], clients[-1]})
-        if len(counts) * len(groups) > MOST_FIRST_PANELS:
-            counts = [clients[-1]]
+    if is_first and along != "clients":
+        counts = [clients[-1]]
     if len(counts) * len(groups) > MOST_PANELS:
         others, groups = (), {str({}): {}}
     name = naming(groups.values())
@@ -230,7 +236,7 @@ def _parts(
             words += [] if count is None else [_clients(count)]
             if chosen:
                 parts.append(_PanelResults(", ".join(words), chosen))
-    return parts[:MOST_FIRST_PANELS] if ends_only and others else parts
+    return parts[:MOST_FIRST_PANELS] if is_first else parts
 
 
 def _other_keys(results: Sequence[Result], described: Described, along: str) -> tuple[str, ...]:
@@ -452,4 +458,4 @@ def _text(value: float, unit: str) -> str:
     return units.text(value, unit, 3) if math.isfinite(value) else "–"
 
 
-SECTION = PageSection(TITLE, ORDER, EMPTY, render, Tab.THROUGHPUT)
+SECTION = PageSection(TITLE, ORDER, EMPTY, render, Tab.THROUGHPUT, is_general=True)
