@@ -27,7 +27,7 @@ ORDER = 10
 EMPTY = "Nothing was measured or predicted."
 MOST_FIGURES = 6
 MORE = "Key figures, and what the charts leave out"
-LIMIT_UNKNOWN = "Not known: repeats differ too much to tell what limits the rate."
+LIMIT_UNKNOWN = "Not known, because the measurement is inconclusive."
 
 
 def render(study: FinishedRun) -> Markup | None:
