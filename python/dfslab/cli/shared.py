@@ -352,16 +352,23 @@ def emit_run(
     """Prints a finished run. With `--json`, it is printed as JSON; otherwise as tables, followed
     by `lines`. `wide`: all methods and repetitions are in the tables. `folder`: the path of the run
     folder in the commands of printed sentences; if None, it is the link to the latest run of the
-    scenario."""
+    scenario, or the folder itself if another run is the latest."""
     from dfslab.documents.table import Paragraph
     from dfslab.report import run_document
 
-    named = run.folder.parent / LATEST if folder is None else folder
+    named = _link_or_folder(run.folder) if folder is None else folder
     shown = [
         Paragraph(*for_run(named, [part.text])) if isinstance(part, Paragraph) else part
         for part in run_document.tables(run, wide)
     ]
     emit(printing, run_document.of(run), *shown, *lines)
+
+
+def _link_or_folder(folder: Path) -> Path:
+    """Returns the link to the latest run if it leads to the run folder `folder`, else `folder`. The
+    link leads to another run if an older run was resumed."""
+    latest = folder.parent / LATEST
+    return latest if latest.resolve() == folder.resolve() else folder
 
 
 def for_run(folder: Path, sentences: Sequence[str]) -> list[str]:

@@ -19,7 +19,7 @@ from pydantic import BaseModel
 
 from dfslab import quantiles
 from dfslab.documents.metrics import LATENCY, RATE, is_time, parsed, time_name
-from dfslab.documents.table import Column, Table, TableCell, labels_text, words
+from dfslab.documents.table import Column, Table, TableCell, labels_text, number_text, words
 from dfslab.method import CONFIDENCE
 from dfslab.result import Result
 from dfslab.spec.design import LevelValue
@@ -38,6 +38,7 @@ NOTHING_FOUND = 1.0
 # Smallest assumed standard deviation of a metric's natural logarithm, because clocks and counters
 # are not more precise.
 LEAST_LOG_SD = 0.001
+_NOT_REPEATED = "no configuration was measured twice, so the noise is not known"
 # The statistics of an operation's time that are compared.
 TIMES = frozenset(time_name(LATENCY, one) for one in ("mean", "p50", "p90", "p99"))
 # Beginnings of varied keys that are ignored when configurations of two runs are paired. At first,
@@ -51,7 +52,8 @@ class ComparedMetric(BaseModel):
     its 90 % interval.
 
     `adjusted`: p-value, corrected for the number of comparisons between the two runs. `detectable`:
-    the smallest relative change that would be found with a probability of 80 %.
+    the smallest relative change that would be found with a probability of 80 %. Both, and the
+    interval, are None if nothing was measured twice.
     """
 
     configuration: str
@@ -59,22 +61,23 @@ class ComparedMetric(BaseModel):
     before: float
     after: float
     change: float
-    low: float
-    high: float
-    adjusted: float
-    detectable: float
+    low: float | None = None
+    high: float | None = None
+    adjusted: float | None = None
+    detectable: float | None = None
     verdict: RunVerdict
 
 
 class ComparedRuns(BaseModel):
     """The comparison of two runs. `noise`: relative standard deviation of the rate between
     repetitions; if no rate was compared, the relative standard deviation of the noisiest metric.
-    `failed`: one sentence for each violation of a rule of --fail-if."""
+    None if nothing was measured twice. `failed`: one sentence for each violation of a rule of
+    --fail-if."""
 
     before: str
     after: str
     rows: list[ComparedMetric]
-    noise: float
+    noise: float | None
     failed: list[str]
     notes: list[str]
 
@@ -82,7 +85,10 @@ class ComparedRuns(BaseModel):
         """The comparison in sentences: what differs, and what size of difference would have been
         found."""
         found = [one for one in self.rows if one.verdict in ("higher", "lower")]
-        smallest = float(np.median([one.detectable for one in self.rows]))
+        if self.noise is None:
+            return [f"{_largest(self.rows)} The noise is not known."]
+        known = [one.detectable for one in self.rows if one.detectable is not None]
+        smallest = float(np.median(known))
         power = (
             f"Repeated rates differ by {_percent(self.noise)}; a change of {_percent(smallest)} "
             "would be found with 80 %."
@@ -115,23 +121,35 @@ class ComparedRuns(BaseModel):
             Column("change (90 %)"),
         ]
         columns += [Column("p, adjusted"), Column("verdict", "left")]
-        ordered = sorted(self.rows, key=lambda one: one.adjusted)
+        ordered = sorted(self.rows, key=lambda one: one.adjusted or 0.0)
         rows = [
             (
                 words(one.configuration),
                 words(one.metric),
-                TableCell(
-                    one.change,
-                    f"{_signed(one.change)} ({_signed(one.low)} to {_signed(one.high)})",
-                    low=one.low,
-                    high=one.high,
-                ),
-                TableCell(one.adjusted, f"{one.adjusted:.3g}"),
+                TableCell(one.change, _change_text(one), low=one.low, high=one.high),
+                TableCell(one.adjusted, number_text(one.adjusted)),
                 words(one.verdict),
             )
             for one in ordered
         ]
         return Table(f"{self.after} compared with {self.before}", columns, rows, self.notes)
+
+
+def _change_text(one: ComparedMetric) -> str:
+    """Returns a change with its interval as text; without an interval, the values before and
+    after."""
+    if one.low is None or one.high is None:
+        return f"{_signed(one.change)} ({number_text(one.before)} to {number_text(one.after)})"
+    return f"{_signed(one.change)} ({_signed(one.low)} to {_signed(one.high)})"
+
+
+def _largest(rows: Sequence[ComparedMetric]) -> str:
+    """Returns a sentence with the largest change."""
+    largest = max(rows, key=lambda one: abs(math.log1p(one.change)))
+    return (
+        f"The largest of {len(rows)} differences: {largest.metric} at {largest.configuration}, "
+        f"{_signed(largest.change)}."
+    )
 
 
 def _percent(share: float) -> str:
@@ -179,14 +197,18 @@ def compare_runs(
 ) -> ComparedRuns:
     """Compares the measurements of two runs, configuration by configuration.
 
-    Raises InputError if no configuration was measured in both runs, or if none was measured twice.
+    If no configuration was measured twice, the differences have no intervals, and no rule of
+    --fail-if can be decided. Raises InputError if no configuration was measured in both runs, or if
+    there are rules that cannot be decided.
     """
     pairs = _pairs(before, after)
     if not pairs:
         raise InputError("B", names[1], f"has no measured configuration of {names[0]}")
     if not any(one.freedom for one in pairs):
-        allowed = "no configuration was measured twice, so that noise is unknown: run.repetitions"
-        raise InputError("B", names[1], allowed)
+        if rules:
+            allowed = f"cannot be decided: {_NOT_REPEATED}; {_how_to_repeat([*before, *after])}"
+            raise InputError("--fail-if", ", ".join(one.text for one in rules), allowed)
+        return _unrepeated(pairs, names, _how_to_repeat([*before, *after]))
     pooled = _pooled(pairs)
     rows = _judged([_tested(one, pooled[one.metric], len(pairs)) for one in pairs])
     return ComparedRuns(
@@ -196,6 +218,33 @@ def compare_runs(
         noise=math.expm1(math.sqrt(pooled.get(RATE, max(pooled.values())))),
         failed=[text for rule in rules for text in _failing(rule, rows)],
         notes=[f"Verdicts: the probability of any false one is {_percent(FALSE_SHARE)} (Holm)."],
+    )
+
+
+def _how_to_repeat(results: Sequence[Result]) -> str:
+    """Returns what the user can do so that configurations are measured more than once."""
+    if any(one.is_imported for one in results):
+        return "`dfslab import FILE FILE` imports equal runs of a tool as repetitions"
+    return "--set run.repetitions=3 repeats each"
+
+
+def _unrepeated(pairs: Sequence[_Pair], names: tuple[str, str], remedy: str) -> ComparedRuns:
+    """Returns the differences between two runs that measured each configuration once. Their noise
+    is unknown, so they have no intervals and no verdicts."""
+    rows = [
+        ComparedMetric(
+            configuration=one.configuration,
+            metric=one.metric,
+            before=math.exp(one.before[0]),
+            after=math.exp(one.after[0]),
+            change=math.expm1(one.effect),
+            verdict="cannot tell",
+        )
+        for one in pairs
+    ]
+    stated = f"Differences without intervals or verdicts: {_NOT_REPEATED}; {remedy}."
+    return ComparedRuns(
+        before=names[0], after=names[1], rows=rows, noise=None, failed=[], notes=[stated]
     )
 
 
