@@ -186,11 +186,32 @@ def checked_with(
         return scenario
     if isinstance(name := values.get(TRACE), str):
         values[TRACE] = absolute_path(name, Path())
-    changed = scenario.with_overrides(values)
+    try:
+        changed = scenario.with_overrides(values)
+    except InputError as error:
+        raise _with_full_key(error, scenario, values) from error
     check(changed)
     for text in _no_longer_varied(scenario, values):
         note(text)
     return changed
+
+
+def _with_full_key(
+    error: InputError, scenario: Scenario, values: Mapping[str, LevelValue]
+) -> InputError:
+    """Returns the error about an unknown key without a table, such as "clients", with the full keys
+    that end with it. Other errors are returned unchanged. `values`: the keys of the command
+    line."""
+    if error.key not in values or "." in error.key:
+        return error
+    meant = [
+        f"{name}.{error.key}"
+        for name, table in scenario.model_dump(mode="json").items()
+        if isinstance(table, dict) and error.key in table
+    ]
+    if not meant:
+        return error
+    return InputError(error.key, error.value, f"unknown; did you mean {' or '.join(meant)}?")
 
 
 def time_s(key: str, text: str) -> float:

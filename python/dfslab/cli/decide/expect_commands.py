@@ -146,7 +146,7 @@ def init(
 
     if output is not None:
         named_output(output, force, as_json).check()
-    _, _, made = _discovered(place, texts, servers, copies, printing, target_of)
+    _, _, made = _discovered(place, texts, servers, copies, printing, target_of, output=output)
     target = target_of(made)
     target.write(made.commented_toml())
     if target.is_standard:
@@ -186,6 +186,7 @@ def _discovered(
     printing: Printing,
     check: Callable[[PlaceScenario], object],
     time_s: float | None = None,
+    output: Path | None = None,
 ) -> tuple[DiscoveredPlace, Probed, PlaceScenario]:
     """Finds out which file system a place (a directory or a server) belongs to, and probes its
     hardware. Returns a triple: the file system, the probed hardware, and the scenario that
@@ -197,6 +198,7 @@ def _discovered(
     - `check`: called before the probes with a scenario that has the final name. It raises
       InputError if the output cannot be written.
     - `time_s`: seconds for measurements; None if nothing is measured afterwards.
+    - `output`: the file that the user named for the scenario; None if there is none.
 
     Raises InputError if the text of an option is empty, or if an option does not fit the place.
     """
@@ -237,4 +239,5 @@ def _discovered(
             f"about {took}, longer on a busy machine"
         )
     probed = with_progress(printing, lambda report: places.probed(found, report))
-    return found, probed, scenario_of(found, probed, given)
+    named = "" if output is None else str(output)
+    return found, probed, scenario_of(found, probed, given, named)

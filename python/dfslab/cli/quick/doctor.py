@@ -8,6 +8,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
+from dfslab import discover
 from dfslab.cli.live.printing import Printing, printing_of
 from dfslab.cli.quick import checkup
 from dfslab.cli.shared import AsJson, emit
@@ -91,9 +92,12 @@ def _check_members(printing: Printing) -> None:
     from dfslab.cli.quick import member_check
 
     found = member_check.check_all()
-    problems = member_check.problems(found)
+    missing = [f"DFSLAB_PATH: {one}: no such folder" for one in discover.missing_folders()]
+    problems = [*missing, *member_check.problems(found)]
     if found:
         emit(printing, found, member_check.table(found), *problems)
+    elif missing:
+        emit(printing, found, *missing)
     else:
         emit(printing, found, "no members: neither DFSLAB_PATH nor an installed package has any")
     if problems:

@@ -77,11 +77,13 @@ class PlaceScenario:
         return "\n".join([*lines, "", self.scenario.brief_toml()])
 
 
-def scenario_of(place: DiscoveredPlace, probed: Probed, given: DeclaredHardware) -> PlaceScenario:
+def scenario_of(
+    place: DiscoveredPlace, probed: Probed, given: DeclaredHardware, output: str = ""
+) -> PlaceScenario:
     """Returns the scenario of a place. The sweep of the scenario has the operations that `dfslab
     expect` compares. Predictions for the scenario therefore name the same limits as `dfslab
-    expect`. Raises InputError if an option is wrong or does not fit the place; the error names
-    the option."""
+    expect`. `output`: the file of the scenario, for notes; "" for its usual name. Raises
+    InputError if an option is wrong or does not fit the place; the error names the option."""
     system = discover.file_system(place.system)
     notes: list[str] = []
     settings = _settings(system, place, given)
@@ -90,7 +92,7 @@ def scenario_of(place: DiscoveredPlace, probed: Probed, given: DeclaredHardware)
     for fact in known:
         deployment = facts.with_fact(deployment, fact, fact.value)
     deployment = deployment.model_copy(update={"uncertainty": facts.uncertainty(known)})
-    notes += _doubts(place, probed, known)
+    notes += _doubts(place, probed, known, output)
     if place.deployment is None:
         notes += assumptions(deployment)
     written: TomlTable = {
@@ -183,7 +185,9 @@ def _probed_sd(*log_sds: float) -> float:
     return math.hypot(KNOWN_SD["probed"], *log_sds)
 
 
-def _doubts(place: DiscoveredPlace, probed: Probed, known: Sequence[HardwareFact]) -> list[str]:
+def _doubts(
+    place: DiscoveredPlace, probed: Probed, known: Sequence[HardwareFact], output: str
+) -> list[str]:
     """Returns at most one sentence: the doubtful probed values, why they are doubtful, and how to
     determine them."""
     doubtful = [one for one in known if one.source == "probed" and one.is_doubtful]
@@ -194,9 +198,10 @@ def _doubts(place: DiscoveredPlace, probed: Probed, known: Sequence[HardwareFact
     reasons += [f"the machine was busy ({probed.load.words()})"] if slow > BUSY_SLOWDOWN else []
     names, flags = [one.words for one in doubtful], [one.flag for one in doubtful if one.flag]
     declared = f", or {' and '.join(flags)}" if flags else ""
+    target = f" -o {output}" if output else ""
     return [
         f"doubtful: {', '.join(names)}: {' and '.join(reasons)}; "
-        f"`dfslab init {place.text} --force` on a quiet machine{declared} settles it"
+        f"`dfslab init {place.text}{target} --force` on a quiet machine{declared} settles it"
     ]
 
 
