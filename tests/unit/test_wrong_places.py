@@ -8,6 +8,8 @@ import pytest
 from dfslab import discover
 from dfslab.imports import strace_stamps
 from dfslab.spec.input_error import InputError
+from dfslab.spec.model import build
+from dfslab.spec.scenario import Scenario
 from dfslab.studies.runs import store
 from support.command import dfslab
 
@@ -27,6 +29,12 @@ def test_the_folder_of_a_scenario_names_its_latest_run(tmp_path: Path):
     (tmp_path / "latest").symlink_to(run.name)
     with pytest.raises(InputError, match=f"`{tmp_path}/latest` is its latest run"):
         store.check_folder(tmp_path)
+
+
+def test_a_wrong_key_of_a_node_group_is_named_by_the_name_of_the_group():
+    node = {"name": "machine", "roles": {"client": 1}, "core": 4}
+    with pytest.raises(InputError, match=r"deployment\.node\.machine\.core = 4: unknown"):
+        build(Scenario, {"name": "x", "deployment": {"node": [node]}})
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from dfslab.spec.deployment import Deployment, Disk, NodeGroup
 from dfslab.spec.hardware.uncertainty import log_sd_of
 from dfslab.spec.input_error import InputError
 from dfslab.spec.model import build
+from dfslab.spec.readable import rounded
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.systems.filesystem import FileSystem
 from dfslab.spec.systems.standard import recordable, recorded
@@ -71,10 +72,10 @@ class PlaceScenario:
         return [f"other work is running here: a thread gets {one} of a processor" for one in texts]
 
     def commented_toml(self) -> str:
-        """Returns the scenario as TOML text. Its first lines are comments that state where its
-        values are from."""
+        """Returns the scenario as TOML text, with quantities rounded to the digits that are known.
+        Its first lines are comments that state where its values are from."""
         lines = [f"# {one}" for one in (*self.hardware, *self.notes)]
-        return "\n".join([*lines, "", self.scenario.brief_toml()])
+        return "\n".join([*lines, "", rounded(self.scenario.brief_toml())])
 
 
 def scenario_of(
