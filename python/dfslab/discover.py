@@ -91,11 +91,6 @@ def roots() -> list[Path]:
     return [PACKAGE, *(Path(part).resolve() for part in extra.split(os.pathsep) if part)]
 
 
-def missing_folders() -> list[Path]:
-    """Returns the folders that DFSLAB_PATH names and that do not exist."""
-    return [one for one in roots() if not one.is_dir()]
-
-
 def members(room: Room) -> dict[str, Path]:
     """Returns a dictionary with the file (or folder) of every member of the type `room`, including
     members in installed packages. The keys are the members' names.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from dfslab.spec import readable, units
+from dfslab.spec import units
+from dfslab.spec.files import readable
 from dfslab.spec.scenario import read
 from support import synthetic
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from dfslab import discover
+from dfslab.cli.quick import member_check
 from dfslab.imports import strace_stamps
 from dfslab.spec.input_error import InputError
 from dfslab.spec.model import build
@@ -16,7 +16,7 @@ from support.command import dfslab
 
 def test_a_folder_of_dfslab_path_that_does_not_exist_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv("DFSLAB_PATH", f"{tmp_path}:{tmp_path / 'nowhere'}")
-    assert discover.missing_folders() == [tmp_path / "nowhere"]
+    assert member_check.missing_folders() == [tmp_path / "nowhere"]
     done = dfslab("doctor", "--members")
     assert done.returncode == 2
     assert f"DFSLAB_PATH: {tmp_path / 'nowhere'}: no such folder" in done.stdout

@@ -15,7 +15,7 @@ import typer
 from dfslab.cli.live.printing import printing_of
 from dfslab.cli.shared import SHOW_FORMS, AsJson, ScenarioFile, emit, read_scenario
 from dfslab.spec.check import check
-from dfslab.spec.readable import unrounded
+from dfslab.spec.files.readable import unrounded
 
 app = typer.Typer(help="Show what is described.", no_args_is_help=True)
 

@@ -8,7 +8,6 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from dfslab import discover
 from dfslab.cli.live.printing import Printing, printing_of
 from dfslab.cli.quick import checkup
 from dfslab.cli.shared import AsJson, emit
@@ -92,7 +91,7 @@ def _check_members(printing: Printing) -> None:
     from dfslab.cli.quick import member_check
 
     found = member_check.check_all()
-    missing = [f"DFSLAB_PATH: {one}: no such folder" for one in discover.missing_folders()]
+    missing = [f"DFSLAB_PATH: {one}: no such folder" for one in member_check.missing_folders()]
     problems = [*missing, *member_check.problems(found)]
     if found:
         emit(printing, found, member_check.table(found), *problems)

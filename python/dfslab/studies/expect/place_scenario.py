@@ -15,10 +15,10 @@ from dfslab.instruments.discovery.probes import Probed
 from dfslab.spec import units
 from dfslab.spec.check import check
 from dfslab.spec.deployment import Deployment, Disk, NodeGroup
+from dfslab.spec.files.readable import rounded
 from dfslab.spec.hardware.uncertainty import log_sd_of
 from dfslab.spec.input_error import InputError
 from dfslab.spec.model import build
-from dfslab.spec.readable import rounded
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.systems.filesystem import FileSystem
 from dfslab.spec.systems.standard import recordable, recorded
