@@ -86,12 +86,7 @@ OTHERS = [
         "An input is larger than the memory.",
         "Use a smaller input or a larger machine.",
     ),
-    (
-        "interrupted; what was finished is kept",
-        130,
-        "Ctrl-C, SIGTERM or SIGHUP.",
-        "Repeat the command: a run is resumed.",
-    ),
+    ("interrupted", 130, "Ctrl-C, SIGTERM or SIGHUP.", "Repeat the command: a run is resumed."),
     (
         "incomplete: N of M measured results",
         1,

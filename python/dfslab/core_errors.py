@@ -20,6 +20,12 @@ _ERROR = re.compile(
     r"(?P<document>[a-z0-9 ]+): (?P<reason>.+) at line (?P<line>\d+) column (?P<column>\d+)",
     re.DOTALL,
 )
+# What the user does if the core and the package disagree on the fields of a document.
+OTHER_VERSION = (
+    "the compiled core is of another version than the Python package; rebuild it (make setup) or "
+    "reinstall dfslab"
+)
+_OTHER_FIELDS = (": is unknown; the fields are", ": is missing")
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
 _NAMES = re.compile(r"`([^`]*)`")
 _WHOLE = "a whole number"
@@ -53,6 +59,19 @@ def translated(**texts: str) -> Iterator[None]:
         yield
     except _core.InputError as error:
         raise _core.InputError(in_words(str(error), texts)) from None
+
+
+@contextmanager
+def from_types(**texts: str) -> Iterator[None]:
+    """Like `translated`, for documents that the types of this package wrote. If the core finds an
+    unknown field in one or lacks a field, the error says that the core is of another version."""
+    try:
+        with translated(**texts):
+            yield
+    except _core.InputError as error:
+        if any(phrase in str(error) for phrase in _OTHER_FIELDS):
+            raise _core.InputError(f"{OTHER_VERSION} ({error})") from None
+        raise
 
 
 def in_words(message: str, texts: Mapping[str, str]) -> str:

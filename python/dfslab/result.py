@@ -65,6 +65,10 @@ class Step(BaseModel):
         return StepPath.read(self.step)
 
 
+# Key of `Provenance.versions` in results that `dfslab import` made from another tool's file.
+IMPORTED_BY = "imported by"
+
+
 class Provenance(BaseModel):
     """The origin of a result: versions of the software, host, date and seed."""
 
@@ -129,6 +133,11 @@ class Result(BaseModel):
         """Renames the key `binding` of a stored result to `bottleneck`. Earlier versions stored the
         bottleneck under the former name."""
         return current_keys(stored, {"binding": "bottleneck"})
+
+    @property
+    def is_imported(self) -> bool:
+        """Whether another tool made the result, and `dfslab import` stored it."""
+        return IMPORTED_BY in self.provenance.versions
 
     def value(self, metric: str = RATE) -> float:
         """Returns the value of one metric in SI units.

@@ -26,6 +26,20 @@ FIO_3 = """fio: this platform does not support process shared mutexes
   ], "disk_util" : []
 }
 """
+# Two jobs in one row that read, wrote, and forced every eighth write to disk.
+FIO_FSYNC = """{
+  "fio version" : "fio-3.33",
+  "jobs" : [
+    {"jobname" : "j", "groupid" : 0, "error" : 0,
+     "job options" : {"rw" : "randrw", "bs" : "4k", "size" : "8m", "numjobs" : "2", "fsync" : "8",
+       "group_reporting" : "1"},
+     "read" : {"bw_bytes" : 4096000, "iops" : 1000, "runtime" : 2000, "total_ios" : 2000,
+       "lat_ns" : {"mean" : 750000.0, "N" : 2000}},
+     "write" : {"bw_bytes" : 4096000, "iops" : 1000, "runtime" : 2000, "total_ios" : 2000,
+       "lat_ns" : {"mean" : 6600.0, "N" : 2000}},
+     "sync" : {"total_ios" : 0, "lat_ns" : {"mean" : 4e6, "N" : 250,
+       "percentile" : {"50.000000" : 3000000, "99.000000" : 9000000}}}}]
+}"""
 FIO_2 = """{
   "fio version" : "fio-2.2.10",
   "jobs" : [

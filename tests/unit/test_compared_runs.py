@@ -9,6 +9,7 @@ import math
 import numpy as np
 import pytest
 from dfslab.quantiles import student, student_beyond
+from dfslab.report import comparison_page
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point
 from dfslab.studies.decisions.fail_rules import parse_rules
@@ -232,10 +233,21 @@ def test_a_wrong_rule_is_named(text):
         parse_rules(text)
 
 
-def test_runs_without_a_common_configuration_or_repetitions_are_refused():
-    one = run_with(100)
+def test_runs_without_repetitions_differ_without_intervals_and_verdicts():
+    before, after = run_with(100)[:1], run_with(80)[:1]
+    found = compare_runs(before, after, NAMES)
+    rate = next(one for one in found.rows if one.metric == "rate_per_s")
+    assert rate.change == pytest.approx(-0.2)
+    assert (rate.low, rate.adjusted, rate.verdict, found.noise) == (None, None, "cannot tell", None)
+    assert found.sentences()[0].endswith("The noise is not known.")
+    assert "--set run.repetitions=3" in found.notes[0]
+    assert "after / before" in comparison_page.render(found)
     with pytest.raises(InputError, match="no configuration was measured twice"):
-        compare_runs(one[:1], one[:1], NAMES)
+        compare_runs(before, after, NAMES, parse_rules("rate < -3 %"))
+
+
+def test_runs_without_a_common_configuration_are_refused():
+    one = run_with(100)
     with pytest.raises(InputError, match="has no measured configuration"):
         compare_runs(one, [], NAMES)
 

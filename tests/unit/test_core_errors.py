@@ -6,7 +6,7 @@ import re
 
 import pytest
 from dfslab import _core
-from dfslab.core_errors import in_words, translated
+from dfslab.core_errors import OTHER_VERSION, from_types, in_words, translated
 from dfslab.nets import engine
 from dfslab.spec.input_error import InputError
 from dfslab.testbeds.hosts import delay_line
@@ -85,6 +85,16 @@ def test_a_malformed_net_is_named_in_the_words_of_the_document(text):
     assert NETS[text] in found
     assert "\n" not in found
     assert not RUST.search(found.replace("at line 1, column", "")), found
+
+
+def test_a_core_of_another_version_is_named_in_one_line():
+    with pytest.raises(_core.InputError) as error, from_types(plan='{"bogus": 1}'):
+        _core.run_load('{"bogus": 1}', None)
+    assert str(error.value).startswith(OTHER_VERSION)
+    assert "\n" not in str(error.value)
+    with pytest.raises(_core.InputError) as error, from_types(plan='{"stream": 1}'):
+        _core.run_load('{"stream": 1}', None)
+    assert "another version" not in str(error.value)
 
 
 @pytest.mark.parametrize(

@@ -110,5 +110,5 @@ def test_power_is_written_only_where_it_is_declared():
     assert "power" not in NodeGroup().model_dump(mode="json")
     assert NodeGroup(power="95 W").model_dump(mode="json")["power"] == "95.0 W"
     assert NodeGroup(power="0.2 kW").power == 200.0
-    with pytest.raises(InputError, match=r"deployment.node.0.power = '95': needs a unit"):
+    with pytest.raises(InputError, match=r"deployment.node.server.power = '95': needs a unit"):
         scenario("95")

@@ -6,8 +6,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from dfslab.spec.scenario import read as read_scenario
+from dfslab.studies.runs.store import load_results
 from support.command import dfslab
-from support.tool_texts import FIO_2, MDTEST_3
+from support.tool_texts import FIO_2, FIO_FSYNC, MDTEST_3
 from support.tool_texts_more import WARP_1
 
 SYSTEM = """schema = 1
@@ -161,10 +163,23 @@ def test_an_imported_run_is_fitted_judged_and_exported(imported, tmp_path, text,
 def test_what_no_workload_describes_is_left_out_by_name(imported):
     done, _ = imported(MDTEST_3)
     assert done.returncode == 0
-    assert "name = metadata, operation = create, clients = 4: rate_per_s = 11111.1" in done.stdout
+    assert "name = metadata, operation = create, clients = 4: 11,111 operations/s" in done.stdout
     assert "tree creation, mkdir: left out: no workload describes" in done.stdout
     done, _ = imported(WARP_1)
     assert "Total, mixed: left out: no workload describes" in done.stdout
+
+
+def test_the_written_scenario_has_the_imported_load(imported):
+    done, run = imported(FIO_FSYNC)
+    assert "j, fsync: left out: no workload describes the operation 'fsync'" in done.stdout
+    written = read_scenario(run / "scenario.toml")
+    labels = [
+        (one.labels["workload.mode"], one.labels["workload.file_size"]) for one in written.points()
+    ]
+    assert labels == [("randread", "8 MiB"), ("randwrite", "8 MiB")]
+    assert {one.id for one in written.points()} == {one.point_id for one in load_results(run)}
+    workload = written.workload
+    assert (workload.clients, workload.parameters["transfer_size"]) == (2, "4 KiB")
 
 
 def test_a_file_of_which_nothing_can_be_described_is_refused_in_one_line(imported):

@@ -7,7 +7,8 @@ import json
 
 import pytest
 from dfslab.cli.exchange import importing
-from dfslab.imports import tool_report
+from dfslab.imports import as_results, tool_report
+from dfslab.imports.results import fio_json
 from support import tool_texts
 from support.command import dfslab
 
@@ -47,6 +48,49 @@ def test_fio_2_counts_microseconds_and_kibibytes(read):
     assert job.throughput_bytes_per_s == 100 * MEBI
     assert job.latency_s == pytest.approx({"mean": 0.01, "p50": 0.0098, "p90": 0.012})
     assert job.clients == 1
+
+
+def test_fio_s_calls_of_fsync_are_a_measurement_with_their_own_times(read):
+    _, report = read(tool_texts.FIO_FSYNC)
+    reads, writes, syncs = report.measurements
+    assert [one.operation for one in report.measurements] == ["read", "write", "fsync"]
+    assert syncs.rate_per_s == pytest.approx(125)
+    assert syncs.latency_s == pytest.approx({"mean": 4e-3, "p50": 3e-3, "p99": 9e-3})
+    assert fio_json.AT_THE_SAME_TIME in reads.notes
+    assert writes.latency_s["mean"] == pytest.approx(6.6e-6)
+
+
+def test_transfers_of_a_tool_are_not_counted_in_files_and_not_called_cached(tmp_path):
+    path = tmp_path / "fio.json"
+    path.write_text(tool_texts.FIO_FSYNC)
+    made = dfslab("import", str(path), "--out", str(tmp_path))
+    run = made.stdout.split()[-1]
+    assert f"next: dfslab compare {run}" in made.stdout
+    shown = dfslab("compare", run).stdout
+    assert "1,000 reads/s" in shown
+    assert as_results.UNKNOWN_CACHE in shown
+    for wrong in ("files", "page cache)", "--cold", "dfslab advise"):
+        assert wrong not in shown
+    assert "`dfslab import FILE --on SCENARIO`" in " ".join(shown.split())
+
+
+def test_several_files_become_repetitions_so_that_noise_is_known(tmp_path):
+    paths = [tmp_path / "1.json", tmp_path / "2.json"]
+    for path in paths:
+        path.write_text(tool_texts.FIO_FSYNC)
+    done = dfslab("import", *map(str, paths), "--out", str(tmp_path), "--json")
+    repetitions = [one["repetition"] for one in json.loads(done.stdout)]
+    assert (done.returncode, repetitions) == (0, [0, 0, 0, 1, 1, 1])
+    paths[1].write_text(tool_texts.IOR_3_0)
+    done = dfslab("import", *map(str, paths), "--out", str(tmp_path))
+    assert done.returncode == 2
+    assert "FILE = 'IOR, fio': must be results of one tool" in done.stderr
+
+
+def test_comparing_a_file_of_results_names_the_command_that_imports_it(tmp_path):
+    path = tmp_path / "fio.json"
+    path.write_text(tool_texts.FIO_FSYNC)
+    assert f"`dfslab import {path}`" in dfslab("compare", str(path)).stderr
 
 
 def test_fio_s_sum_of_clients_is_not_counted_twice(read):
@@ -106,7 +150,7 @@ def test_the_command_writes_a_run_that_is_exported_again(tmp_path):
     path.write_text(tool_texts.IOR_3_0)
     done = dfslab("import", str(path), "--out", str(tmp_path / "runs"))
     assert (done.returncode, done.stderr) == (0, "")
-    assert "write: rate_per_s = 512, throughput_bytes_per_s = 5.36871e+08" in done.stdout
+    assert "write: 512 operations/s, 537 MB/s" in done.stdout
     run = next(tmp_path.glob("runs/*/latest"))
     table = dfslab("report", str(run), "--as", "csv").stdout
     assert "536870912.0" in table

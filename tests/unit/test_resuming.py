@@ -44,6 +44,21 @@ def test_a_resumed_run_reports_once_what_is_done(unfinished: Path):
     assert "resuming" not in again.stdout
 
 
+def test_a_resumed_run_names_its_folder_if_latest_is_another_run(unfinished: Path):
+    place = unfinished.parents[2]
+    other = dfslab("measure", "resumed.toml", "--set", "workload.file_size=32 KiB", cwd=place)
+    assert "`dfslab advise runs/resumed/latest`" in " ".join(other.stdout.split())
+    again = dfslab("measure", "resumed.toml", cwd=place)
+    named = unfinished.relative_to(place)
+    assert f"`dfslab advise {named}`" in " ".join(again.stdout.split())
+
+
+def test_the_table_of_an_interrupted_run_says_what_is_missing(unfinished: Path):
+    (unfinished / "findings.json").unlink()
+    shown = " ".join(dfslab("compare", str(unfinished)).stdout.split())
+    assert "2 of 3 measurements are done; the command that began it resumes it" in shown
+
+
 @pytest.mark.parametrize("option", ["--fresh", "--quiet"])
 def test_a_new_or_quiet_run_reports_nothing_of_it(unfinished: Path, option: str):
     again = dfslab("measure", "resumed.toml", option, cwd=unfinished.parents[2])

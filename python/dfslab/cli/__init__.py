@@ -89,7 +89,7 @@ def in_this_process() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except KeyboardInterrupt:
-        print("dfslab: interrupted; what was finished is kept", file=sys.stderr)
+        print("dfslab: interrupted", file=sys.stderr)
         sys.exit(130)
 
 

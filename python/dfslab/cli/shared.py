@@ -186,11 +186,32 @@ def checked_with(
         return scenario
     if isinstance(name := values.get(TRACE), str):
         values[TRACE] = absolute_path(name, Path())
-    changed = scenario.with_overrides(values)
+    try:
+        changed = scenario.with_overrides(values)
+    except InputError as error:
+        raise _with_full_key(error, scenario, values) from error
     check(changed)
     for text in _no_longer_varied(scenario, values):
         note(text)
     return changed
+
+
+def _with_full_key(
+    error: InputError, scenario: Scenario, values: Mapping[str, LevelValue]
+) -> InputError:
+    """Returns the error about an unknown key without a table, such as "clients", with the full keys
+    that end with it. Other errors are returned unchanged. `values`: the keys of the command
+    line."""
+    if error.key not in values or "." in error.key:
+        return error
+    meant = [
+        f"{name}.{error.key}"
+        for name, table in scenario.model_dump(mode="json").items()
+        if isinstance(table, dict) and error.key in table
+    ]
+    if not meant:
+        return error
+    return InputError(error.key, error.value, f"unknown; did you mean {' or '.join(meant)}?")
 
 
 def time_s(key: str, text: str) -> float:
@@ -352,16 +373,23 @@ def emit_run(
     """Prints a finished run. With `--json`, it is printed as JSON; otherwise as tables, followed
     by `lines`. `wide`: all methods and repetitions are in the tables. `folder`: the path of the run
     folder in the commands of printed sentences; if None, it is the link to the latest run of the
-    scenario."""
+    scenario, or the folder itself if another run is the latest."""
     from dfslab.documents.table import Paragraph
     from dfslab.report import run_document
 
-    named = run.folder.parent / LATEST if folder is None else folder
+    named = _link_or_folder(run.folder) if folder is None else folder
     shown = [
         Paragraph(*for_run(named, [part.text])) if isinstance(part, Paragraph) else part
         for part in run_document.tables(run, wide)
     ]
     emit(printing, run_document.of(run), *shown, *lines)
+
+
+def _link_or_folder(folder: Path) -> Path:
+    """Returns the link to the latest run if it leads to the run folder `folder`, else `folder`. The
+    link leads to another run if an older run was resumed."""
+    latest = folder.parent / LATEST
+    return latest if latest.resolve() == folder.resolve() else folder
 
 
 def for_run(folder: Path, sentences: Sequence[str]) -> list[str]:

@@ -15,6 +15,7 @@ import typer
 from dfslab.cli.live.printing import printing_of
 from dfslab.cli.shared import SHOW_FORMS, AsJson, ScenarioFile, emit, read_scenario
 from dfslab.spec.check import check
+from dfslab.spec.files.readable import unrounded
 
 app = typer.Typer(help="Show what is described.", no_args_is_help=True)
 
@@ -68,4 +69,4 @@ def show_scenario(context: typer.Context, scenario: ScenarioFile, as_json: AsJso
     chosen = read_scenario(scenario, None)
     points = [{"id": p.id, "labels": p.labels, "held_out": p.held_out} for p in check(chosen)]
     document = {"scenario": chosen.model_dump(mode="json"), "points": points}
-    emit(printing, document, chosen.toml(), f"# {len(points)} configurations")
+    emit(printing, document, unrounded(chosen.toml()), f"# {len(points)} configurations")

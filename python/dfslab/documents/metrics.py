@@ -139,6 +139,7 @@ NAMES = {
     "list": "listings",
     "rename": "renames",
     "mkdir": "directories made",
+    "fsync": "syncs",
     "command": "program runs",
 }
 

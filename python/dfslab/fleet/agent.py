@@ -38,7 +38,7 @@ from pathlib import Path
 from typing import NoReturn, TextIO, cast
 
 from dfslab import _core
-from dfslab.core_errors import translated
+from dfslab.core_errors import from_types
 from dfslab.fleet.protocol import AgentDocument, Clocks, ControllerCommand, SpanColumns
 from dfslab.fleet.watch import LiveCounts
 from dfslab.spec.clock import REAL, Clock
@@ -141,7 +141,7 @@ class Agent:
         """Receives the plan, runs it, and sends the answer to the controller."""
         try:
             plan = self._lines.document()
-            with translated(plan=plan):
+            with from_types(plan=plan):
                 report, spans, recorded = _core.run_load(
                     plan, self._progress, self._barrier, self._watch
                 )

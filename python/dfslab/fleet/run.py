@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from dfslab import _core
-from dfslab.core_errors import translated
+from dfslab.core_errors import from_types, translated
 from dfslab.documents.measured_load import FleetLoadReport
 from dfslab.documents.rows import PlannedOperation, operations
 from dfslab.fleet.agent import boot
@@ -116,7 +116,7 @@ def _here(
 ) -> LoadRun:
     """Runs the whole plan in this process, without agents. `name`: name of this host."""
     if watch is None:
-        with translated(plan=plan.text):
+        with from_types(plan=plan.text):
             report, spans, recorded = _core.run_load(plan.text, progress)
         return _done(report, spans, recorded)
     begun: list[float] = []
@@ -137,7 +137,7 @@ def _here(
         watch.by_host({name: found})
 
     passed = barrier if watch.needs_barriers else None
-    with translated(plan=plan.text):
+    with from_types(plan=plan.text):
         report, spans, recorded = _core.run_load(plan.text, progress, passed, observed)
     return _done(report, spans, recorded)
 

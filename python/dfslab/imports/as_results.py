@@ -8,14 +8,17 @@ known parameter of the workload is the number of clients.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 
 from dfslab.documents import metrics
+from dfslab.documents.table import number_text
 from dfslab.imports.tool_report import ToolMeasurement, ToolReport
 from dfslab.method import MEASURE
-from dfslab.result import Metric, Provenance, Result
+from dfslab.result import IMPORTED_BY, Metric, Provenance, Result
+from dfslab.spec import units
 from dfslab.spec.design import LevelValue
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Point, Scenario
@@ -23,8 +26,15 @@ from dfslab.spec.scenario import Point, Scenario
 UNKNOWN_DEPLOYMENT = (
     "the tool's report names no deployment: that of the scenario is not what it ran on"
 )
+UNKNOWN_CACHE = (
+    "whether the page cache served the data is not known: the tool's report does not state it"
+)
 UNKNOWN_CLIENTS = "the number of clients is not known: 1 is written"
 WORKLOAD = "workload"
+# Number of significant digits of printed figures.
+DIGITS = 3
+# Names in dfslab of the operations "read" and "write" of a tool whose operations are transfers.
+TRANSFER_NAMES = {"read": "pread", "write": "pwrite"}
 
 
 def results(report: ToolReport, path: Path, findings: Sequence[str] = ()) -> list[Result]:
@@ -36,7 +46,18 @@ def results(report: ToolReport, path: Path, findings: Sequence[str] = ()) -> lis
 
 
 def scenario_of(report: ToolReport, path: Path) -> Scenario:
-    """Returns the scenario of an imported file. Its title names the file as its origin."""
+    """Returns the scenario of an imported file: its configurations are those of the measurements,
+    and its title names the file as its origin."""
+    base = _without_configurations(report, path)
+    return base.with_rows(unique_rows(map(labels_of, report.measurements)))
+
+
+def unique_rows(rows: Iterable[dict[str, LevelValue]]) -> list[dict[str, LevelValue]]:
+    """Returns the rows in their order, equal rows once."""
+    return list({tuple(row.items()): row for row in rows}.values())
+
+
+def _without_configurations(report: ToolReport, path: Path) -> Scenario:
     name = re.sub(r"[^a-z0-9-]+", "-", f"{report.tool}-{path.name}".lower()).strip("-")
     version = f" {report.version}" if report.version else ""
     return build(
@@ -52,9 +73,26 @@ def scenario_of(report: ToolReport, path: Path) -> Scenario:
                 "part": "",
                 "operation": "",
             },
-            "run": {"methods": [MEASURE], "repetitions": 1},
+            "run": {"methods": [MEASURE], "repetitions": repetitions_of(report)},
         },
     )
+
+
+def repetitions_of(report: ToolReport) -> int:
+    """Returns the largest number of repetitions of a measurement in a report."""
+    return 1 + max(one.repetition for one in report.measurements)
+
+
+def labels_of(one: ToolMeasurement) -> dict[str, LevelValue]:
+    """Returns the keys of the workload `command` that describe a measurement, with their values:
+    part, operation and, if known, the number of clients."""
+    labels: dict[str, LevelValue] = {
+        f"{WORKLOAD}.part": one.part,
+        f"{WORKLOAD}.operation": one.operation,
+    }
+    if one.clients:
+        labels[f"{WORKLOAD}.clients"] = one.clients
+    return labels
 
 
 def _provenance(report: ToolReport) -> Provenance:
@@ -70,7 +108,7 @@ def _provenance(report: ToolReport) -> Provenance:
         memory_bytes=0,
         started=report.started,
         seed=0,
-        versions={"imported by": f"dfslab {metadata.version('dfslab')}"},
+        versions={IMPORTED_BY: f"dfslab {metadata.version('dfslab')}"},
     )
 
 
@@ -81,15 +119,12 @@ def _result(
     command: str,
     findings: Sequence[str],
 ) -> Result:
-    labels: dict[str, LevelValue] = {
-        f"{WORKLOAD}.part": one.part,
-        f"{WORKLOAD}.operation": one.operation,
-    }
-    if one.clients:
-        labels[f"{WORKLOAD}.clients"] = one.clients
+    labels = labels_of(one)
     point = Point(scenario=scenario.with_values(labels), labels=labels)
     notes = [*one.notes, *findings, UNKNOWN_DEPLOYMENT]
     notes += [] if one.clients else [UNKNOWN_CLIENTS]
+    is_cache_known = one.evidence.work.cache is not None or one.throughput_bytes_per_s is None
+    notes += [] if is_cache_known else [UNKNOWN_CACHE]
     notes += [f"command line: {command}"] if command else []
     return Result(
         method=MEASURE,
@@ -97,10 +132,18 @@ def _result(
         point=point,
         repetition=one.repetition,
         complete=one.complete,
-        metrics=metrics_of(one),
+        metrics=metrics_of(_named_by_dfslab(one)),
         notes=notes,
         provenance=origin,
     )
+
+
+def _named_by_dfslab(one: ToolMeasurement) -> ToolMeasurement:
+    """Returns a measurement of transfers with dfslab's name of the operation, so that its rate is
+    not counted in files. Other measurements are returned unchanged."""
+    if not one.counts_transfers:
+        return one
+    return replace(one, operation=TRANSFER_NAMES.get(one.operation, one.operation))
 
 
 def metrics_of(one: ToolMeasurement) -> dict[str, Metric]:
@@ -114,14 +157,30 @@ def metrics_of(one: ToolMeasurement) -> dict[str, Metric]:
 
 
 def table_rows(found: Sequence[Result]) -> list[str]:
-    """Returns one line of text for each result. The line has the part of the benchmark, the
-    operation, and the reported metrics in SI units.
-    """
+    """Returns one line of text for each result: the part of the benchmark, the operation, and the
+    reported metrics."""
     rows = []
     for one in found:
         part, operation = (one.labels[f"{WORKLOAD}.{key}"] for key in ("part", "operation"))
-        figures = ", ".join(f"{name} = {metric.value:.6g}" for name, metric in one.metrics.items())
-        state = "" if one.complete else " (incomplete)"
         named = part if part == operation else f"{part}, {operation}"
-        rows.append(f"{named}{state}: {figures}")
+        rows.append(f"{named}{state_text(one)}: {figures_text(one)}")
     return rows
+
+
+def state_text(result: Result) -> str:
+    """Returns the remark that a result is incomplete; "" for a complete result."""
+    return "" if result.complete else " (incomplete)"
+
+
+def figures_text(result: Result) -> str:
+    """Returns the metrics of a result as text in units that people read, such as "1,060
+    operations/s, 4.34 MB/s, mean time 754 us"."""
+    return ", ".join(_figure(name, metric.value) for name, metric in result.metrics.items())
+
+
+def _figure(name: str, value: float) -> str:
+    if name == metrics.RATE:
+        return f"{number_text(value)} operations/s"
+    kind = metrics.REGISTRY[metrics.parsed(name).name]
+    words = "" if name == metrics.THROUGHPUT else f"{kind.statistic} time "
+    return words + units.text(value, kind.unit, DIGITS)

@@ -20,6 +20,7 @@ from dfslab.imports import as_results
 from dfslab.imports.tool_report import ToolMeasurement, ToolReport
 from dfslab.method import MEASURE
 from dfslab.result import Result, Step
+from dfslab.spec import units
 from dfslab.spec.design import LevelValue
 from dfslab.spec.input_error import InputError
 from dfslab.spec.model import build
@@ -35,6 +36,9 @@ ONE_CALL = frozenset(("stat", "list", "rename", "delete"))
 MOST_TRANSFER_BYTES = 1 << 30
 CLOSED = "mean time of an operation: clients / rate, because the tool reported no latency"
 ORDER = "the order of offsets is not known: sequential is written"
+
+
+FILE_SIZE = "the size of the files is not known: that of one transfer is written"
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,18 @@ def described(
     if not found:
         allowed = f"no measurement can be described: {left_out[0]}"
         raise InputError("FILE", str(path), allowed)
-    return DescribedReport(base, found, left_out)
+    return DescribedReport(_scenario(base, found), found, left_out)
+
+
+def _scenario(base: Scenario, found: Sequence[Result]) -> Scenario:
+    """Returns a scenario whose configurations are those of the results. If all have the same
+    workload, its values outside the sweep are those of the first configuration, from which `whatif`
+    and the sliders start."""
+    rows = as_results.unique_rows(dict(one.labels) for one in found)
+    names = {row.get("workload.name") for row in rows}
+    start = base.with_values(rows[0]) if len(names) == 1 else base
+    repetitions = 1 + max(one.repetition for one in found)
+    return start.with_overrides({"run.repetitions": repetitions}).with_rows(rows)
 
 
 def _named(one: ToolMeasurement) -> str:
@@ -120,14 +135,20 @@ def _labels(one: ToolMeasurement) -> dict[str, LevelValue] | str:
     size_bytes = round((one.throughput_bytes_per_s or 0.0) / one.rate_per_s)
     if not 1 <= size_bytes <= MOST_TRANSFER_BYTES:
         return "the size of a transfer is not known or above 1 GiB"
-    mode = f"rand{one.operation}" if "rand" in one.part.lower() else one.operation
+    mode = f"rand{one.operation}" if _is_random(one) else one.operation
     file_bytes = max(size_bytes, int((one.evidence.work.data_size or 0) // one.clients))
     return {
         "workload.mode": mode,
-        "workload.transfer_size": f"{size_bytes} B",
-        "workload.file_size": f"{file_bytes} B",
+        "workload.transfer_size": units.exact(size_bytes, "B"),
+        "workload.file_size": units.exact(file_bytes, "B"),
         **labels,
     }
+
+
+def _is_random(one: ToolMeasurement) -> bool:
+    """Returns whether a measurement has random offsets. If the tool did not report it, the name of
+    the part decides."""
+    return "rand" in one.part.lower() if one.is_random is None else one.is_random
 
 
 def _depth(one: ToolMeasurement) -> int:
@@ -149,7 +170,9 @@ def _result(one: ToolMeasurement, plain: Result, point: Point, repetition: int) 
     time_s = one.latency_s.get("mean")
     notes = [note for note in plain.notes if note != as_results.UNKNOWN_DEPLOYMENT]
     notes += [] if time_s is not None else [CLOSED]
-    notes += [ORDER] if one.operation in TRANSFERS and "rand" not in one.part.lower() else []
+    if one.operation in TRANSFERS:
+        notes += [] if _is_random(one) or one.is_random is not None else [ORDER]
+        notes += [] if one.evidence.work.data_size else [FILE_SIZE]
     if time_s is None:
         time_s = point.scenario.workload.clients / one.rate_per_s
     steps = [Step(operation=operation, step=step, time_s_mean=time_s, count=1)]
@@ -167,10 +190,9 @@ def _result(one: ToolMeasurement, plain: Result, point: Point, repetition: int) 
 
 
 def described_rows(found: Sequence[Result]) -> list[str]:
-    """Returns one line of text for each result: its configuration and its metrics in SI units."""
+    """Returns one line of text for each result: its configuration and its metrics."""
     rows = []
     for one in found:
         labels = ", ".join(f"{key.rpartition('.')[2]} = {v}" for key, v in one.labels.items())
-        figures = ", ".join(f"{name} = {metric.value:.6g}" for name, metric in one.metrics.items())
-        rows.append(f"{labels}{'' if one.complete else ' (incomplete)'}: {figures}")
+        rows.append(f"{labels}{as_results.state_text(one)}: {as_results.figures_text(one)}")
     return rows

@@ -61,6 +61,7 @@ def _work(
         operation_size=_block_bytes(given) if given else None,
         operations=None if count is None else int(count),
         bytes_moved=_moved_bytes(only),
+        data_size=_file_bytes(given, clients),
         errors=int(errors),
         duration=runtime_ms / 1000 if runtime_ms else None,
         clients=clients,
@@ -77,6 +78,22 @@ def _block_bytes(given: Mapping[str, str]) -> float | None:
         return None
     named = given.get("bs", given.get("blocksize", ""))
     return size_bytes(named) if named else BLOCK_BYTES
+
+
+def is_random(given: Mapping[str, str]) -> bool | None:
+    """Returns whether the transfers of a job have random offsets; None if its options are unknown.
+    Without the option `rw`, fio reads in sequence."""
+    return "rand" in given.get("rw", given.get("readwrite", "read")) if given else None
+
+
+def _file_bytes(given: Mapping[str, str], clients: int) -> float | None:
+    """Returns the size of the files of all processes; None if the options do not state it as a
+    number of bytes. Each process has files of the total size `size`; processes that share a file
+    (option `filename`) have it once."""
+    each = size_bytes(given.get("size", given.get("filesize", "")))
+    if each is None or "nrfiles" in given:
+        return None
+    return each if "filename" in given else each * clients
 
 
 def _moved_bytes(row: Json) -> float | None:

@@ -38,6 +38,8 @@ REFUSED = (
         "is of a summary (strace -c), which has no single calls: use strace -f -T -ttt",
     ),
 )
+# A line of strace that has no time stamp.
+UNSTAMPED = re.compile(rf"^{PROCESS}[a-z_]\w*\(.*(?:\)\s+=\s|<unfinished)")
 CALLED = re.compile(r"[a-z_]\w*\(|<\.\.\. \w+ resumed>")
 CALLED_ANYWHERE = re.compile(r"\s[a-z_]\w*\(.*(=|<unfinished)")
 DAY_S = 86400
@@ -59,6 +61,11 @@ class StampedLine:
     process: int
     time_s: float
     text: str
+
+
+def is_unstamped(head: bytes) -> bool:
+    """Returns whether the first line of a file is of strace without time stamps."""
+    return UNSTAMPED.match(head.decode(errors="surrogateescape").partition("\n")[0]) is not None
 
 
 class Stamps:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from dfslab.imports import call_stream, contract, plain_file
+from dfslab.imports import call_stream, contract, plain_file, strace_stamps
 from dfslab.imports.contract import CallImporter, FileCall, Recording, Replay, StreamImporter
 from dfslab.spec.input_error import InputError
 
@@ -132,6 +132,8 @@ def _form(path: Path) -> str:
     wrong = plain_file.damage(path, contract.HEAD_BYTES) or plain_file.foreign_encoding(head)
     if wrong or not head:
         raise InputError(FILE, str(path), wrong or "is empty")
+    if not found and strace_stamps.is_unstamped(head):
+        raise InputError(FILE, str(path), "is of strace without times: use strace -f -T -ttt")
     known = ", ".join(found or contract.importers())
     text = "is read by several forms" if found else "is in no known form"
     raise InputError(FILE, str(path), f"{text}; --form names one of {known}")

@@ -13,6 +13,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -45,7 +46,9 @@ class ToolMeasurement:
 
     part: the job, test or phase of the tool. latency_s: latencies in seconds, by the names of the
     statistics in `metrics.STATISTICS`. clients: number of concurrent processes or threads.
-    complete: True if the tool reported neither an error nor an abort. evidence: other facts about
+    complete: True if the tool reported neither an error nor an abort. counts_transfers: True if one
+    operation is one read or write request, False if it may be a whole file or object. is_random:
+    whether the offsets of the transfers are random; None if unknown. evidence: other facts about
     the workload, which the plausibility rules use. The measured numbers are added to the evidence
     later.
     """
@@ -59,6 +62,8 @@ class ToolMeasurement:
     repetition: int = 0
     complete: bool = True
     notes: tuple[str, ...] = ()
+    counts_transfers: bool = False
+    is_random: bool | None = None
     evidence: Evidence = field(default_factory=Evidence)
 
     def __post_init__(self) -> None:
@@ -93,6 +98,25 @@ class ToolReport:
 def _nothing(_: str) -> Iterator[str]:
     """Yields no contradiction: for formats that state no figure twice."""
     yield from ()
+
+
+def merged(reports: Sequence[ToolReport]) -> ToolReport:
+    """Returns one report with the measurements of several runs of a tool. Measurements of the same
+    part, operation and number of clients become repetitions of each other. The other facts are
+    those of the first report. Raises InputError if the tools differ."""
+    first = reports[0]
+    if len(reports) == 1:
+        return first
+    if len(tools := {one.tool for one in reports}) > 1:
+        raise InputError(KEY, ", ".join(sorted(tools)), "must be results of one tool")
+    counts = Counter[tuple[str, str, int | None]]()
+    found = []
+    for one in (one for report in reports for one in report.measurements):
+        key = (one.part, one.operation, one.clients)
+        found.append(replace(one, repetition=counts[key]))
+        counts[key] += 1
+    evidence = tuple(one for report in reports for one in report.evidence)
+    return replace(first, measurements=tuple(found), evidence=evidence)
 
 
 @dataclass(frozen=True)

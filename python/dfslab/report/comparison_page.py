@@ -38,7 +38,7 @@ def _chart(found: ComparedRuns) -> Markup:
     """Returns the HTML of a chart with one panel for each metric and one row for each
     configuration. If there are more than MOST_ROWS comparisons, those with the smallest adjusted
     p-values are drawn."""
-    ordered = sorted(found.rows, key=lambda one: one.adjusted)[:MOST_ROWS]
+    ordered = sorted(found.rows, key=lambda one: one.adjusted or 0.0)[:MOST_ROWS]
     panels = []
     # Panels of rates come first, then panels of times, ordered by operation.
     for metric in sorted({one.metric for one in ordered}, key=lambda one: (RATE not in one, one)):
@@ -80,8 +80,8 @@ def _series(rows: list[ComparedMetric]) -> list[Series]:
                     [1 + one.change for _, one in own],
                     [place for place, _ in own],
                     mark=mark,
-                    low=[1 + one.low for _, one in own],
-                    high=[1 + one.high for _, one in own],
+                    low=[1 + (one.change if one.low is None else one.low) for _, one in own],
+                    high=[1 + (one.change if one.high is None else one.high) for _, one in own],
                     across=True,
                     hints=[f"{one.configuration}: {signed_text(one.change)}" for _, one in own],
                 )

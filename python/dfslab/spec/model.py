@@ -174,20 +174,22 @@ def build(model: type[Built], table: object, prefix: str = "") -> Built:
     try:
         return model.model_validate(table)
     except ValidationError as error:
-        raise input_error(error, model, prefix) from error
+        raise input_error(error, model, prefix, table) from error
 
 
-def input_error(error: ValidationError, model: type[BaseModel], prefix: str = "") -> InputError:
+def input_error(
+    error: ValidationError, model: type[BaseModel], prefix: str = "", table: object = None
+) -> InputError:
     """Converts the first of a model's validation errors to an InputError. The key of the InputError
     starts with `prefix`. If a validator raised an InputError, that InputError is returned
-    unchanged."""
+    unchanged. `table`: the validated input; tables of lists in it are named as in its text."""
     detail = error.errors()[0]
     cause = detail.get("ctx", {}).get("error")
     if isinstance(cause, InputError):
         return cause
     # For a union, pydantic's path has an extra element such as "literal['a','b']" for the
     # alternative. It is left out.
-    steps = [str(part) for part in (prefix, *detail["loc"]) if "[" not in str(part)]
+    steps = [str(part) for part in (prefix, *_named(detail["loc"], table)) if "[" not in str(part)]
     path = ".".join(step for step in steps if step)
     if detail["type"] == "extra_forbidden":
         value = None if isinstance(detail["input"], dict | list) else detail["input"]
@@ -200,6 +202,22 @@ def input_error(error: ValidationError, model: type[BaseModel], prefix: str = ""
         return InputError(path, None, f"must be a list of tables: write [[{path}]], not [{path}]")
     message = str(cause) if cause else _worded(detail["type"], detail.get("ctx", {}), detail["msg"])
     return InputError(path or "scenario", detail["input"], message[0].lower() + message[1:])
+
+
+def _named(path: tuple[int | str, ...], table: object) -> list[int | str]:
+    """Returns the path of a value in `table`, in which tables of lists that have a `name`, such as
+    node groups, have this name instead of their position."""
+    found: list[int | str] = []
+    for step in path:
+        inner: object = None
+        if isinstance(table, dict):
+            inner = table.get(step)
+        elif isinstance(table, list) and isinstance(step, int) and step < len(table):
+            inner = table[step]
+        name = inner.get("name") if isinstance(step, int) and isinstance(inner, dict) else None
+        found.append(name if isinstance(name, str) and name else step)
+        table = inner
+    return found
 
 
 def _worded(kind: str, context: Mapping[str, object], message: str) -> str:

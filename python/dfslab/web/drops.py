@@ -27,7 +27,7 @@ from dfslab.report.page_table import drawn, note
 from dfslab.spec import units
 from dfslab.spec.files import inputs
 from dfslab.spec.input_error import InputError
-from dfslab.studies.runs.imported import import_file, is_known
+from dfslab.studies.runs.imported import import_files, is_known
 
 # Folder of the dropped files, below the folder of the runs.
 FOLDER = ".dropped"
@@ -134,7 +134,7 @@ def take(path: Path, runs: Path) -> Dropped:
 def _taken(path: Path, runs: Path) -> Dropped:
     kind = kind_of(path)
     if kind == "results":
-        folder = import_file(path, runs).folder
+        folder = import_files([path], runs).folder
         address = f"/runs/{folder.relative_to(runs).as_posix()}"
     elif kind == "net":
         address = f"/net?file=dropped:{path.parent.name}"

@@ -132,7 +132,11 @@ def init(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write the scenario of an existing place, for predict, whatif, advise, measure and run."""
+    """Write the scenario of an existing place, for predict, whatif, advise, measure and run.
+
+    Probes write files in a new folder of the place, which is removed: up to 256 MiB on a local
+    disk, 64 MiB elsewhere.
+    """
     printing = printing_of(context, as_json)
     texts = _declared(server_disk, server_link, client_link, latency, web)
 
@@ -142,7 +146,7 @@ def init(
 
     if output is not None:
         named_output(output, force, as_json).check()
-    _, _, made = _discovered(place, texts, servers, copies, printing, target_of)
+    _, _, made = _discovered(place, texts, servers, copies, printing, target_of, output=output)
     target = target_of(made)
     target.write(made.commented_toml())
     if target.is_standard:
@@ -182,6 +186,7 @@ def _discovered(
     printing: Printing,
     check: Callable[[PlaceScenario], object],
     time_s: float | None = None,
+    output: Path | None = None,
 ) -> tuple[DiscoveredPlace, Probed, PlaceScenario]:
     """Finds out which file system a place (a directory or a server) belongs to, and probes its
     hardware. Returns a triple: the file system, the probed hardware, and the scenario that
@@ -193,12 +198,15 @@ def _discovered(
     - `check`: called before the probes with a scenario that has the final name. It raises
       InputError if the output cannot be written.
     - `time_s`: seconds for measurements; None if nothing is measured afterwards.
+    - `output`: the file that the user named for the scenario; None if there is none.
 
     Raises InputError if the text of an option is empty, or if an option does not fit the place.
     """
     from dfslab.instruments.discovery import place as places
+    from dfslab.instruments.discovery.probe_progress import usual_s
     from dfslab.instruments.discovery.probes import Probed
-    from dfslab.studies.expect.grid import check_time, operations_of
+    from dfslab.spec import units
+    from dfslab.studies.expect.grid import check_space, check_time, operations_of
     from dfslab.studies.expect.hardware_facts import DeclaredHardware
     from dfslab.studies.expect.place_scenario import scenario_of
 
@@ -220,8 +228,16 @@ def _discovered(
     check(scenario_of(found, Probed(), given))
     if time_s is not None:
         check_time(time_s, operations_of(found.is_in_memory))
+        check_space(found.free_bytes)
+    found.check_space()
     if not printing.is_quiet:
         kinds = "memory, disk and calls" if found.is_local else "memory and round trips"
-        note(f"probing {kinds}: some seconds, longer on a busy machine")
+        written = units.text(found.probe_bytes, "B")
+        took = units.text(usual_s(found.is_local), "s", 2)
+        note(
+            f"probing {kinds}: writes up to {written} in a new folder, which is removed, and takes "
+            f"about {took}, longer on a busy machine"
+        )
     probed = with_progress(printing, lambda report: places.probed(found, report))
-    return found, probed, scenario_of(found, probed, given)
+    named = "" if output is None else str(output)
+    return found, probed, scenario_of(found, probed, given, named)

@@ -91,9 +91,12 @@ def _check_members(printing: Printing) -> None:
     from dfslab.cli.quick import member_check
 
     found = member_check.check_all()
-    problems = member_check.problems(found)
+    missing = [f"DFSLAB_PATH: {one}: no such folder" for one in member_check.missing_folders()]
+    problems = [*missing, *member_check.problems(found)]
     if found:
         emit(printing, found, member_check.table(found), *problems)
+    elif missing:
+        emit(printing, found, *missing)
     else:
         emit(printing, found, "no members: neither DFSLAB_PATH nor an installed package has any")
     if problems:

@@ -62,6 +62,11 @@ class CheckedMember:
     problem: str = ""
 
 
+def missing_folders() -> list[Path]:
+    """Returns the folders that DFSLAB_PATH names and that do not exist."""
+    return [one for one in discover.roots() if not one.is_dir()]
+
+
 def check_all() -> list[CheckedMember]:
     """Checks every member outside this package. The first elements of the list are entry points in
     groups that dfslab does not read."""

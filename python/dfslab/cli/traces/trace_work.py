@@ -238,7 +238,7 @@ def import_traces(
     this label.
     """
     if not output and not into:
-        raise InputError("--output", "", "where to? --output FILE or --into FOLDER")
+        raise InputError("--output", None, "is missing; give --output FILE or --into FOLDER")
     if output is not None:
         output.check(files)
     label = label or re.sub("[^A-Za-z0-9_-]", "_", files[0].stem)[:64].lstrip("_-") or "trace"

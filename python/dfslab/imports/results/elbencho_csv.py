@@ -72,7 +72,8 @@ def _stripped(row: dict[str, str]) -> dict[str, str]:
 
 def _measured(row: dict[str, str], counts: dict[str, int]) -> ToolMeasurement | None:
     name = row.get("operation", "")
-    rate = _number(row, "iops [last]") or _number(row, "entries/s [last]")
+    transfers_per_s = _number(row, "iops [last]")
+    rate = transfers_per_s or _number(row, "entries/s [last]")
     mebibytes = _number(row, "mib/s [last]")
     if not name or (rate is None and mebibytes is None):
         return None
@@ -89,6 +90,7 @@ def _measured(row: dict[str, str], counts: dict[str, int]) -> ToolMeasurement | 
         {"mean": mean_us * MICROSECOND_S} if mean_us else {},
         clients=int(threads * max(hosts or 1, 1)) if threads else None,
         repetition=repetition,
+        counts_transfers=bool(transfers_per_s),
     )
 
 

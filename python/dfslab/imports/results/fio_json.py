@@ -6,6 +6,7 @@ Pitfalls:
   latencies are in nanoseconds.
 - Jobs with the same name and group ran concurrently, so their rates are added. fio lists such jobs
   singly if `numjobs` is set without `group_reporting`.
+- The times of fsync are in the part `sync` of a job, not in the times of its writes.
 - Percentiles are of completion latencies, unless the job sets `lat_percentiles`.
 """
 
@@ -13,8 +14,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from dfslab.imports.fio_evidence import evidence
+from dfslab.imports.fio_evidence import evidence, is_random
 from dfslab.imports.redundant import fio_figures
 from dfslab.imports.tool_report import (
     KIBI,
@@ -35,6 +37,8 @@ MARK = re.compile(rb'"fio version"\s*:\s*"')
 DIRECTIONS = ("read", "write", "trim", "mixed")
 PERCENTILES = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p999": 99.9}
 ALL = "All clients"
+AT_THE_SAME_TIME = "the job read and wrote at the same time: each rate is a part of its work"
+SYNC_APART = "fio does not count the time of fsync in the times of writes"
 # Detects rows that are sums over several jobs. In a sum over two jobs, the job's run time
 # (`job_runtime`) is nearly twice the run time of the row. A row counts as a sum if `job_runtime` is
 # more than SUM_FROM times the run time of the row.
@@ -48,7 +52,8 @@ def recognises(head: bytes) -> bool:
 
 def read(text: str) -> ToolReport:
     """Returns a report with one measurement for each combination of job name, group and direction
-    ("read", "write", "trim" or "mixed"). Raises ValueError if the text is malformed.
+    ("read", "write", "trim" or "mixed"), and one for the calls of fsync of a group. Raises
+    ValueError if the text is malformed.
     """
     document = loaded(text)
     jobs = tables(document.get("jobs")) or tables(document.get("client_stats"))
@@ -61,14 +66,60 @@ def read(text: str) -> ToolReport:
     found = []
     for (name, group), members in groups.items():
         part = name if names.count(name) == 1 else f"{name}, group {group}"
-        found += [
-            one
-            for direction in DIRECTIONS
-            if (one := _measured(part, direction, members, document))
-        ]
+        found += _of_group(part, members, document)
     return ToolReport(
         "fio", tuple(found), _version(document), started=str(document.get("time", ""))
     )
+
+
+def _of_group(part: str, jobs: Sequence[Json], document: Json) -> list[ToolMeasurement]:
+    """Returns the measurements of a group of jobs: one for each direction and, if the jobs forced
+    written data to stable storage, one for these calls. If the group has several directions, each
+    gets a note on it."""
+    found = [one for direction in DIRECTIONS if (one := _measured(part, direction, jobs, document))]
+    if len(found) > 1:
+        found = [replace(one, notes=(*one.notes, AT_THE_SAME_TIME)) for one in found]
+    synced = _synced(part, jobs, found)
+    return [*found, synced] if synced else found
+
+
+def _synced(
+    part: str, jobs: Sequence[Json], measured: Sequence[ToolMeasurement]
+) -> ToolMeasurement | None:
+    """Returns a measurement of the calls that forced written data to stable storage (fsync); None
+    if no such call was made. fio does not add their time to that of the writes. Their rate is their
+    number over the time of the writes. `measured`: the measurements of the directions."""
+    rows = [row for job in jobs if is_table(row := job.get("sync"))]
+    counts = [_syncs(row) for row in rows]
+    writes = next((one for one in measured if one.operation in ("write", "mixed")), None)
+    if not sum(counts) or writes is None:
+        return None
+    latency, notes = _latency([row for row, count in zip(rows, counts, strict=True) if count])
+    times_s = [_run_s(job, writes.operation) for job in jobs]
+    rate = None
+    if len(rows) == len(jobs) and all(times_s):
+        rate = sum(count / time_s for count, time_s in zip(counts, times_s, strict=True))
+    return ToolMeasurement(
+        part,
+        "fsync",
+        rate,
+        latency_s=latency,
+        clients=writes.clients,
+        complete=writes.complete,
+        notes=(*notes, SYNC_APART),
+    )
+
+
+def _syncs(row: Json) -> float:
+    """Returns the number of calls in fio's part about fsync."""
+    times = row.get("lat_ns")
+    return (optional(times, "N") if is_table(times) else None) or optional(row, "total_ios") or 0.0
+
+
+def _run_s(job: Json, direction: str) -> float:
+    """Returns the run time of a job in one direction in seconds; 0 if it is not reported."""
+    row = job.get(direction)
+    return (optional(row, "runtime") or 0.0) / 1000 if is_table(row) else 0.0
 
 
 def _version(document: Json) -> str:
@@ -103,6 +154,8 @@ def _measured(
         clients,
         complete=not failed,
         notes=notes,
+        counts_transfers=True,
+        is_random=is_random(given),
         evidence=evidence(direction, rows, given, clients, document),
     )
 

@@ -61,6 +61,7 @@ def read(text: str) -> ToolReport:
                     bytes_per_s,
                     clients=None if tasks is None else int(tasks),
                     repetition=repetition,
+                    counts_transfers=True,
                 )
             )
     facts = [str(document.get(key, "")) for key in ("Version", "Machine", "Began", "Command line")]

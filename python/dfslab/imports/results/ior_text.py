@@ -110,6 +110,7 @@ def _measured(row: dict[str, str], repetition: int, test: IorTest) -> ToolMeasur
         bytes_per_s,
         clients=test.tasks,
         repetition=repetition,
+        counts_transfers=True,
         evidence=of_ior(access, test, took_s),
     )
 

@@ -89,7 +89,15 @@ def _table(text: str, command: str) -> Iterator[ToolMeasurement]:
         for name, figure in zip(names, figures, strict=True):
             part = f"{name}, {row[1]} KiB by {row[2]} KiB"
             rate = figure * scale / (int(row[2]) * KIBI) if int(row[2]) else None
-            yield ToolMeasurement(part, _operation(name), rate, figure * scale, clients=1)
+            yield ToolMeasurement(
+                part,
+                _operation(name),
+                rate,
+                figure * scale,
+                clients=1,
+                counts_transfers=True,
+                is_random="random" in name,
+            )
 
 
 def _operation(name: str) -> str:

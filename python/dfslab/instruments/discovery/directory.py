@@ -204,5 +204,10 @@ def _check_room(directory: Path, size_bytes: int, written: str) -> None:
     free_bytes = shutil.disk_usage(directory).free
     if size_bytes > SPACE_SHARE * free_bytes:
         shown = units.text(free_bytes, "B")
-        allowed = f"{directory} has {shown} free, of which {SPACE_SHARE:.0%} may be used"
+        if written == Transfers().size:
+            written = f"{written} (the default)"
+        allowed = (
+            f"{directory} has {shown} free, of which {SPACE_SHARE:.0%} may be used; give a "
+            "smaller --size"
+        )
         raise InputError("--size", written, allowed)

@@ -17,6 +17,7 @@ from dfslab.instruments.discovery.client_machine import ClientLink, LocalDisk
 from dfslab.instruments.discovery.machine_load import BusyWatch
 from dfslab.instruments.discovery.probe_progress import ProbeProgress, ProbeReport, unreported
 from dfslab.instruments.discovery.probes import Probed
+from dfslab.spec import units
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.design import LevelValue
 from dfslab.spec.files import ready
@@ -78,6 +79,18 @@ class DiscoveredPlace:
     def free_bytes(self) -> int | None:
         """Bytes that may still be written; None if unknown."""
         return None if self.found is None else self.found.free_bytes
+
+    @property
+    def probe_bytes(self) -> int:
+        """The largest number of bytes that the probes occupy at the place at one time."""
+        return probes.LOCAL_BYTES if self.is_local else probes.OTHER_BYTES
+
+    def check_space(self) -> None:
+        """Raises InputError if the place has less free space than its probes need."""
+        if self.free_bytes is not None and self.free_bytes < self.probe_bytes:
+            free, needed = (units.text(one, "B") for one in (self.free_bytes, self.probe_bytes))
+            allowed = f"has {free} free; the probes need {needed} for some seconds: free that much"
+            raise InputError(KEY, self.text, allowed)
 
 
 def find(text: str, web_address: str = "") -> DiscoveredPlace:

@@ -41,6 +41,12 @@ SHARE_S, LEAST_SHARE = 1.0, 0.01
 NO_DIRECT_IO = frozenset({errno.EINVAL, errno.EOPNOTSUPP})
 
 
+# The largest number of bytes that the probes of a local directory, or of another place, occupy at
+# one time.
+LOCAL_BYTES = max(hardware.DISK_FILE_BYTES, sustained_disk.FILE_BYTES, file_calls.DATA_BYTES)
+OTHER_BYTES = probe.KEPT_BYTES
+
+
 @dataclass(frozen=True)
 class DiskProbe:
     """The results of a probe of a local disk with direct I/O: one value for each repetition.

@@ -3,17 +3,16 @@ the page and the last sentences in the terminal both use these texts."""
 
 from __future__ import annotations
 
-from dfslab.report.answers.predicted_answer import RunAnswer, gains_hint
+from dfslab.imports.applications import kept_counters
+from dfslab.report.answers.predicted_answer import NOT_COMPUTED, RunAnswer, gains_hint
 from dfslab.report.answers.verdict import verdict
 from dfslab.studies.contract import FinishedRun
 from dfslab.studies.decisions.reported.advice_table import NOTHING_GAINS, Recommendation
 from dfslab.studies.decisions.reported.advised import Advised
 
 MOST_CHANGES = 3
-# The sentences that replace the changes. The first one follows a sentence on why it is not known
-# what limits.
-WITHHELD = "Withheld, because what limits is not known."
-WITHHELD_BY_NOISE = "Withheld, because repeats differ too much to tell what limits the rate."
+# The workload that is an external program.
+PROGRAM = "command"
 
 
 def is_computed(run: FinishedRun) -> bool:
@@ -56,12 +55,30 @@ def _change(one: Recommendation) -> str:
     )
 
 
+def has_advice(run: FinishedRun) -> bool:
+    """Returns whether `dfslab advise` can answer for a run. It needs a workload that the models
+    describe, which a program is not, or the I/O counters of an imported log."""
+    is_program = run.scenario.workload.name == PROGRAM
+    return not is_program or kept_counters.load(run.folder) is not None
+
+
+def gains_hint_of(run: FinishedRun) -> str:
+    """Returns the sentence on how to compute the gains of changes of a run's configuration, or why
+    they cannot be computed."""
+    if has_advice(run):
+        return gains_hint("RUN")
+    if any(one.is_imported for one in run.results):
+        return f"{NOT_COMPUTED}: it needs the system that `dfslab import FILE --on SCENARIO` names."
+    return f"{NOT_COMPUTED}: no model describes the workload, a program."
+
+
 def closing(run: FinishedRun) -> list[str]:
     """Returns the sentences that commands print last for a run: what was observed, what limits the
     rate, and which change would gain most. The list is empty if the run has no rates.
 
-    If no gains were computed, the last sentence names the command that computes them. A run of a
-    table has no such sentence, because the command needs a run's folder.
+    If no gains were computed, the last sentence names the command that computes them, or says why
+    they cannot be computed. A run of a table has no such sentence, because the command needs a
+    run's folder.
     """
     answer = verdict(run)
     if answer is None:
@@ -69,4 +86,4 @@ def closing(run: FinishedRun) -> list[str]:
     best = changes(run, answer)[:1]
     if not best and run.is_of_table:
         return answer.sentences
-    return [*answer.sentences, f"Change: {best[0]}" if best else gains_hint("RUN")]
+    return [*answer.sentences, f"Change: {best[0]}" if best else gains_hint_of(run)]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from dfslab import discover
 from dfslab.method import MEASURE
-from dfslab.report.answers.changes import changes, is_computed
+from dfslab.report.answers.changes import changes, gains_hint_of, has_advice, is_computed
 from dfslab.report.answers.predicted_answer import NOT_COMPUTED, RunAnswer
 from dfslab.report.answers.rates import ConfigurationRate, by_configuration
 from dfslab.report.answers.verdict import verdict
@@ -21,6 +21,11 @@ from dfslab.studies.contract import FinishedRun
 from dfslab.studies.decisions.doubts import REPETITIONS, nothing_held_out
 from dfslab.studies.plausibility import Checked
 from dfslab.studies.runs.completeness import is_unverified
+
+# Number of repetitions that a noisy run is advised to make. The terminal gives the same advice.
+REPETITIONS = 10
+# The command that adds repetitions to a run of another tool.
+IMPORT_AGAIN = "dfslab import FILE FILE"
 
 
 @dataclass(frozen=True)
@@ -79,7 +84,10 @@ def _of_noise(run: FinishedRun, measured: Sequence[ConfigurationRate]) -> list[U
             )
         ]
     noise = noise_of(run.of_method(MEASURE))
+    is_imported = any(one.results[0].is_imported for one in measured)
     again = f"dfslab run RUN/scenario.toml --set run.repetitions={REPETITIONS}"
+    if is_imported:
+        again = IMPORT_AGAIN
     if noise is None:
         return [Unknown("Nothing was repeated, so the noise between runs is not known.", again)]
     if noise > TOO_NOISY:
@@ -125,6 +133,8 @@ def _of_changes(run: FinishedRun) -> list[Unknown]:
     """
     if is_computed(run) or run.is_of_table:
         return []
+    if not has_advice(run):
+        return [Unknown(gains_hint_of(run))]
     return [Unknown(f"{NOT_COMPUTED}.", "dfslab advise RUN")]
 
 

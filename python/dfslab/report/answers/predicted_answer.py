@@ -134,9 +134,11 @@ def most(rates: Sequence[ConfigurationRate]) -> str:
 
 def is_from_memory(one: ConfigurationRate) -> bool:
     """Returns whether the page cache of this machine may have served the data. It may if the
-    operations moved bytes and the scenario did not exclude the cache."""
-    warm = one.results[0].point.scenario.workload.cache == "warm"
-    return warm and one.throughput is not None
+    operations moved bytes and the scenario did not exclude the cache. False for results of other
+    tools, which state nothing about this machine's cache."""
+    first = one.results[0]
+    is_warm = first.point.scenario.workload.cache == "warm"
+    return is_warm and one.throughput is not None and not first.is_imported
 
 
 def is_cached(one: ConfigurationRate) -> bool:

@@ -50,6 +50,7 @@ FORESEEN_NOISE = (0.01, 0.05)
 # Smallest assumed standard deviation of a metric's natural logarithm, because clocks and counters
 # are not more precise.
 LEAST_LOG_SD = 0.001
+_NOT_REPEATED = "no configuration was measured twice, so the noise is not known"
 
 
 def compare_runs(
@@ -60,14 +61,18 @@ def compare_runs(
 ) -> ComparedRuns:
     """Compares the measurements of two runs, configuration by configuration.
 
-    Raises InputError if no configuration was measured in both runs, if none was measured twice, or
-    if a rule is about a metric that was not compared.
+    If no configuration was measured twice, the differences have no intervals, and no rule of
+    --fail-if can be decided. Raises InputError if no configuration was measured in both runs, or if
+    a rule cannot be decided or is about a metric that was not compared.
     """
     pairing = pairing_of(before, after, names)
     pairs = [pair for one in pairing.configurations for pair in one.metrics()]
     if not any(one.freedom for one in pairs):
-        allowed = "no configuration was measured twice, so that noise is unknown: run.repetitions"
-        raise InputError("B", names[1], allowed)
+        remedy = _how_to_repeat([*before, *after])
+        if rules:
+            allowed = f"cannot be decided: {_NOT_REPEATED}; {remedy}"
+            raise InputError(KEY, ", ".join(one.text for one in rules), allowed)
+        return _unrepeated(pairs, pairing.differs, names, remedy)
     pooled = _pooled(pairs)
     rows = _judged([_tested(one, pooled[one.metric], len(pairs)) for one in pairs])
     covered = [(rule, _covered(rule, rows)) for rule in rules]
@@ -84,6 +89,42 @@ def compare_runs(
             P_VALUE,
             ALONE,
         ],
+    )
+
+
+def _how_to_repeat(results: Sequence[Result]) -> str:
+    """Returns what the user can do so that configurations are measured more than once."""
+    if any(one.is_imported for one in results):
+        return "`dfslab import FILE FILE` imports equal runs of a tool as repetitions"
+    return "--set run.repetitions=3 repeats each"
+
+
+def _unrepeated(
+    pairs: Sequence[MetricPair], differs: Sequence[str], names: tuple[str, str], remedy: str
+) -> ComparedRuns:
+    """Returns the differences between two runs that measured each configuration once. Their noise
+    is unknown, so they have no intervals and no verdicts."""
+    rows = [
+        ComparedMetric(
+            configuration=one.configuration,
+            metric=one.metric,
+            unit=REGISTRY[parsed(one.metric).name].unit,
+            before=math.exp(one.before[0]),
+            after=math.exp(one.after[0]),
+            change=math.expm1(one.effect),
+            verdict="cannot tell",
+        )
+        for one in pairs
+    ]
+    stated = f"Differences without intervals or verdicts: {_NOT_REPEATED}; {remedy}."
+    return ComparedRuns(
+        before=names[0],
+        after=names[1],
+        rows=rows,
+        noise=None,
+        differs=list(differs),
+        failed=[],
+        notes=[stated],
     )
 
 
@@ -220,10 +261,11 @@ def _failing(rule: FailRule, rows: Sequence[ComparedMetric]) -> list[str]:
 def _undecided(rule: FailRule, rows: Sequence[ComparedMetric]) -> list[str]:
     """Returns at most one sentence: in how many rows a change as large as the rule's bound might
     not have been found."""
-    blind = [one for one in rows if not one.is_found and one.detectable > abs(rule.bound)]
+    sizes = [one.detectable for one in rows if not one.is_found and one.detectable is not None]
+    blind = [size for size in sizes if size > abs(rule.bound)]
     if not blind:
         return []
-    worst = max(one.detectable for one in blind)
+    worst = max(blind)
     found = f", but one {size_text(worst)} would" if worst <= NOTHING_FOUND else ""
     return [
         f"{rule.text}: in {len(blind)} of {len(rows)} comparisons a change of that size might not "

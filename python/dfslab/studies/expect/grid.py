@@ -140,12 +140,8 @@ def planned(
     weights = {one.name: _weight(one) for one in operations}
     share_s = time_s / sum(weights.values())
     check_time(time_s, operations)
+    check_space(free_bytes)
     most = MOST_BYTES if free_bytes is None else min(MOST_BYTES, SPACE_SHARE * free_bytes)
-    if most < FEWEST * STREAMS * LEAST_LARGE_BYTES:
-        assert free_bytes is not None, "the most bytes are enough"
-        needed = units.text(FEWEST * STREAMS * LEAST_LARGE_BYTES / SPACE_SHARE, "B")
-        shown = units.text(free_bytes, "B")
-        raise InputError("PLACE", None, f"has {shown} free; {needed} are needed")
     emptied = {"entries": VISITED_FILES} if empties_clients else {}
     return [
         _sized(scenario, one, share_s, most, emptied if _is_cold(one) else {}) for one in operations
@@ -173,15 +169,32 @@ def sweep_of(operations: Sequence[ProbedOperation]) -> list[dict[str, list[Level
     return list(tables.values())
 
 
+def check_space(free_bytes: int | None) -> None:
+    """Raises InputError if a place with `free_bytes` of free space has too little for the
+    operations. They use at most the fraction SPACE_SHARE of it. None: the space is unknown."""
+    needed_bytes = FEWEST * STREAMS * LEAST_LARGE_BYTES / SPACE_SHARE
+    if free_bytes is not None and free_bytes < needed_bytes:
+        shown, needed = units.text(free_bytes, "B"), units.text(needed_bytes, "B")
+        allowed = f"has {shown} free; {needed} are needed, of which {SPACE_SHARE:.0%} are written"
+        raise InputError("PLACE", None, allowed)
+
+
 def check_time(time_s: float, operations: Sequence[ProbedOperation] = ()) -> None:
     """Raises InputError if `time_s` seconds are too short to measure the `operations`. If no
     `operations` are given, those of a place that stores files in memory are used, because they
     need the least time."""
-    operations = operations or operations_of(in_memory=True)
-    least_s = LEAST_S * sum(map(_weight, operations))
+    least_s = _least_s(operations or operations_of(in_memory=True))
     if time_s < least_s:
-        least = units.text(least_s, "s")
-        raise InputError("--time", units.text(time_s, "s"), f"must be at least {least}")
+        least = f"must be at least {units.text(least_s, 's')}"
+        if not operations:
+            on_disk_s = _least_s(operations_of(in_memory=False))
+            least += f", {units.text(on_disk_s, 's')} if files are on a disk"
+        raise InputError("--time", units.text(time_s, "s"), least)
+
+
+def _least_s(operations: Sequence[ProbedOperation]) -> float:
+    """Returns the least number of seconds in which the operations can be measured."""
+    return LEAST_S * sum(map(_weight, operations))
 
 
 def _is_cold(operation: ProbedOperation) -> bool:

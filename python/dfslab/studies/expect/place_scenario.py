@@ -15,6 +15,7 @@ from dfslab.instruments.discovery.probes import Probed
 from dfslab.spec import units
 from dfslab.spec.check import check
 from dfslab.spec.deployment import Deployment, Disk, NodeGroup
+from dfslab.spec.files.readable import rounded
 from dfslab.spec.hardware.uncertainty import log_sd_of
 from dfslab.spec.input_error import InputError
 from dfslab.spec.model import build
@@ -71,17 +72,19 @@ class PlaceScenario:
         return [f"other work is running here: a thread gets {one} of a processor" for one in texts]
 
     def commented_toml(self) -> str:
-        """Returns the scenario as TOML text. Its first lines are comments that state where its
-        values are from."""
+        """Returns the scenario as TOML text, with quantities rounded to the digits that are known.
+        Its first lines are comments that state where its values are from."""
         lines = [f"# {one}" for one in (*self.hardware, *self.notes)]
-        return "\n".join([*lines, "", self.scenario.brief_toml()])
+        return "\n".join([*lines, "", rounded(self.scenario.brief_toml())])
 
 
-def scenario_of(place: DiscoveredPlace, probed: Probed, given: DeclaredHardware) -> PlaceScenario:
+def scenario_of(
+    place: DiscoveredPlace, probed: Probed, given: DeclaredHardware, output: str = ""
+) -> PlaceScenario:
     """Returns the scenario of a place. The sweep of the scenario has the operations that `dfslab
     expect` compares. Predictions for the scenario therefore name the same limits as `dfslab
-    expect`. Raises InputError if an option is wrong or does not fit the place; the error names
-    the option."""
+    expect`. `output`: the file of the scenario, for notes; "" for its usual name. Raises
+    InputError if an option is wrong or does not fit the place; the error names the option."""
     system = discover.file_system(place.system)
     notes: list[str] = []
     settings = _settings(system, place, given)
@@ -90,7 +93,7 @@ def scenario_of(place: DiscoveredPlace, probed: Probed, given: DeclaredHardware)
     for fact in known:
         deployment = facts.with_fact(deployment, fact, fact.value)
     deployment = deployment.model_copy(update={"uncertainty": facts.uncertainty(known)})
-    notes += _doubts(place, probed, known)
+    notes += _doubts(place, probed, known, output)
     if place.deployment is None:
         notes += assumptions(deployment)
     written: TomlTable = {
@@ -183,7 +186,9 @@ def _probed_sd(*log_sds: float) -> float:
     return math.hypot(KNOWN_SD["probed"], *log_sds)
 
 
-def _doubts(place: DiscoveredPlace, probed: Probed, known: Sequence[HardwareFact]) -> list[str]:
+def _doubts(
+    place: DiscoveredPlace, probed: Probed, known: Sequence[HardwareFact], output: str
+) -> list[str]:
     """Returns at most one sentence: the doubtful probed values, why they are doubtful, and how to
     determine them."""
     doubtful = [one for one in known if one.source == "probed" and one.is_doubtful]
@@ -194,9 +199,10 @@ def _doubts(place: DiscoveredPlace, probed: Probed, known: Sequence[HardwareFact
     reasons += [f"the machine was busy ({probed.load.words()})"] if slow > BUSY_SLOWDOWN else []
     names, flags = [one.words for one in doubtful], [one.flag for one in doubtful if one.flag]
     declared = f", or {' and '.join(flags)}" if flags else ""
+    target = f" -o {output}" if output else ""
     return [
         f"doubtful: {', '.join(names)}: {' and '.join(reasons)}; "
-        f"`dfslab init {place.text} --force` on a quiet machine{declared} settles it"
+        f"`dfslab init {place.text}{target} --force` on a quiet machine{declared} settles it"
     ]
 
 

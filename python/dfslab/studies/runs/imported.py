@@ -48,15 +48,19 @@ def is_known(file: Path) -> bool:
     return tool_report.is_recognised(file) or counter_reports.report(file) is not None
 
 
-def import_file(file: Path, out: Path, form: str = "", on: Scenario | None = None) -> ImportedRun:
-    """Creates a run folder below `out` from a file that another tool wrote.
+def import_files(
+    files: Sequence[Path], out: Path, form: str = "", on: Scenario | None = None
+) -> ImportedRun:
+    """Creates a run folder below `out` from files that another tool wrote. Equal measurements of
+    several files become repetitions. The first file names the run.
 
     `form`: name of the file's format; "" to recognise the format from the content. `on`: a scenario
-    of the system that was measured; None if the system is unknown. Raises InputError if the file is
-    malformed or of no known format, or if none of its measurements can be expressed as a
-    configuration of `on`.
+    of the system that was measured; None if the system is unknown. Raises InputError if a file is
+    malformed or of no known format, if the files are of different tools, or if no measurement can
+    be expressed as a configuration of `on`.
     """
-    report = _report(file, form)
+    file = files[0]
+    report = tool_report.merged([_report(one, form) for one in files])
     findings = [checked(one) for one in judged(of_report(report))]
     if on is None:
         found = as_results.results(report, file, findings)
@@ -70,11 +74,11 @@ def import_file(file: Path, out: Path, form: str = "", on: Scenario | None = Non
     with opened.locked():
         for one in found:
             opened.add(one)
-        unusable = _keep_counters(file, opened.folder)
+        unusable = _keep_counters(file, opened.folder) if len(files) == 1 else []
         table = opened.write_table()
         notes = [*unusable, *table.notes]
         summary: dict[str, JsonValue] = {
-            "imported": file.name,
+            "imported": ", ".join(one.name for one in files),
             "tool": report.tool,
             "results": len(found),
         }

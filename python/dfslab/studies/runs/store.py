@@ -258,7 +258,10 @@ def check_folder(folder: Path) -> None:
     if not folder.exists():
         raise InputError("RUN", str(folder), f"no such folder; {made}")
     if folder.is_file():
+        made = f"{made}, and `dfslab import {folder}` makes one of another tool's results"
         raise InputError("RUN", str(folder), f"is a file, not the folder of a run; {made}")
+    if (folder / "latest" / "scenario.toml").is_file():
+        made = f"`{folder}/latest` is its latest run"
     raise InputError("RUN", str(folder), f"is no run folder: it has no scenario.toml; {made}")
 
 

@@ -90,7 +90,7 @@ def resumption(scenario: Scenario, methods: Sequence[RunMethod], store: Store) -
     if the run is new or has no instruments."""
     if not store.resumed:
         return ""
-    count, missing = _counts(scenario, methods, store)
+    count, missing = counts(scenario, methods, store)
     if not count:
         return ""
     return (
@@ -101,10 +101,10 @@ def resumption(scenario: Scenario, methods: Sequence[RunMethod], store: Store) -
 
 def missing_measurements(scenario: Scenario, methods: Sequence[RunMethod], store: Store) -> int:
     """Returns the number of measurements of a run that have no stored result yet."""
-    return _counts(scenario, methods, store)[1]
+    return counts(scenario, methods, store)[1]
 
 
-def _counts(scenario: Scenario, methods: Sequence[RunMethod], store: Store) -> tuple[int, int]:
+def counts(scenario: Scenario, methods: Sequence[RunMethod], store: Store) -> tuple[int, int]:
     """Returns (number of all measurements of a run, number of the measurements without a stored
     result)."""
     jobs = _jobs(scenario.points(), instruments_among(methods), scenario)

@@ -10,7 +10,15 @@ import numpy as np
 from pydantic import BaseModel, JsonValue
 
 from dfslab.documents.metrics import RATE, parsed
-from dfslab.documents.table import Column, Table, TableCell, number_text, seconds_text, words
+from dfslab.documents.table import (
+    Column,
+    Table,
+    TableCell,
+    absent,
+    number_text,
+    seconds_text,
+    words,
+)
 
 RunVerdict = Literal["higher", "lower", "no difference found", "cannot tell"]
 # Limit of the smallest detectable relative change (the median over all metrics and configurations).
@@ -29,7 +37,8 @@ class ComparedMetric(BaseModel):
     interval.
 
     `adjusted`: p-value, corrected for the number of comparisons between the two runs. `detectable`:
-    the smallest relative change that would be found with a probability of 80 %.
+    the smallest relative change that would be found with a probability of 80 %. Both, and the
+    interval, are None if nothing was measured twice.
     """
 
     configuration: str
@@ -38,10 +47,10 @@ class ComparedMetric(BaseModel):
     before: float
     after: float
     change: float
-    low: float
-    high: float
-    adjusted: float
-    detectable: float
+    low: float | None = None
+    high: float | None = None
+    adjusted: float | None = None
+    detectable: float | None = None
     verdict: RunVerdict
 
     @property
@@ -57,7 +66,9 @@ class ComparedMetric(BaseModel):
 
     @property
     def change_text(self) -> str:
-        """The change with its interval as text."""
+        """The change as text, with its interval if there is one."""
+        if self.low is None or self.high is None:
+            return _changed(self.change)
         return f"{_changed(self.change)} ({_changed(self.low)} to {_changed(self.high)})"
 
     @property
@@ -72,6 +83,7 @@ class ComparedMetric(BaseModel):
 class ComparedRuns(BaseModel):
     """The comparison of two runs. `noise`: relative standard deviation of the rate between
     repetitions; if no rate was compared, the relative standard deviation of the noisiest metric.
+    None if nothing was measured twice.
 
     `differs`: sentences on what differs between the runs apart from their results: settings,
     machines, software, and the configurations that only one run has. `failed`: one sentence for
@@ -82,7 +94,7 @@ class ComparedRuns(BaseModel):
     before: str
     after: str
     rows: list[ComparedMetric]
-    noise: float
+    noise: float | None
     differs: list[str] = []
     failed: list[str]
     undecided: list[str] = []
@@ -96,7 +108,10 @@ class ComparedRuns(BaseModel):
         return [*self._answer(), *rules, *self.differs]
 
     def _answer(self) -> list[str]:
-        smallest = float(np.median([one.detectable for one in self.rows]))
+        if self.noise is None:
+            return [_largest(self.rows), "The noise is not known."]
+        known = [one.detectable for one in self.rows if one.detectable is not None]
+        smallest = float(np.median(known))
         noise = f"Repetitions of one configuration differ by {_percent(self.noise)} in their rate"
         if any(one.is_found for one in self.rows):
             found = [*_differing(self.rows, "rates"), *_differing(self.rows, "times")]
@@ -128,10 +143,12 @@ class ComparedRuns(BaseModel):
                 words(one.name),
                 words(one.values_text),
                 TableCell(one.change, one.change_text, low=one.low, high=one.high),
-                TableCell(one.adjusted, f"{one.adjusted:.3g}"),
+                absent()
+                if one.adjusted is None
+                else TableCell(one.adjusted, f"{one.adjusted:.3g}"),
                 words(one.verdict),
             )
-            for one in sorted(self.rows, key=lambda one: one.adjusted)
+            for one in sorted(self.rows, key=lambda one: one.adjusted or 0.0)
         ]
         return Table(f"{self.after} compared with {self.before}", columns, rows, self.notes)
 
@@ -162,6 +179,15 @@ def _differing(rows: Sequence[ComparedMetric], kind: Literal["rates", "times"]) 
         f"Second run, of {len(own)} {kind}: {', '.join(counts)}; most: {most}, "
         f"{largest.change_text}."
     ]
+
+
+def _largest(rows: Sequence[ComparedMetric]) -> str:
+    """Returns a sentence with the largest change."""
+    largest = max(rows, key=lambda one: abs(math.log1p(one.change)))
+    return (
+        f"The largest of {len(rows)} differences: {largest.name} at {largest.configuration}, "
+        f"{largest.values_text}, {largest.change_text}."
+    )
 
 
 def _percent(share: float) -> str:
