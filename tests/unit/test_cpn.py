@@ -3,7 +3,9 @@ malformed file gives a one-line error message."""
 
 from __future__ import annotations
 
+import dataclasses
 import random
+import xml.etree.ElementTree as ET
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from dfslab.documents.net_run import CountMonitor, MarkingMonitor
 from dfslab.nets import engine
 from dfslab.nets.build import Net, Put, Take
 from dfslab.nets.cpn import cpn_write
+from dfslab.nets.cpn.cpn_declarations import Declarations
 from dfslab.nets.cpn.cpn_ml import conjuncts, parse
 from dfslab.spec.input_error import InputError
 from support.nets import read_cpn
@@ -388,3 +391,14 @@ def test_precedence_is_that_of_ml():
     assert parse("length q + 1", "t") == parse("(length q) + 1", "t")
     assert parse("2`x++y", "t").kind == "sum"
     assert len(conjuncts("[a, b andalso c]", "t")) == 2
+
+
+def test_the_evaluator_of_one_text_leaves_that_of_another_unchanged():
+    outer = Declarations(ET.Element("cpnet")).evaluator.reading("arc a", "is bound by no input arc")
+    inner = outer.reading("arc b").hoisting(lambda value, context: value)
+    for evaluator, expected in ((inner, "arc b.*is not declared"), (outer, "arc a.*is bound by")):
+        with pytest.raises(InputError, match=expected):
+            evaluator.value(parse("x", "text"), {})
+    assert outer.hoist is None
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        inner.context = "arc c"  # type: ignore[misc]

@@ -8,10 +8,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from dfslab.nets.cpn.cpn_colours import Colours
 from dfslab.nets.cpn.cpn_evaluate import Evaluator
 from dfslab.nets.cpn.cpn_match import equal
-from dfslab.nets.cpn.cpn_merge import both, compared, fault, merged, number_of_tokens
+from dfslab.nets.cpn.cpn_merge import both, compared, fault, listed, merged, number_of_tokens
 from dfslab.nets.cpn.cpn_ml import Declaration, parse
 from dfslab.nets.cpn.cpn_values import (
     BOOL,
@@ -118,383 +117,356 @@ SAME = {
     "ModelTime.fromInt": "IntInf.toInt",
     "ModelTime.toInt": "IntInf.toInt",
 }
-# Predefined functions of lists, written in CPN ML. They are parsed like functions of a file.
-PRELUDE = """
-fun map f [] = [] | map f (x::r) = f x :: map f r
-fun filter f [] = [] | filter f (x::r) = if f x then x :: filter f r else filter f r
-fun exists f [] = false | exists f (x::r) = f x orelse exists f r
-fun all f [] = true | all f (x::r) = f x andalso all f r
-fun foldl f b [] = b | foldl f b (x::r) = foldl f (f (x, b)) r
-fun foldr f b [] = b | foldr f b (x::r) = f (x, foldr f b r)
-fun take (l, n) = if n <= 0 orelse null l then [] else hd l :: take (tl l, n - 1)
-fun drop (l, n) = if n <= 0 orelse null l then l else drop (tl l, n - 1)
-fun rm x [] = [] | rm x (y::r) = if x = y then r else y :: rm x r
-fun rmall x [] = [] | rmall x (y::r) = if x = y then rmall x r else y :: rmall x r
-fun remdupl [] = [] | remdupl (x::r) = if mem r x then remdupl r else x :: remdupl r
-fun ins l x = l ^^ [x]
-fun ins_new l x = if mem l x then l else l ^^ [x]
-fun union l m = l ^^ m
-fun contains l [] = true | contains l (x::r) = mem l x andalso contains l r
-fun intersect [] m = [] | intersect (x::r) m =
-  if mem m x then x :: intersect r m else intersect r m
-fun concat [] = "" | concat (s::r) = s ^ concat r
-fun fst (x, y) = x
-fun copies (x, n) = if n <= 0 then [] else x :: copies (x, n - 1)
-fun snd (x, y) = y
-fun app f l = ()
-fun last l = if null (tl l) then hd l else last (tl l)
-fun flatten [] = [] | flatten (l::r) = l ^^ flatten r
-fun tabulated (i, n, f) = if i >= n then [] else f i :: tabulated (i + 1, n, f)
-fun tabulate (n, f) = tabulated (0, n, f)
-fun partition f l = (filter f l, filter (fn x => not (f x)) l)
-fun zip ([], m) = [] | zip (x::r, m) = if null m then [] else (x, hd m) :: zip (r, tl m)
-fun unzip l = (map (fn (x, y) => x) l, map (fn (x, y) => y) l)
-fun inserted lt x [] = [x]
-  | inserted lt x (y::r) = if lt (y, x) then y :: inserted lt x r else x :: y :: r
-fun sorted lt done [] = done | sorted lt done (x::r) = sorted lt (inserted lt x done) r
-fun sort lt l = sorted lt (take (l, 0)) l
-fun counted x [] = 0 | counted x (y::r) = (if x = y then 1 else 0) + counted x r
-fun cf (x, m) = counted x (ms_to_list m)
-fun ext_col f m = list_to_ms (map f (ms_to_list m))
-"""
 
 
-class Builtins:
+# A function, given the evaluator of the text that calls it and its arguments.
+ReaderFunction = Callable[[Evaluator, Sequence[CpnValue]], CpnValue]
+# The functions of lists, texts and time, each with the number of its arguments.
+FUNCTIONS: Mapping[str, tuple[int, ReaderFunction]] = {
+    "hd": (1, lambda reader, given: head(reader, given[0])),
+    "tl": (1, lambda reader, given: tail(reader, given[0])),
+    "null": (1, lambda reader, given: null(reader, given[0])),
+    "length": (1, lambda reader, given: length(reader, given[0])),
+    "rev": (1, lambda reader, given: reverse(reader, given[0])),
+    "mem": (2, lambda reader, given: member(reader, given[0], given[1])),
+    "List.nth": (1, lambda reader, given: nth(reader, arguments(reader, given[0], 2, "List.nth"))),
+    "size": (1, lambda reader, given: length(reader, given[0])),
+    "Int.toString": (1, lambda reader, given: digits(reader, given[0])),
+    "Bool.toString": (1, lambda reader, given: word(reader, given[0])),
+    "time": (1, lambda reader, given: NOW),
+    "IntInf.toInt": (1, lambda reader, given: given[0]),
+    "list_to_ms": (1, lambda reader, given: reader.bag(given[0])),
+    "ms_to_list": (1, lambda reader, given: flattened(reader, given[0])),
+}
+
+
+def add_builtins(evaluator: Evaluator, prelude: Iterable[Declaration]) -> None:
     """Adds the predefined functions to the names that an evaluator knows."""
+    names = evaluator.globals
+    for name in NUMBERS:
+        repeats = any(NUMBERS[name][1].count(f"{{{at}}}") > 1 for at in (0, 1))
+        names[name] = builtin(evaluator, name, 1, number(name), repeats)
+    for name, (wanted, run) in FUNCTIONS.items():
+        names[name] = builtin(evaluator, name, wanted, run, name in ("mem", "List.nth"))
+    for name in LOGS:
+        names[name] = Builtin(name, 1, lambda context, given: Rec())
+    names["TextIO.stdOut"] = names["TextIO.stdErr"] = Rec()
+    for name in OPTIONS.split():
+        evaluator.broken[name] = InputError("declarations", name, NO_OPTIONS)
+    for found in prelude:
+        evaluator.declare(found)
+    for name, reason in OTHERWISE.items():
+        names[name] = builtin(evaluator, name, 1, refused(name, reason))
+    for name, other in SAME.items():
+        names[name] = names[other]
 
-    def __init__(self, evaluator: Evaluator, prelude: Iterable[Declaration]) -> None:
-        self.evaluator = evaluator
-        self.colours: Colours = evaluator.colours
-        names = evaluator.globals
-        for name in NUMBERS:
-            repeats = any(NUMBERS[name][1].count(f"{{{at}}}") > 1 for at in (0, 1))
-            names[name] = Builtin(name, 1, self.number(name), repeats=repeats)
-        lists: Mapping[str, tuple[int, Callable[[Sequence[CpnValue]], CpnValue]]] = {
-            "hd": (1, lambda given: self.head(given[0])),
-            "tl": (1, lambda given: self.tail(given[0])),
-            "null": (1, lambda given: self.null(given[0])),
-            "length": (1, lambda given: self.length(given[0])),
-            "rev": (1, lambda given: self.reversed(given[0])),
-            "mem": (2, lambda given: self.member(given[0], given[1])),
-            "List.nth": (1, lambda given: self.nth(self.pair(given[0], "List.nth"))),
-            "size": (1, lambda given: self.length(given[0])),
-            "Int.toString": (1, lambda given: self.digits(given[0])),
-            "Bool.toString": (1, lambda given: self.word(given[0])),
-            "time": (1, lambda given: NOW),
-            "IntInf.toInt": (1, lambda given: given[0]),
-            "list_to_ms": (1, lambda given: evaluator.bag(given[0])),
-            "ms_to_list": (1, lambda given: self.flattened(given[0])),
-        }
-        for name, (wanted, run) in lists.items():
-            names[name] = Builtin(name, wanted, run, repeats=name in ("mem", "List.nth"))
-        for name in LOGS:
-            names[name] = Builtin(name, 1, lambda given: Rec())
-        names["TextIO.stdOut"] = names["TextIO.stdErr"] = Rec()
-        for name in OPTIONS.split():
-            evaluator.broken[name] = InputError("declarations", name, NO_OPTIONS)
-        for found in prelude:
-            evaluator.declare(found)
-        for name, reason in OTHERWISE.items():
-            names[name] = Builtin(name, 1, self.refused(name, reason))
-        for name, other in SAME.items():
-            names[name] = names[other]
 
-    def refused(self, name: str, reason: str) -> Callable[[Sequence[CpnValue]], CpnValue]:
-        """Returns a function whose call raises InputError with `reason`. `name`: its CPN ML
-        name."""
+def builtin(
+    evaluator: Evaluator, name: str, wanted: int, function: ReaderFunction, repeats: bool = False
+) -> Builtin:
+    """Returns a predefined function that takes `wanted` arguments one after another."""
+    run = lambda context, given: function(evaluator.reading(context), given)  # noqa: E731
+    return Builtin(name, wanted, run, repeats=repeats)
 
-        def run(given: Sequence[CpnValue]) -> CpnValue:
-            raise self.evaluator.wrong(name, reason)
 
-        return run
+def refused(name: str, reason: str) -> ReaderFunction:
+    """Returns a function whose call raises InputError with `reason`. `name`: its CPN ML name."""
 
-    def arguments(self, value: CpnValue, count: int, name: str) -> list[CpnValue]:
-        """Returns the elements of a tuple. Raises InputError if their number is not `count`. `name`
-        is the name of the called function for the message."""
-        found: list[CpnValue] = [value]
-        if isinstance(value, Rec):
-            found = [one for _, one in value.fields]
-        if len(found) != count:
-            raise self.evaluator.wrong(name, f"takes {count} arguments, not {len(found)}")
-        return found
+    def run(reader: Evaluator, given: Sequence[CpnValue]) -> CpnValue:
+        raise reader.wrong(name, reason)
 
-    def pair(self, value: CpnValue, name: str) -> list[CpnValue]:
-        """Returns the two arguments of a call of `name`. Raises InputError for another number."""
-        return self.arguments(value, 2, name)
+    return run
 
-    def number(self, name: str) -> Callable[[Sequence[CpnValue]], CpnValue]:
-        """Returns the function `name` of the table NUMBERS, whose arguments are numbers."""
-        wanted, form, kind = NUMBERS[name]
 
-        def run(given: Sequence[CpnValue]) -> CpnValue:
-            leaves = []
-            for one in self.arguments(given[0], wanted, name):
-                if not isinstance(one, Leaf) or one.kind not in (INT, REAL, UNKNOWN):
-                    raise self.evaluator.wrong(name, f"takes numbers, not {words(kind_of(one))}")
-                leaves.append(one)
-            own = kind or (REAL if REAL in [one.kind for one in leaves] else leaves[0].kind)
-            if name in COMPUTED and all(one.known for one in leaves):
-                assert isinstance(own, Plain)
-                return constant(COMPUTED[name](*(one.constant for one in leaves)), own)
-            drawn = name in CHANCE or any(one.draws for one in leaves)
-            return Leaf(form.format(*(one.text for one in leaves)), own, draws=drawn)
+def arguments(reader: Evaluator, value: CpnValue, count: int, name: str) -> list[CpnValue]:
+    """Returns the elements of a tuple. Raises InputError if their number is not `count`. `name`
+    is the name of the called function for the message."""
+    found: list[CpnValue] = [value]
+    if isinstance(value, Rec):
+        found = [one for _, one in value.fields]
+    if len(found) != count:
+        raise reader.wrong(name, f"takes {count} arguments, not {len(found)}")
+    return found
 
-        return run
 
-    def listed(self, value: CpnValue, name: str) -> Items:
-        """Returns the known elements and the unknown remainder of a list, or raises InputError."""
-        return self.evaluator.listed(value, name)
+def number(name: str) -> ReaderFunction:
+    """Returns the function `name` of the table NUMBERS, whose arguments are numbers."""
+    wanted, form, kind = NUMBERS[name]
 
-    def head(self, value: CpnValue) -> CpnValue:
-        """Returns the first element of a list (`hd`)."""
-        found = self.listed(value, "hd")
-        if found.items:
-            return found.items[0]
-        kind = found.tail.kind if found.tail else ListType(None)
-        inner = kind.inner if isinstance(kind, ListType) else UNKNOWN
-        if found.tail is None or inner is None:
-            raise self.evaluator.wrong("hd", "of an empty list has no value")
-        return element_of(f"head({found.tail.text})", inner, found.tail.draws)
+    def run(reader: Evaluator, given: Sequence[CpnValue]) -> CpnValue:
+        leaves = []
+        for one in arguments(reader, given[0], wanted, name):
+            if not isinstance(one, Leaf) or one.kind not in (INT, REAL, UNKNOWN):
+                raise reader.wrong(name, f"takes numbers, not {words(kind_of(one))}")
+            leaves.append(one)
+        own = kind or (REAL if REAL in [one.kind for one in leaves] else leaves[0].kind)
+        if name in COMPUTED and all(one.known for one in leaves):
+            assert isinstance(own, Plain)
+            return constant(COMPUTED[name](*(one.constant for one in leaves)), own)
+        drawn = name in CHANCE or any(one.draws for one in leaves)
+        return Leaf(form.format(*(one.text for one in leaves)), own, draws=drawn)
 
-    def tail(self, value: CpnValue) -> CpnValue:
-        """Returns a list without its first element (`tl`)."""
-        found = self.listed(value, "tl")
-        if found.items:
-            return Items(found.items[1:], found.tail)
+    return run
+
+
+def head(reader: Evaluator, value: CpnValue) -> CpnValue:
+    """Returns the first element of a list (`hd`)."""
+    found = listed(value, "hd", reader)
+    if found.items:
+        return found.items[0]
+    kind = found.tail.kind if found.tail else ListType(None)
+    inner = kind.inner if isinstance(kind, ListType) else UNKNOWN
+    if found.tail is None or inner is None:
+        raise reader.wrong("hd", "of an empty list has no value")
+    return element_of(f"head({found.tail.text})", inner, found.tail.draws)
+
+
+def tail(reader: Evaluator, value: CpnValue) -> CpnValue:
+    """Returns a list without its first element (`tl`)."""
+    found = listed(value, "tl", reader)
+    if found.items:
+        return Items(found.items[1:], found.tail)
+    if found.tail is None:
+        raise reader.wrong("tl", "of an empty list has no value")
+    return Leaf(f"tail({found.tail.text})", found.tail.kind, draws=found.tail.draws)
+
+
+def null(reader: Evaluator, value: CpnValue) -> CpnValue:
+    """Returns the expression for whether a list is empty (`null`)."""
+    found = listed(value, "null", reader)
+    if found.items or found.tail is None:
+        return constant(not found.items, BOOL)
+    return compared(found.tail.text, "==", "[]", found.tail.draws)
+
+
+def length(reader: Evaluator, value: CpnValue) -> CpnValue:
+    """Returns the length of a list or text, or the number of tokens of a multiset."""
+    if isinstance(value, Leaf) and value.kind == TEXT and value.known:
+        return constant(len(value.constant), INT)
+    if isinstance(value, Bag):
+        return number_of_tokens(value, reader)
+    if not isinstance(value, Leaf) or value.kind != TEXT:
+        found = listed(value, "length", reader)
         if found.tail is None:
-            raise self.evaluator.wrong("tl", "of an empty list has no value")
-        return Leaf(f"tail({found.tail.text})", found.tail.kind, draws=found.tail.draws)
-
-    def null(self, value: CpnValue) -> CpnValue:
-        """Returns the expression for whether a list is empty (`null`)."""
-        found = self.listed(value, "null")
-        if found.items or found.tail is None:
-            return constant(not found.items, BOOL)
-        return compared(found.tail.text, "==", "[]", found.tail.draws)
-
-    def length(self, value: CpnValue) -> CpnValue:
-        """Returns the length of a list or text, or the number of tokens of a multiset."""
-        if isinstance(value, Leaf) and value.kind == TEXT and value.known:
-            return constant(len(value.constant), INT)
-        if isinstance(value, Bag):
-            return number_of_tokens(value, self.evaluator)
-        if not isinstance(value, Leaf) or value.kind != TEXT:
-            found = self.listed(value, "length")
-            if found.tail is None:
-                return constant(len(found.items), INT)
-        leaf = self.colours.leaf(value, self.evaluator.context)
-        return Leaf(f"length({leaf.text})", INT, draws=leaf.draws)
-
-    def reversed(self, value: CpnValue) -> CpnValue:
-        """Returns a list in reverse order (`rev`)."""
-        found = self.listed(value, "rev")
-        if found.tail is None:
-            return Items(found.items[::-1])
-        leaf = self.colours.leaf(found, self.evaluator.context)
-        return Leaf(f"reverse({leaf.text})", leaf.kind, draws=leaf.draws)
-
-    def member(self, value: CpnValue, wanted: CpnValue) -> CpnValue:
-        """Returns the expression for whether a list contains the value `wanted` (`mem`)."""
-        found = self.listed(value, "mem")
-        if found.tail is None:
-            answer: Leaf = FALSE
-            for one in found.items:
-                answer = both("||", answer, equal(one, wanted, self.evaluator))
-            return answer
-        leaf = self.colours.leaf(found, self.evaluator.context)
-        kind = leaf.kind.inner if isinstance(leaf.kind, ListType) else None
-        one = self.colours.element(wanted, kind, self.evaluator.context)
-        return Leaf(f"contains({leaf.text}, {one.text})", BOOL, draws=leaf.draws or one.draws)
-
-    def nth(self, given: list[CpnValue]) -> CpnValue:
-        """Returns the element at a position of a list (`List.nth`); positions count from 0."""
-        value, at = given
-        found = self.listed(value, "List.nth")
-        known = isinstance(at, Leaf) and at.known
-        if known and isinstance(at, Leaf) and 0 <= at.constant < len(found.items):
-            item: CpnValue = found.items[at.constant]
-            return item
-        kind = kind_of(found)
-        inner = kind.inner if isinstance(kind, ListType) else None
-        if isinstance(inner, Struct) and found.tail is None and isinstance(at, Leaf):
-            return self.nth_of_known(found, at, inner)
-        if inner is None or not isinstance(at, Leaf) or at.kind != INT:
-            raise self.evaluator.wrong("List.nth", "takes a list with elements and a number")
-        leaf = self.colours.leaf(found, self.evaluator.context)
-        return element_of(f"at({leaf.text}, {at.text})", inner, leaf.draws or at.draws)
-
-    def nth_of_known(self, found: Items, at: Leaf, kind: Struct) -> CpnValue:
-        """Returns the record at position `at`, which is not known, of a list of known elements."""
-        value = fault(kind, self.evaluator)
-        for number, item in reversed(list(enumerate(found.items))):
-            condition = compared(at.text, "==", str(number), at.draws)
-            value = merged(condition, item, value, self.evaluator)
-        return value
-
-    def digits(self, value: CpnValue) -> CpnValue:
-        """Converts a whole number to a text in decimal digits (`Int.toString`)."""
-        if not isinstance(value, Leaf) or value.kind not in (INT, UNKNOWN):
-            raise self.evaluator.wrong(words(kind_of(value)), "is no whole number")
-        if value.known:
-            return constant(str(value.constant).replace("-", "~"), TEXT)
-        return Leaf(f"text({value.text})", TEXT, draws=value.draws)
-
-    def word(self, value: CpnValue) -> CpnValue:
-        """Converts a truth value to the text "true" or "false" (`Bool.toString`)."""
-        if not isinstance(value, Leaf) or value.kind not in (BOOL, UNKNOWN):
-            raise self.evaluator.wrong(words(kind_of(value)), "is no truth value")
-        if value.known:
-            return constant(str(value.constant).lower(), TEXT)
-        return Leaf(f'if({value.text}, "true", "false")', TEXT, draws=value.draws)
-
-    def flattened(self, value: CpnValue) -> CpnValue:
-        """Converts a multiset to a list. If the multiset was made from one list, returns that list.
-        Raises InputError if the counts of its tokens are known only during the run."""
-        items: list[CpnValue] = []
-        bag = self.evaluator.bag(value)
-        for entry in bag.entries:
-            if entry.each is not None and len(bag.entries) == 1 and entry.when is None:
-                return entry.each
-            if not entry.count.known or entry.when is not None or entry.each is not None:
-                raise self.evaluator.wrong("ms_to_list", "takes a multiset of known counts")
-            items += [entry.value] * entry.count.constant
-        return Items(tuple(items))
+            return constant(len(found.items), INT)
+    leaf = reader.colours.leaf(value, reader.context)
+    return Leaf(f"length({leaf.text})", INT, draws=leaf.draws)
 
 
-class OfColours:
-    """The functions that every colour set `CS` has, such as `CS.all()`, `CS.ran()` and
-    `CS.set_field v x`."""
+def reverse(reader: Evaluator, value: CpnValue) -> CpnValue:
+    """Returns a list in reverse order (`rev`)."""
+    found = listed(value, "rev", reader)
+    if found.tail is None:
+        return Items(found.items[::-1])
+    leaf = reader.colours.leaf(found, reader.context)
+    return Leaf(f"reverse({leaf.text})", leaf.kind, draws=leaf.draws)
 
-    def __init__(self, evaluator: Evaluator) -> None:
-        self.evaluator = evaluator
-        self.colours = evaluator.colours
 
-    def named(self, name: str, context: str) -> CpnValue | None:
-        """Returns the function `colour_set.function` or `of_colour_set'constructor`. Returns None
-        if the name contains no colour set of the file, or the colour set has no such function."""
-        tested = re.fullmatch(r"of_(\w+)'(\w+)", name)
-        if tested and tested[1] in self.colours.sets:
-            return self.is_made_by(tested[1], tested[2], context)
-        colour, dot, word = name.rpartition(".")
-        if not dot or colour not in {*self.colours.sets, *self.colours.broken}:
-            return None
-        kind = self.colours.known(colour, context).kind
-        if word in ("all", "ran", "size"):
-            of = {"all": self.all, "ran": self.ran, "size": self.size}[word]
-            return Builtin(name, 1, lambda given: of(colour))
-        texts = {INT: "Int.toString", BOOL: "Bool.toString"}
-        if word == "mkstr" and isinstance(kind, Plain) and kind in texts:
-            return self.evaluator.globals[texts[kind]]
-        if word == "mkstr" and isinstance(kind, Plain) and kind not in (REAL, TEXT):
-            return Builtin(name, 1, lambda given: self.ordered(colour, word, given[0]))
-        if word == "lt" and kind in (INT, REAL, TEXT):
-            return self.evaluator.value(parse("fn (x, y) => x < y", context), {})
-        if word.startswith("set_") and isinstance(kind, Struct):
-            label = word.removeprefix("set_")
-            return Builtin(name, 2, lambda given: self.updated(given[0], label, given[1]))
-        if word in ("col", "ord"):
-            run = lambda given: self.ordered(colour, word, given[0])  # noqa: E731
-            return Builtin(name, 1, run, repeats=True)
-        if word == "mult" and isinstance(kind, Struct):
-            return Builtin(name, 1, lambda given: self.multiplied(kind, given[0]))
-        if word == "legal":
-            run = lambda given: self.legal(colour, given[0])  # noqa: E731
-            return Builtin(name, 1, run, repeats=True)
-        return None
-
-    def is_made_by(self, colour: str, constructor: str, context: str) -> CpnValue | None:
-        """Returns a test whether `constructor` made a value; None if it is not declared."""
-        kind = self.colours.sets[colour].kind
-        if not isinstance(kind, Struct) or constructor not in self.evaluator.constructors:
-            return None
-        takes = any(label == constructor for label, _ in kind.fields)
-        pattern = f"{constructor} _" if takes else constructor
-        return self.evaluator.value(parse(f"fn {pattern} => true | _ => false", context), {})
-
-    def members(self, colour: str) -> list[CpnValue]:
-        """Returns all values of a colour set. Raises InputError if they are too many to list."""
-        return self.colours.members(colour, self.evaluator.context)
-
-    def all(self, colour: str) -> CpnValue:
-        """Returns the multiset that holds every value of a colour set once (`CS.all`)."""
-        return Bag(tuple(BagEntry(one, ONE) for one in self.members(colour)))
-
-    def size(self, colour: str) -> CpnValue:
-        """Returns the number of values of a colour set (`CS.size`)."""
-        return constant(len(self.members(colour)), INT)
-
-    def ran(self, colour: str) -> CpnValue:
-        """Returns a value of a colour set, drawn uniformly at each firing. Raises InputError if the
-        set is too large to list, or if its values are compound, such as records."""
-        members = Items(tuple(self.members(colour)))
-        leaf = self.colours.leaf(members, self.evaluator.context)
-        kind = kind_of(members.items[0])
-        if not isinstance(kind, Plain):
-            raise self.evaluator.wrong(f"{colour}.ran", "draws single values; draw the fields")
-        return Leaf(f"at({leaf.text}, floor(uniform(0, {len(members.items)})))", kind, draws=True)
-
-    def updated(self, value: CpnValue, label: str, new: CpnValue) -> CpnValue:
-        """Returns a record in which the field `label` has the value `new` (`CS.set_label`)."""
-        if not isinstance(value, Rec) or value.at(label) is None:
-            raise self.evaluator.wrong(f"set_{label}", "is no field of the record")
-        fields = ((one, new if one == label else old) for one, old in value.fields)
-        return Rec(tuple(fields), value.union)
-
-    def ordered(self, colour: str, word: str, value: CpnValue) -> CpnValue:
-        """Returns a value that `word` selects: "ord": position of `value` in its colour set;
-        "mkstr": name of `value`; "col": value at the position `value`."""
-        members = self.members(colour)
-        numbers: list[CpnValue] = [constant(at, INT) for at in range(len(members))]
-        texts: list[CpnValue] = [
-            constant(one.constant, TEXT) for one in members if isinstance(one, Leaf)
-        ]
-        orders = {"ord": (members, numbers), "col": (numbers, members), "mkstr": (members, texts)}
-        known, wanted = orders[word]
-        found = wanted[-1]
-        for one, other in zip(reversed(known[:-1]), reversed(wanted[:-1]), strict=True):
-            found = self.chosen(equal(one, value, self.evaluator), other, found)
-        return found
-
-    def chosen(self, condition: Leaf, yes: CpnValue, no: CpnValue) -> CpnValue:
-        """Returns an expression whose value is `yes` if the condition holds, and `no` otherwise."""
-        return merged(condition, yes, no, self.evaluator)
-
-    def legal(self, colour: str, value: CpnValue) -> CpnValue:
-        """Returns the expression for whether a value is in a colour set (`CS.legal`)."""
+def member(reader: Evaluator, value: CpnValue, wanted: CpnValue) -> CpnValue:
+    """Returns the expression for whether a list contains the value `wanted` (`mem`)."""
+    found = listed(value, "mem", reader)
+    if found.tail is None:
         answer: Leaf = FALSE
-        for one in self.members(colour):
-            answer = both("||", answer, equal(one, value, self.evaluator))
+        for one in found.items:
+            answer = both("||", answer, equal(one, wanted, reader))
         return answer
+    leaf = reader.colours.leaf(found, reader.context)
+    kind = leaf.kind.inner if isinstance(leaf.kind, ListType) else None
+    one = reader.colours.element(wanted, kind, reader.context)
+    return Leaf(f"contains({leaf.text}, {one.text})", BOOL, draws=leaf.draws or one.draws)
 
-    def multiplied(self, kind: Struct, value: CpnValue) -> CpnValue:
-        """Returns the product of two or more multisets: all combinations of their tokens, as
-        values of the product colour set `kind`."""
-        if not isinstance(value, Rec) or len(value.fields) != len(kind.fields):
-            raise self.evaluator.wrong("mult", f"takes {len(kind.fields)} multisets")
-        made: list[tuple[tuple[CpnValue, ...], Leaf, Leaf | None]] = [((), ONE, None)]
-        for _, one in value.fields:
-            longer = []
-            for entry in self.evaluator.bag(one).entries:
-                if entry.each or draws(entry.value) or entry.delay:
-                    raise self.evaluator.wrong("mult", "takes listed tokens without delays")
-                for values, count, when in made:
-                    longer.append(((*values, entry.value), *self.product(count, when, entry)))
-            made = longer
-        labels = [label for label, _ in kind.fields]
-        entries = (
-            BagEntry(Rec(tuple(zip(labels, values, strict=True)), kind.union), count, when)
-            for values, count, when in made
-        )
-        return Bag(tuple(entries))
 
-    def product(self, count: Leaf, when: Leaf | None, entry: BagEntry) -> tuple[Leaf, Leaf | None]:
-        """Returns (product of the counts, conjunction of the conditions or None without any)."""
-        number = Leaf(f"({count.text} * {entry.count.text})", INT)
-        if count.known and entry.count.known:
-            number = constant(count.constant * entry.count.constant, INT)
-        elif count == ONE:
-            number = entry.count
-        both_hold = when if entry.when is None else entry.when
-        if when is not None and entry.when is not None:
-            both_hold = both("&&", when, entry.when)
-        return number, both_hold
+def nth(reader: Evaluator, given: list[CpnValue]) -> CpnValue:
+    """Returns the element at a position of a list (`List.nth`); positions count from 0."""
+    value, at = given
+    found = listed(value, "List.nth", reader)
+    known = isinstance(at, Leaf) and at.known
+    if known and isinstance(at, Leaf) and 0 <= at.constant < len(found.items):
+        item: CpnValue = found.items[at.constant]
+        return item
+    kind = kind_of(found)
+    inner = kind.inner if isinstance(kind, ListType) else None
+    if isinstance(inner, Struct) and found.tail is None and isinstance(at, Leaf):
+        return nth_of_known(reader, found, at, inner)
+    if inner is None or not isinstance(at, Leaf) or at.kind != INT:
+        raise reader.wrong("List.nth", "takes a list with elements and a number")
+    leaf = reader.colours.leaf(found, reader.context)
+    return element_of(f"at({leaf.text}, {at.text})", inner, leaf.draws or at.draws)
+
+
+def nth_of_known(reader: Evaluator, found: Items, at: Leaf, kind: Struct) -> CpnValue:
+    """Returns the record at position `at`, which is not known, of a list of known elements."""
+    value = fault(kind, reader)
+    for number, item in reversed(list(enumerate(found.items))):
+        condition = compared(at.text, "==", str(number), at.draws)
+        value = merged(condition, item, value, reader)
+    return value
+
+
+def digits(reader: Evaluator, value: CpnValue) -> CpnValue:
+    """Converts a whole number to a text in decimal digits (`Int.toString`)."""
+    if not isinstance(value, Leaf) or value.kind not in (INT, UNKNOWN):
+        raise reader.wrong(words(kind_of(value)), "is no whole number")
+    if value.known:
+        return constant(str(value.constant).replace("-", "~"), TEXT)
+    return Leaf(f"text({value.text})", TEXT, draws=value.draws)
+
+
+def word(reader: Evaluator, value: CpnValue) -> CpnValue:
+    """Converts a truth value to the text "true" or "false" (`Bool.toString`)."""
+    if not isinstance(value, Leaf) or value.kind not in (BOOL, UNKNOWN):
+        raise reader.wrong(words(kind_of(value)), "is no truth value")
+    if value.known:
+        return constant(str(value.constant).lower(), TEXT)
+    return Leaf(f'if({value.text}, "true", "false")', TEXT, draws=value.draws)
+
+
+def flattened(reader: Evaluator, value: CpnValue) -> CpnValue:
+    """Converts a multiset to a list. If the multiset was made from one list, returns that list.
+    Raises InputError if the counts of its tokens are known only during the run."""
+    items: list[CpnValue] = []
+    bag = reader.bag(value)
+    for entry in bag.entries:
+        if entry.each is not None and len(bag.entries) == 1 and entry.when is None:
+            return entry.each
+        if not entry.count.known or entry.when is not None or entry.each is not None:
+            raise reader.wrong("ms_to_list", "takes a multiset of known counts")
+        items += [entry.value] * entry.count.constant
+    return Items(tuple(items))
+
+
+def of_colour(reader: Evaluator, name: str) -> CpnValue | None:
+    """Returns the function `colour_set.function` or `of_colour_set'constructor`. Returns None
+    if the name contains no colour set of the file, or the colour set has no such function."""
+    tested = re.fullmatch(r"of_(\w+)'(\w+)", name)
+    if tested and tested[1] in reader.colours.sets:
+        return is_made_by(reader, tested[1], tested[2])
+    colour, dot, word = name.rpartition(".")
+    if not dot or colour not in {*reader.colours.sets, *reader.colours.broken}:
+        return None
+    kind = reader.colours.known(colour, reader.context).kind
+    if word in ("all", "ran", "size"):
+        of = {"all": all_values, "ran": random_value, "size": size}[word]
+        return builtin(reader, name, 1, lambda caller, given: of(caller, colour))
+    if word == "mkstr" and kind in (INT, BOOL):
+        return reader.globals["Int.toString" if kind == INT else "Bool.toString"]
+    if word == "lt" and kind in (INT, REAL, TEXT):
+        return reader.value(parse("fn (x, y) => x < y", reader.context), {})
+    if word.startswith("set_") and isinstance(kind, Struct):
+        label = word.removeprefix("set_")
+        run = lambda caller, given: updated(caller, given[0], label, given[1])  # noqa: E731
+        return builtin(reader, name, 2, run)
+    named = word == "mkstr" and isinstance(kind, Plain) and kind not in (REAL, TEXT)
+    if named or word in ("col", "ord"):
+        run = lambda caller, given: ordered(caller, colour, word, given[0])  # noqa: E731
+        return builtin(reader, name, 1, run, not named)
+    if word == "mult" and isinstance(kind, Struct):
+        return builtin(reader, name, 1, lambda caller, given: multiplied(caller, kind, given[0]))
+    if word == "legal":
+        run = lambda caller, given: legal(caller, colour, given[0])  # noqa: E731
+        return builtin(reader, name, 1, run, True)
+    return None
+
+
+def is_made_by(reader: Evaluator, colour: str, constructor: str) -> CpnValue | None:
+    """Returns a test whether `constructor` made a value; None if it is not declared."""
+    kind = reader.colours.sets[colour].kind
+    if not isinstance(kind, Struct) or constructor not in reader.constructors:
+        return None
+    pattern = f"{constructor} _" if constructor in dict(kind.fields) else constructor
+    return reader.value(parse(f"fn {pattern} => true | _ => false", reader.context), {})
+
+
+def values_of(reader: Evaluator, colour: str) -> list[CpnValue]:
+    """Returns all values of a colour set. Raises InputError if they are too many to list."""
+    return reader.colours.members(colour, reader.context)
+
+
+def all_values(reader: Evaluator, colour: str) -> CpnValue:
+    """Returns the multiset that holds every value of a colour set once (`CS.all`)."""
+    return Bag(tuple(BagEntry(one, ONE) for one in values_of(reader, colour)))
+
+
+def size(reader: Evaluator, colour: str) -> CpnValue:
+    """Returns the number of values of a colour set (`CS.size`)."""
+    return constant(len(values_of(reader, colour)), INT)
+
+
+def random_value(reader: Evaluator, colour: str) -> CpnValue:
+    """Returns a value of a colour set, drawn uniformly at each firing. Raises InputError if the
+    set is too large to list, or if its values are compound, such as records."""
+    members = Items(tuple(values_of(reader, colour)))
+    leaf = reader.colours.leaf(members, reader.context)
+    kind = kind_of(members.items[0])
+    if not isinstance(kind, Plain):
+        raise reader.wrong(f"{colour}.ran", "draws single values; draw the fields")
+    return Leaf(f"at({leaf.text}, floor(uniform(0, {len(members.items)})))", kind, draws=True)
+
+
+def updated(reader: Evaluator, value: CpnValue, label: str, new: CpnValue) -> CpnValue:
+    """Returns a record in which the field `label` has the value `new` (`CS.set_label`)."""
+    if not isinstance(value, Rec) or value.at(label) is None:
+        raise reader.wrong(f"set_{label}", "is no field of the record")
+    fields = ((one, new if one == label else old) for one, old in value.fields)
+    return Rec(tuple(fields), value.union)
+
+
+def ordered(reader: Evaluator, colour: str, word: str, value: CpnValue) -> CpnValue:
+    """Returns a value that `word` selects: "ord": position of `value` in its colour set;
+    "mkstr": name of `value`; "col": value at the position `value`."""
+    members = values_of(reader, colour)
+    numbers: list[CpnValue] = [constant(at, INT) for at in range(len(members))]
+    texts: list[CpnValue] = [
+        constant(one.constant, TEXT) for one in members if isinstance(one, Leaf)
+    ]
+    orders = {"ord": (members, numbers), "col": (numbers, members), "mkstr": (members, texts)}
+    known, wanted = orders[word]
+    found = wanted[-1]
+    for one, other in zip(reversed(known[:-1]), reversed(wanted[:-1]), strict=True):
+        found = merged(equal(one, value, reader), other, found, reader)
+    return found
+
+
+def legal(reader: Evaluator, colour: str, value: CpnValue) -> CpnValue:
+    """Returns the expression for whether a value is in a colour set (`CS.legal`)."""
+    answer: Leaf = FALSE
+    for one in values_of(reader, colour):
+        answer = both("||", answer, equal(one, value, reader))
+    return answer
+
+
+def multiplied(reader: Evaluator, kind: Struct, value: CpnValue) -> CpnValue:
+    """Returns the product of two or more multisets: all combinations of their tokens, as
+    values of the product colour set `kind`."""
+    if not isinstance(value, Rec) or len(value.fields) != len(kind.fields):
+        raise reader.wrong("mult", f"takes {len(kind.fields)} multisets")
+    made: list[tuple[tuple[CpnValue, ...], Leaf, Leaf | None]] = [((), ONE, None)]
+    for _, one in value.fields:
+        longer = []
+        for entry in reader.bag(one).entries:
+            if entry.each or draws(entry.value) or entry.delay:
+                raise reader.wrong("mult", "takes listed tokens without delays")
+            for values, count, when in made:
+                longer.append(((*values, entry.value), *product(reader, count, when, entry)))
+        made = longer
+    labels = [label for label, _ in kind.fields]
+    entries = (
+        BagEntry(Rec(tuple(zip(labels, values, strict=True)), kind.union), count, when)
+        for values, count, when in made
+    )
+    return Bag(tuple(entries))
+
+
+def product(
+    reader: Evaluator, count: Leaf, when: Leaf | None, entry: BagEntry
+) -> tuple[Leaf, Leaf | None]:
+    """Returns (product of the counts, conjunction of the conditions or None without any)."""
+    number = Leaf(f"({count.text} * {entry.count.text})", INT)
+    if count.known and entry.count.known:
+        number = constant(count.constant * entry.count.constant, INT)
+    elif count == ONE:
+        number = entry.count
+    both_hold = when if entry.when is None else entry.when
+    if when is not None and entry.when is not None:
+        both_hold = both("&&", when, entry.when)
+    return number, both_hold

@@ -8,14 +8,25 @@ only during a run becomes a function of the net.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dfslab.nets.cpn import cpn_multiset
 from dfslab.nets.cpn.cpn_colours import Colours
 from dfslab.nets.cpn.cpn_match import Match, equal, matched
-from dfslab.nets.cpn.cpn_merge import both, fault, is_rest, merged, negated, operated
+from dfslab.nets.cpn.cpn_merge import (
+    both,
+    concatenated,
+    consed,
+    fault,
+    is_rest,
+    merged,
+    negated,
+    of_one_type,
+    operated,
+)
 from dfslab.nets.cpn.cpn_ml import Declaration, Tree, free_names
 from dfslab.nets.cpn.cpn_values import (
     BOOL,
@@ -40,7 +51,6 @@ from dfslab.nets.cpn.cpn_values import (
     each_of,
     has_effects,
     is_static,
-    joined,
     kind_of,
     words,
 )
@@ -49,31 +59,55 @@ from dfslab.spec.input_error import InputError
 CALLS_DEEP_MOST, CALLS_MOST = 300, 200_000
 
 
+@dataclass(frozen=True)
 class Evaluator:
-    """Evaluates expressions of CPN ML, in which the names that a file declares may occur."""
+    """Evaluates the expressions of one text of a file, in which the names that the file declares
+    may occur.
 
-    def __init__(self, colours: Colours) -> None:
-        self.colours = colours
-        self.globals: dict[str, CpnValue] = {}
-        self.constructors: set[str] = set()
-        # The initial values of references (`globref`) to which the file never assigns.
-        self.references: dict[str, CpnValue] = {}
-        self.broken: dict[str, InputError] = {}
-        self.context = "declarations"
-        self.calls = self.deep = 0
-        self.cached: dict[int, tuple[Tree, tuple[Tree, ...]]] = {}
-        # Turns a random value into a local of a transition; None if no transition is being read.
-        self.hoist: Callable[[Leaf], Leaf] | None = None
-        # Handles a call that only a run can evaluate; set by `CalledFunctions`.
-        self.specialised: Callable[[Closure, Sequence[CpnValue]], CpnValue] = self.wrong_call
-        # Returns the value of a name with a dot, such as `CS.all`; None for an unknown name.
-        self.dotted: Callable[[str, str], CpnValue | None] = lambda name, context: None
-        # The reason for the InputError if a name is unknown.
-        self.unknown = "is not declared"
+    The evaluators of all texts of a file share the tables of names. They differ in the fields
+    `context`, `unknown`, `hoist` and `depth`, and none of these changes: `reading` and `hoisting`
+    return another evaluator.
+    """
 
-    def wrong_call(self, closure: Closure, _: Sequence[CpnValue]) -> CpnValue:
-        """Raises InputError for a recursion whose depth depends on values of a run."""
-        raise self.wrong(closure.name, "calls itself over what only a run knows")
+    colours: Colours
+    # Handles a call that only a run can evaluate.
+    specialised: Callable[[Evaluator, Closure, Sequence[CpnValue]], CpnValue]
+    # Returns the value of a name with a dot, such as `CS.all`; None for an unknown name.
+    dotted: Callable[[Evaluator, str], CpnValue | None]
+    # The values of declared names, and the errors of names whose declarations cannot be read.
+    globals: dict[str, CpnValue] = field(default_factory=dict)
+    broken: dict[str, InputError] = field(default_factory=dict)
+    constructors: set[str] = field(default_factory=set)
+    # The initial values of references (`globref`) to which the file never assigns.
+    references: dict[str, CpnValue] = field(default_factory=dict)
+    # Counts the calls that are evaluated while the file is read.
+    calls: Iterator[int] = field(default_factory=itertools.count)
+    cached: dict[int, tuple[Tree, tuple[Tree, ...]]] = field(default_factory=dict)
+    # The words by which error messages name the text.
+    context: str = "declarations"
+    # The reason for the InputError if a name is unknown.
+    unknown: str = "is not declared"
+    # Turns a random value into a local of a transition, for the text that the second argument
+    # names; None if the text is not evaluated at firings of a transition.
+    hoist: Callable[[Leaf, str], Leaf] | None = None
+    # The number of calls of functions of the file inside which the text is evaluated.
+    depth: int = 0
+
+    def reading(self, context: str, unknown: str = "is not declared") -> Evaluator:
+        """Returns the evaluator of the text that `context` names. `unknown` is the reason for the
+        error if a name of the text is unknown."""
+        return replace(self, context=context, unknown=unknown)
+
+    def hoisting(self, hoist: Callable[[Leaf, str], Leaf]) -> Evaluator:
+        """Returns the evaluator of the same text that turns random values into locals by
+        `hoist`."""
+        return replace(self, hoist=hoist)
+
+    def local(self, value: Leaf) -> Leaf:
+        """Returns the local of a transition for a random value. Must be called only if locals are
+        possible (`hoist`)."""
+        assert self.hoist is not None, "the text has no transition"
+        return self.hoist(value, self.context)
 
     def wrong(self, value: Any, reason: str) -> InputError:
         """Returns an InputError for `value`. Its key names the text that is read (`context`)."""
@@ -148,7 +182,7 @@ class Evaluator:
             return self.globals[name]
         if name in self.broken:
             raise self.broken[name]
-        found = self.dotted(name, self.context)
+        found = self.dotted(self, name)
         if found is not None:
             return found
         raise self.wrong(name, self.unknown)
@@ -179,7 +213,7 @@ class Evaluator:
     def compound(self, tree: Tree, env: Env) -> CpnValue:
         """Evaluates a list, a tuple or a record."""
         if tree.kind == "list":
-            return self.of_one_type(Items(tuple(self.value(one, env) for one in tree.parts)))
+            return of_one_type(Items(tuple(self.value(one, env) for one in tree.parts)), self)
         if tree.kind == "tuple":
             parts = [(str(at + 1), self.value(one, env)) for at, one in enumerate(tree.parts)]
             return Rec(tuple(parts))
@@ -212,9 +246,9 @@ class Evaluator:
             return both(word, first, self.leaf(tree.parts[1], env, (BOOL,), "a truth value"))
         left, right = (self.value(one, env) for one in tree.parts)
         if word == "::":
-            return self.consed(left, right)
+            return consed(left, right, self)
         if word == "^^":
-            return self.concatenated(left, right)
+            return concatenated(left, right, self)
         if word in ("==", "!="):
             same = equal(left, right, self)
             return same if word == "==" else negated(same)
@@ -222,44 +256,6 @@ class Evaluator:
             odd = right if isinstance(left, Leaf) else left
             raise self.wrong(words(kind_of(odd)), f"is no operand of '{word}'")
         return operated(word, left, right, self)
-
-    def listed(self, value: CpnValue, word: str) -> Items:
-        """Returns a list in two parts: its known elements, and the unknown remainder. Raises
-        InputError for any other value. `word` is the operator that the message names."""
-        if isinstance(value, Items):
-            return value
-        if isinstance(value, Leaf) and (value.kind == UNKNOWN or isinstance(value.kind, ListType)):
-            return Items((), value)
-        raise self.wrong(words(kind_of(value)), f"'{word}' takes a list here")
-
-    def consed(self, head: CpnValue, tail: CpnValue) -> Items:
-        """Returns the list `head :: tail`. Raises InputError if element types differ."""
-        found = self.listed(tail, "::")
-        return self.of_one_type(Items((head, *found.items), found.tail))
-
-    def of_one_type(self, found: Items) -> Items:
-        """Returns the list. Raises InputError if its elements have different types."""
-        kinds = [kind_of(one) for one in found.items]
-        if found.tail is not None and isinstance(found.tail.kind, ListType):
-            kinds += [found.tail.kind.inner] if found.tail.kind.inner else []
-        for one in kinds[1:]:
-            if joined(kinds[0], one) is None:
-                reason = f"a list holds one type, not {words(kinds[0])} and {words(one)}"
-                raise self.wrong("list", reason)
-        return found
-
-    def concatenated(self, left: CpnValue, right: CpnValue) -> CpnValue:
-        """Returns the list `left ^^ right`. Raises InputError if element types differ."""
-        first, second = self.listed(left, "^^"), self.listed(right, "^^")
-        if first.tail is None:
-            return self.of_one_type(Items((*first.items, *second.items), second.tail))
-        if joined(kind_of(first), kind_of(second)) is None:
-            kinds = words(kind_of(first)), words(kind_of(second))
-            raise self.wrong("^^", f"joins lists of one type, not {kinds[0]} and {kinds[1]}")
-        parts = [self.colours.leaf(one, self.context) for one in (first, second)]
-        kind = first.tail.kind if first.tail.kind != UNKNOWN else parts[1].kind
-        text = f"concat({parts[0].text}, {parts[1].text})"
-        return Leaf(text, kind, draws=any(one.draws for one in parts))
 
     def prefixed(self, tree: Tree, env: Env) -> CpnValue:
         """Evaluates `not` on a truth value, or `~` on a number."""
@@ -284,7 +280,7 @@ class Evaluator:
             return self.call(Closure("if", clauses, env), [condition])
         yes, no = (self.value(one, env) for one in tree.parts[1:])
         if condition.draws and not (isinstance(yes, Leaf) and isinstance(no, Leaf)):
-            condition = self.hoist(condition)  # type: ignore[misc]
+            condition = self.local(condition)
         return merged(condition, yes, no, self)
 
     def let(self, tree: Tree, env: Env) -> CpnValue:
@@ -324,7 +320,11 @@ class Evaluator:
     def label(self, tree: Tree, env: Env) -> CpnValue:
         """Evaluates `#label`: the function that returns this field of a record."""
         del env
-        return Builtin(f"#{tree.word}", 1, lambda given: self.part(given[0], tree.word))
+        return Builtin(
+            f"#{tree.word}",
+            1,
+            lambda context, given: self.reading(context).part(given[0], tree.word),
+        )
 
     def part(self, value: CpnValue, label: str) -> CpnValue:
         """Returns a field of a record. Raises InputError if the value has no such field."""
@@ -343,7 +343,7 @@ class Evaluator:
     def is_known(self, name: str, env: Env) -> bool:
         """Returns whether a name is local (in `env`), declared in the file, or predefined."""
         known = name in env or name in self.globals or name in self.broken
-        return known or self.dotted(name, self.context) is not None
+        return known or self.dotted(self, name) is not None
 
     def unknown_function(self, name: str) -> None:
         """Raises InputError for a function that is not declared, or that has side effects."""
@@ -361,7 +361,7 @@ class Evaluator:
                 return replace(function, given=given)
             return replace(function, given=given)
         if isinstance(function, Builtin):
-            return function.run(self.arguments(function, given))
+            return function.run(self.context, self.arguments(function, given))
         return self.call(function, given)
 
     def arguments(self, function: Builtin, given: Sequence[CpnValue]) -> Sequence[CpnValue]:
@@ -378,22 +378,18 @@ class Evaluator:
     def call(self, closure: Closure, given: Sequence[CpnValue]) -> CpnValue:
         """Calls a function of the file with all its arguments. If possible, the call is evaluated
         while the file is read. Otherwise it becomes a call of a function of the net."""
-        self.calls += 1
-        if self.calls > CALLS_MOST or self.deep >= CALLS_DEEP_MOST:
+        if next(self.calls) >= CALLS_MOST or self.depth >= CALLS_DEEP_MOST:
             raise self.wrong(
                 closure.name,
                 f"calls itself more than {CALLS_DEEP_MOST} deep or {CALLS_MOST} times "
                 "while the file is read",
             )
         if closure.group and not all(is_static(one) for one in given):
-            return self.specialised(closure, given)
+            return self.specialised(self, closure, given)
         if self.hoist is None and any(draws(one) for one in given):
-            return self.specialised(closure, given)
-        self.deep += 1
-        try:
-            return self.ran(closure, [self.once(one) for one in given])
-        finally:
-            self.deep -= 1
+            return self.specialised(self, closure, given)
+        inside = replace(self, depth=self.depth + 1)
+        return inside.ran(closure, [self.once(one) for one in given])
 
     def ran(self, closure: Closure, given: Sequence[CpnValue]) -> CpnValue:
         """Evaluates the first clause whose patterns match the arguments. If only the tokens of a
@@ -439,11 +435,11 @@ class Evaluator:
         if self.hoist is None or not draws(value):
             return value
         if isinstance(value, Leaf):
-            return self.hoist(value)
+            return self.local(value)
         if isinstance(value, Rec):
             return Rec(tuple((label, self.once(one)) for label, one in value.fields), value.union)
         if isinstance(value, Items):
-            return self.hoist(self.colours.leaf(value, self.context))
+            return self.local(self.colours.leaf(value, self.context))
         if isinstance(value, Bag):
             return Bag(tuple(self.once_each(entry) for entry in value.entries))
         return value

@@ -63,23 +63,16 @@ class CalledFunctions:
     """Converts functions of a file to functions of the net. A function is converted when an
     inscription first calls it."""
 
-    def __init__(self, evaluator: Evaluator) -> None:
-        self.evaluator = evaluator
+    def __init__(self) -> None:
         self.written: dict[str, _Written] = {}
         self.made: dict[Any, _Made] = {}
         self.kept: list[Any] = []
-        evaluator.specialised = self.called
 
-    @property
-    def context(self) -> str:
-        """Returns the words by which error messages name the declaration or inscription that is
-        being read."""
-        return self.evaluator.context
-
-    def called(self, closure: Closure, given: Sequence[CpnValue]) -> CpnValue:
+    def called(self, evaluator: Evaluator, closure: Closure, given: Sequence[CpnValue]) -> CpnValue:
         """Returns a call of a function of the net for a call that is evaluated during the run, as
-        text of the engine's language. Each argument is computed only once."""
-        abstract = _Abstract(self.evaluator)
+        text of the engine's language. Each argument is computed only once. `evaluator` is that of
+        the text that calls the function."""
+        abstract = _Abstract(evaluator)
         own = abstract.closure(closure)
         parts = [abstract.value(one) for one in given]
         key = (own[0], tuple(one[0] for one in parts))
@@ -112,43 +105,39 @@ class CalledFunctions:
         """Converts a function for one combination of argument types, which `key` identifies. The
         body of a recursive function depends on the type of the function's result. Therefore the
         body is evaluated repeatedly until that type no longer changes."""
-        evaluator = self.evaluator
+        # A function of the net has no locals, and its body is inside no call.
+        evaluator = replace(abstract.evaluator, hoist=None, depth=0)
         if len(self.made) >= FUNCTIONS_MOST:
             raise evaluator.wrong(name, f"is used in more than {FUNCTIONS_MOST} ways")
         made = self.made[key] = _Made(self.free(name))
         # `key` contains the ids of these two objects. The objects are kept alive, so that Python
         # does not give their ids to later objects.
         self.kept.append((closure, given))
-        outside, evaluator.hoist = evaluator.hoist, None
-        deep, evaluator.deep = evaluator.deep, 0
-        try:
-            for _ in range(ROUNDS_MOST):
-                body = evaluator.ran(closure, given)
-                leaves = self.leaves(body)
-                kind = kind_of(body)
-                if isinstance(kind, Multi) and isinstance(leaves[0].kind, ListType):
-                    kind = Multi(leaves[0].kind.inner)
-                if kind == made.result:
-                    break
-                made.result = kind
-        finally:
-            evaluator.hoist, evaluator.deep = outside, deep
+        for _ in range(ROUNDS_MOST):
+            body = evaluator.ran(closure, given)
+            leaves = self.leaves(evaluator, body)
+            kind = kind_of(body)
+            if isinstance(kind, Multi) and isinstance(leaves[0].kind, ListType):
+                kind = Multi(leaves[0].kind.inner)
+            if kind == made.result:
+                break
+            made.result = kind
         if made.result == UNKNOWN:
             raise evaluator.wrong(name, "has no case that ends")
         self.document(made, leaves, abstract)
         return made
 
-    def leaves(self, body: CpnValue) -> list[Leaf]:
+    def leaves(self, evaluator: Evaluator, body: CpnValue) -> list[Leaf]:
         """Returns the single values of which a function's result consists, as text. A multiset
         becomes one list of its tokens."""
         if isinstance(body, Bag):
-            return [self.listed(body)]
-        return self.evaluator.colours.leaves(body, self.context)
+            return [self.listed(evaluator, body)]
+        return evaluator.colours.leaves(body, evaluator.context)
 
     def document(self, made: _Made, leaves: list[Leaf], abstract: _Abstract) -> None:
         """Stores a converted function in the form of the net definition. There is one function of
         the net for each field of its result."""
-        colours, context = self.evaluator.colours, f"function {made.name}"
+        colours, context = abstract.evaluator.colours, f"function {made.name}"
         for name, leaf in zip(self.names(made), leaves, strict=True):
             kind = leaf.kind
             self.written[name] = _Written(
@@ -171,24 +160,24 @@ class CalledFunctions:
             own = f"{name}_{at}"
         return own
 
-    def listed(self, bag: Bag) -> Leaf:
+    def listed(self, evaluator: Evaluator, bag: Bag) -> Leaf:
         """Converts a multiset to a list, since a function of the net cannot return a multiset."""
-        colours, text = self.evaluator.colours, ""
+        text = ""
         kind: ValueType | None = None
         is_drawn = False
         for entry in bag.entries:
             if entry.delay is not None:
-                raise self.evaluator.wrong("@+", "a function gives tokens without delays")
-            one, inner = self.part(entry)
+                raise evaluator.wrong("@+", "a function gives tokens without delays")
+            one, inner = self.part(evaluator, entry)
             kind = kind or inner
             is_drawn = is_drawn or one.draws or (entry.when is not None and entry.when.draws)
             part = one.text if entry.when is None else f"if({entry.when.text}, {one.text}, [])"
             text = f"concat({text}, {part})" if text else part
         listed = Leaf(text or "[]", ListType(kind), draws=is_drawn)
-        colours.type_name(listed.kind, self.context)
+        evaluator.colours.type_name(listed.kind, evaluator.context)
         return listed
 
-    def part(self, entry: BagEntry) -> tuple[Leaf, ValueType | None]:
+    def part(self, evaluator: Evaluator, entry: BagEntry) -> tuple[Leaf, ValueType | None]:
         """Converts one entry of a multiset to a list of its tokens. Returns the list and the type
         of the tokens."""
         if entry.each is not None:
@@ -197,10 +186,10 @@ class CalledFunctions:
         kind = kind_of(entry.value)
         if entry.count.known and 0 <= entry.count.constant <= COPIES_MOST:
             known = Items((entry.value,) * entry.count.constant)
-            return self.evaluator.colours.leaf(known, self.context), kind
+            return evaluator.colours.leaf(known, evaluator.context), kind
         count = Rec((("1", entry.value), ("2", entry.count)))
-        copies = self.evaluator.apply(self.evaluator.globals["copies"], count)
-        return self.evaluator.colours.leaf(copies, self.context), kind
+        copies = evaluator.apply(evaluator.globals["copies"], count)
+        return evaluator.colours.leaf(copies, evaluator.context), kind
 
 
 class _Abstract:

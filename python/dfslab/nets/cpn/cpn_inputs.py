@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from dfslab.nets.build import Local
 from dfslab.nets.cpn.cpn_declarations import Declarations
+from dfslab.nets.cpn.cpn_evaluate import Evaluator
 from dfslab.nets.cpn.cpn_match import equal, matched
 from dfslab.nets.cpn.cpn_ml import Tree, free_names, parse
 from dfslab.nets.cpn.cpn_values import (
@@ -78,13 +79,17 @@ class Inputs:
 
     def __init__(self, name: str, page: str, known: Declarations, context: str) -> None:
         self.name, self.page, self.known, self.context = name, page, known, context
-        self.colours, self.evaluator = known.colours, known.evaluator
+        self.colours = known.colours
         self.env: dict[str, CpnValue] = {}
         self.conditions: list[str] = []
         self.taken: list[Taken] = []
         self.locals: list[Local] = []
         self.free: list[tuple[str, str, list[CpnValue]]] = []
         self.wanted: list[Wanted] = []
+
+    def evaluator(self, context: str) -> Evaluator:
+        """Returns the evaluator of the text of this transition that `context` names."""
+        return self.known.evaluator.reading(context, self.unbound())
 
     def parsed(self, arc: FileArc) -> Tree:
         """Returns the syntax tree of an arc's inscription."""
@@ -106,7 +111,7 @@ class Inputs:
         if tree.kind != "many":
             yield tree
             return
-        count = self.evaluator.leaf(tree.parts[0], self.env, (INT,), "a count")
+        count = self.evaluator(context).leaf(tree.parts[0], self.env, (INT,), "a count")
         if not count.known or count.constant < 0:
             raise InputError(context, count.text, COUNT_KNOWN)
         if count.constant > WEIGHT_MOST:
@@ -117,7 +122,6 @@ class Inputs:
         """Reads the inscription of an input arc and binds the names in its patterns. Its
         expressions are only collected; they are compared with the tokens when all arcs have been
         read."""
-        self.evaluator.context = arc.context
         tree = self.parsed(arc)
         if tree.kind == "at" or (tree.kind == "stamp" and tree.parts[1] != Tree("int", "0")):
             raise InputError(
@@ -125,7 +129,6 @@ class Inputs:
                 arc.text[:60],
                 "delays on input arcs are not read; let the arc that makes the token wait less",
             )
-        self.evaluator.unknown = self.unbound()
         for term in self.terms(tree, arc.context):
             self.bind(term, arc)
 
@@ -151,7 +154,7 @@ class Inputs:
 
     def is_variable(self, name: str) -> bool:
         """Returns whether a name is a declared variable and not a constructor."""
-        return name in self.known.variables and name not in self.evaluator.constructors
+        return name in self.known.variables and name not in self.known.evaluator.constructors
 
     def has_colour(self, name: str, colour: str) -> bool:
         """Returns whether a declared variable has the same type as a colour set."""
@@ -162,9 +165,9 @@ class Inputs:
         """Returns the pattern `tree` with a placeholder for every part that is an expression.
         Appends the replaced parts to `holes`."""
         if tree.kind == "name":
-            names = self.is_variable(tree.word) or tree.word in self.evaluator.constructors
+            names = self.is_variable(tree.word) or tree.word in self.known.evaluator.constructors
         elif tree.kind == "apply":
-            names = tree.parts[0].word in self.evaluator.constructors
+            names = tree.parts[0].word in self.known.evaluator.constructors
             if names:
                 return replace(tree, parts=(tree.parts[0], self.holed(tree.parts[1], holes)))
         elif tree.kind in ("tuple", "record", "list", "entry", "as", "typed") or (
@@ -182,7 +185,7 @@ class Inputs:
         """Binds the new names of a pattern to parts of a token. For a name that is already bound,
         adds the condition that the part of the token equals the value of the name."""
         holes: list[Tree] = []
-        found = matched(self.holed(term, holes), token, self.evaluator)
+        found = matched(self.holed(term, holes), token, self.evaluator(arc.context))
         if found is None:
             raise InputError(arc.context, arc.text[:60], "fits no token of its place")
         if found.condition is not None:
@@ -194,7 +197,7 @@ class Inputs:
                 continue
             self.check_type(name, value, arc)
             if name in self.env:
-                self.conditions += split(equal(value, self.env[name], self.evaluator))
+                self.conditions += split(equal(value, self.env[name], self.evaluator(arc.context)))
             else:
                 self.env[name] = value
 
@@ -218,21 +221,20 @@ class Inputs:
         may use names that any arc binds. The method must therefore be called after all input arcs
         have been read."""
         for one in self.wanted:
-            self.evaluator.context = one.arc.context
-            self.evaluator.unknown = self.unbound()
-            value = self.evaluator.value(one.expression, self.env)
+            evaluator = self.evaluator(one.arc.context)
+            value = evaluator.value(one.expression, self.env)
             if isinstance(value, Bag) and one.whole:
                 self.require_all(one, value)
             elif one.whole:
                 self.require(one, value)
             else:
-                self.conditions += split(equal(one.part, value, self.evaluator))
+                self.conditions += split(equal(one.part, value, evaluator))
 
     def require(self, one: Wanted, value: CpnValue) -> None:
         """Adds the condition that a part of a token, given by `one`, equals `value`. Before that,
         `value` is converted to the colour set of the arc's place."""
         fitted = self.colours.fitted(value, one.arc.colour, one.arc.context)
-        self.conditions += split(equal(one.part, fitted, self.evaluator))
+        self.conditions += split(equal(one.part, fitted, self.evaluator(one.arc.context)))
 
     def require_all(self, one: Wanted, value: Bag) -> None:
         """Makes an arc take all tokens of the multiset `value`.
@@ -267,12 +269,13 @@ class Inputs:
         """
         names = sorted(name for name in free_names(one.expression) if name in self.env)
         context, counts = one.arc.context, set[int]()
+        evaluator = self.evaluator(context)
         choices = [self.colours.members(self.known.variables[name], context) for name in names]
         if math.prod(len(choice) for choice in choices) > CHOICES_MOST:
             raise InputError(context, one.arc.text[:60], COUNT_KNOWN)
         for values in itertools.product(*choices):
             env = dict(zip(names, values, strict=True))
-            bag = self.evaluator.bag(self.evaluator.value(one.expression, env))
+            bag = evaluator.bag(evaluator.value(one.expression, env))
             if not all(entry.count.known and entry.when is None for entry in bag.entries):
                 raise InputError(context, one.arc.text[:60], COUNT_KNOWN)
             counts.add(sum(entry.count.constant for entry in bag.entries))
@@ -281,8 +284,8 @@ class Inputs:
         pattern = Tree("tuple", "", tuple(Tree("name", name) for name in names))
         clauses = (Tree("clause", "", (pattern, one.expression)),)
         given = Rec(tuple((str(at + 1), self.env[name]) for at, name in enumerate(names)))
-        found = self.evaluator.specialised(Closure("tokens", clauses, {}), [given])
-        listed = self.evaluator.bag(found).entries[0].each
+        found = evaluator.specialised(evaluator, Closure("tokens", clauses, {}), [given])
+        listed = evaluator.bag(found).entries[0].each
         assert listed is not None
         kind = self.colours.sets[one.arc.colour].kind
         return [element_of(f"at({listed.text}, {at})", kind) for at in range(counts.pop())]

@@ -35,10 +35,21 @@ from dfslab.spec.input_error import InputError
 class PatternReader(Protocol):
     """The attributes and methods of an evaluator that pattern matching uses."""
 
-    colours: Colours
-    context: str
-    globals: dict[str, CpnValue]
-    constructors: set[str]
+    @property
+    def colours(self) -> Colours:
+        """The colour sets of the file."""
+
+    @property
+    def context(self) -> str:
+        """The words by which error messages name the declaration or inscription that is read."""
+
+    @property
+    def globals(self) -> dict[str, CpnValue]:
+        """The values of the names that the file declares."""
+
+    @property
+    def constructors(self) -> set[str]:
+        """The constructors of the file's union colour sets."""
 
     def wrong(self, value: object, reason: str) -> InputError:
         """Returns an InputError for a value. The error's key names the declaration or inscription

@@ -1,5 +1,5 @@
 """Merges the values of the two branches of a condition into one value, and applies operators of CPN
-ML to single values."""
+ML to single values and lists."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from dfslab.nets.cpn.cpn_values import (
     Builtin,
     Closure,
     CpnValue,
+    Items,
     Leaf,
     ListType,
     Multi,
@@ -44,8 +45,13 @@ INT_MOST = 2**63
 class MergeReader(Protocol):
     """The attributes and methods of an evaluator that merging uses."""
 
-    colours: Colours
-    context: str
+    @property
+    def colours(self) -> Colours:
+        """The colour sets of the file."""
+
+    @property
+    def context(self) -> str:
+        """The words by which error messages name the declaration or inscription that is read."""
 
     def wrong(self, value: object, reason: str) -> InputError:
         """Returns an InputError for a value. The error's key names the declaration or inscription
@@ -236,6 +242,48 @@ def computed(word: str, left: Any, right: Any) -> Any:
     if isinstance(found, int):
         return found if -INT_MOST <= found < INT_MOST else None
     return found if math.isfinite(found) else None
+
+
+def listed(value: CpnValue, word: str, reader: MergeReader) -> Items:
+    """Returns a list in two parts: its known elements, and the unknown remainder. Raises
+    InputError for any other value. `word` is the operator that the message names."""
+    if isinstance(value, Items):
+        return value
+    if isinstance(value, Leaf) and (value.kind == UNKNOWN or isinstance(value.kind, ListType)):
+        return Items((), value)
+    raise reader.wrong(words(kind_of(value)), f"'{word}' takes a list here")
+
+
+def consed(head: CpnValue, tail: CpnValue, reader: MergeReader) -> Items:
+    """Returns the list `head :: tail`. Raises InputError if element types differ."""
+    found = listed(tail, "::", reader)
+    return of_one_type(Items((head, *found.items), found.tail), reader)
+
+
+def of_one_type(found: Items, reader: MergeReader) -> Items:
+    """Returns the list. Raises InputError if its elements have different types."""
+    kinds = [kind_of(one) for one in found.items]
+    if found.tail is not None and isinstance(found.tail.kind, ListType):
+        kinds += [found.tail.kind.inner] if found.tail.kind.inner else []
+    for one in kinds[1:]:
+        if joined(kinds[0], one) is None:
+            reason = f"a list holds one type, not {words(kinds[0])} and {words(one)}"
+            raise reader.wrong("list", reason)
+    return found
+
+
+def concatenated(left: CpnValue, right: CpnValue, reader: MergeReader) -> CpnValue:
+    """Returns the list `left ^^ right`. Raises InputError if element types differ."""
+    first, second = listed(left, "^^", reader), listed(right, "^^", reader)
+    if first.tail is None:
+        return of_one_type(Items((*first.items, *second.items), second.tail), reader)
+    if joined(kind_of(first), kind_of(second)) is None:
+        kinds = words(kind_of(first)), words(kind_of(second))
+        raise reader.wrong("^^", f"joins lists of one type, not {kinds[0]} and {kinds[1]}")
+    parts = [reader.colours.leaf(one, reader.context) for one in (first, second)]
+    kind = first.tail.kind if first.tail.kind != UNKNOWN else parts[1].kind
+    text = f"concat({parts[0].text}, {parts[1].text})"
+    return Leaf(text, kind, draws=any(one.draws for one in parts))
 
 
 def number_of_tokens(bag: Bag, reader: MergeReader) -> Leaf:

@@ -15,10 +15,14 @@ TOKENS_MOST = 100_000
 
 
 class MultisetEvaluator(PatternReader, Protocol):
-    """The attributes and methods of an evaluator that are needed to evaluate multisets. `hoist`
-    turns a random delay into a local of the transition, which is drawn once per firing."""
+    """The attributes and methods of an evaluator that are needed to evaluate multisets."""
 
-    hoist: Callable[[Leaf], Leaf] | None
+    @property
+    def hoist(self) -> Callable[[Leaf, str], Leaf] | None:
+        """Turns a random value into a local of a transition; None if locals are impossible."""
+
+    def local(self, value: Leaf) -> Leaf:
+        """Returns the local of a transition for a random value, which is drawn once per firing."""
 
     def value(self, tree: Tree, env: Env) -> CpnValue:
         """Evaluates an expression; `env` has the values of local names."""
@@ -103,7 +107,7 @@ def timed(evaluator: MultisetEvaluator, tree: Tree, env: Env) -> CpnValue:
         return bag
     entries = bag.entries
     if len(entries) > 1 and delay.draws and evaluator.hoist is not None:
-        delay = evaluator.hoist(delay)
+        delay = evaluator.local(delay)
     is_stamp = tree.kind == "stamp"
     return Bag(
         tuple(replace(one, delay=delay, is_stamped=is_stamp or one.is_stamped) for one in entries)

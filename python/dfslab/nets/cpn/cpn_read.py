@@ -294,9 +294,7 @@ class _CpnReader:
         """
         if not text:
             return {}
-        evaluator = self.known.evaluator
-        evaluator.context, evaluator.unknown = context, "is not declared"
-        value = evaluator.value(parse(text, context), {})
+        value = self.known.evaluator.reading(context).value(parse(text, context), {})
         made: dict[float, list[list[Cell]]] = {}
         for entry in self.known.tokens(value, colour):
             time = entry.delay.constant if entry.delay is not None and entry.delay.known else 0

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from dfslab.nets.build import Local, Net, Place, Put, Take
 from dfslab.nets.colour import UNIT
+from dfslab.nets.cpn.cpn_evaluate import Evaluator
 from dfslab.nets.cpn.cpn_inputs import WEIGHT_MOST, FileArc, Inputs, split
 from dfslab.nets.cpn.cpn_merge import merged
 from dfslab.nets.cpn.cpn_ml import Tree, conjuncts, free_names, names_of, parse, uncommented
@@ -89,18 +90,14 @@ class TransitionReader(Inputs):
         self.guard(guards)
         free = [self.free_place(*one) for one in self.free]
         self.places |= {place.name: place for place in free}
-        self.evaluator.hoist = self.local
-        try:
-            self.run_code(code)
-            delay = self.delay(texts.time)
-            puts = [one for arc, tree in outputs for one in self.puts(arc, tree)]
-        finally:
-            self.evaluator.hoist = None
+        self.run_code(code)
+        delay = self.delay(texts.time)
+        puts = [one for arc, tree in outputs for one in self.puts(arc, tree)]
         if delay is not None and free:
             # A variable that no arc binds gets its value from an additional place. The value must
             # return there without delay, so the transition itself gets no delay. Instead, each
             # other output arc gets the delay.
-            delay = delay if delay.known else self.local(delay)
+            delay = delay if delay.known else self.local(delay, self.context)
             puts = [_later(one, delay.text) for one in puts]
         names = [(self.places[self.free_name(name)], clean(name)) for name, _, _ in self.free]
         taken = [Take(self.places[one.place], one.variable) for one in self.taken]
@@ -129,8 +126,8 @@ class TransitionReader(Inputs):
             if not name:
                 left.append(guard)
                 continue
-            self.evaluator.context = f"{self.context}, guard"
-            found = self.evaluator.value(value, self.env)  # type: ignore[arg-type]
+            evaluator = self.evaluator(f"{self.context}, guard")
+            found = evaluator.value(value, self.env)  # type: ignore[arg-type]
             self.env[name] = found
         return left
 
@@ -197,9 +194,9 @@ class TransitionReader(Inputs):
         """Adds guards to the conditions of the transition. Raises InputError for a guard that is
         not a truth value, draws at random or reads the clock."""
         context = f"{self.context}, guard"
-        self.evaluator.context, self.evaluator.unknown = context, self.unbound()
+        evaluator = self.evaluator(context)
         for one in guards:
-            found = self.evaluator.value(one, self.env)
+            found = evaluator.value(one, self.env)
             if not isinstance(found, Leaf) or found.kind != BOOL:
                 raise InputError(context, words(kind_of(found)), "a guard is a bool")
             if draws(found):
@@ -236,19 +233,24 @@ class TransitionReader(Inputs):
         """Evaluates the action of a code segment and binds its results to the output variables."""
         if code is None or code.action is None:
             return
-        self.evaluator.context = f"{self.context}, code segment"
-        self.evaluator.unknown = self.unbound()
-        value = self.evaluator.once(self.evaluator.value(code.action, self.env))
+        evaluator = self.firing(f"{self.context}, code segment")
+        value = evaluator.once(evaluator.value(code.action, self.env))
         if code.names:
-            self.env.update(self.evaluator.bound(code.output, value))
+            self.env.update(evaluator.bound(code.output, value))
 
-    def local(self, value: Leaf) -> Leaf:
+    def firing(self, context: str) -> Evaluator:
+        """Returns the evaluator of a text that is evaluated at the firings of the transition. Its
+        random values become locals."""
+        return self.evaluator(context).hoisting(self.local)
+
+    def local(self, value: Leaf, context: str) -> Leaf:
         """Adds a local with the expression `value` to the transition. The local is computed once
-        per firing. Returns an expression that consists of the local's name."""
+        per firing. Returns an expression that consists of the local's name. `context` names the
+        text with the expression in error messages."""
         name = f"v{len(self.locals) + 1}"
         while name in self.env or name in self.known.constants:
             name += "_"
-        kind = self.colours.type_name(value.kind, self.context)
+        kind = self.colours.type_name(value.kind, context)
         self.locals.append(Local(name, kind, value.text))
         return Leaf(name, value.kind)
 
@@ -261,15 +263,13 @@ class TransitionReader(Inputs):
             return None
         if not text.strip():
             raise InputError(context, time[:60], "is read as @+delay")
-        self.evaluator.context, self.evaluator.unknown = context, self.unbound()
         tree = parse(text, context)
-        return self.evaluator.leaf(tree, self.env, (INT, REAL), "a delay")
+        return self.firing(context).leaf(tree, self.env, (INT, REAL), "a delay")
 
     def puts(self, arc: FileArc, tree: Tree) -> Iterator[Put]:
         """Yields the output arcs of the engine's net that represent one output arc of the file: one
         arc for each term of the multiset on the file's arc."""
-        self.evaluator.context, self.evaluator.unknown = arc.context, self.unbound()
-        value = self.evaluator.value(tree, self.env)
+        value = self.firing(arc.context).value(tree, self.env)
         for entry in self.known.tokens(value, arc.colour):
             yield from self.put(entry, arc)
 
@@ -285,13 +285,15 @@ class TransitionReader(Inputs):
             )
         several = not entry.count.known or entry.count.constant > 1
         if entry.each is not None and entry.each.draws:
-            entry = replace(each_of(self.local(entry.each)), when=entry.when, delay=entry.delay)
+            entry = replace(
+                each_of(self.local(entry.each, arc.context)), when=entry.when, delay=entry.delay
+            )
         value, delay = entry.value, entry.delay
         if several:
             # All tokens of one term have the same value, even if the term is random. The term is
             # therefore computed only once.
-            value = self.evaluator.once(value)
-            delay = delay if delay is None or not delay.draws else self.local(delay)
+            value = self.firing(arc.context).once(value)
+            delay = delay if delay is None or not delay.draws else self.local(delay, arc.context)
         value = self.colours.fitted(value, arc.colour, arc.context)
         place, token = self.places[arc.place], self.token(value, arc)
         wait = None if delay is None else delay.text
@@ -303,7 +305,7 @@ class TransitionReader(Inputs):
         count = (
             entry.count
             if entry.when is None
-            else merged(entry.when, entry.count, zero, self.evaluator)
+            else merged(entry.when, entry.count, zero, self.evaluator(arc.context))
         )
         assert isinstance(count, Leaf)
         yield Put(place, token, wait, count.text)

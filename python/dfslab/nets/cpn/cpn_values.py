@@ -158,12 +158,15 @@ class Builtin:
 
     name: str
     wanted: int
-    run: Callable[[Sequence[CpnValue]], CpnValue]
+    run: BuiltinFunction
     given: tuple[CpnValue, ...] = ()
     # Whether the function's text in the engine's language contains an argument more than once.
     repeats: bool = False
 
 
+# A predefined function. Its arguments are the words by which error messages name the text with the
+# call, and the values to which the function is applied.
+BuiltinFunction = Callable[[str, Sequence["CpnValue"]], "CpnValue"]
 CpnValue = Leaf | Items | Rec | Bag | Closure | Builtin
 # The values of the local names that an expression may use.
 Env = Mapping[str, CpnValue]

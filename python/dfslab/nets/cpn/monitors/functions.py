@@ -59,14 +59,14 @@ def declare_binding_elements(names: Sequence[str], evaluator: Evaluator) -> None
     then compares with it instead of binding it."""
     for name in names:
         evaluator.constructors.add(name)
-        evaluator.globals[name] = Builtin(f"union {name}", 1, lambda given: given[0])
+        evaluator.globals[name] = Builtin(f"union {name}", 1, lambda context, given: given[0])
 
 
 class MonitorFunction:
     """A function of a monitor. `context` is the text by which error messages name the function."""
 
     def __init__(self, text: str, context: str, evaluator: Evaluator) -> None:
-        self.context, self.evaluator = context, evaluator
+        self.context, self.evaluator = context, evaluator.reading(context)
         # A transition without variables has an empty record, which CPN ML may write as `{}`.
         text = re.sub(r"\{\s*\}", "()", text).strip().rstrip("; \n")
         declared = parse_declaration(text, context)
@@ -97,7 +97,6 @@ class MonitorFunction:
         """Evaluates the function for a binding element (None: the monitor has no transitions) and
         the markings of places by name."""
         evaluator = self.evaluator
-        evaluator.context, evaluator.unknown = self.context, "is not declared"
         function = evaluator.declared(self.declared, {})[self.tree.word]
         try:
             return evaluator.apply(function, self.argument(element, marks))
@@ -132,7 +131,6 @@ class MonitorFunction:
         (clause,) = self.tree.parts
         clause = Tree("clause", "", (*clause.parts[:-1], body.parts[1]))
         number = Closure(self.tree.word, (clause,), self.evaluator.globals)
-        self.evaluator.context = self.context
         found = self.evaluator.apply(number, self.argument(None, marks))
         if not isinstance(found, Leaf) or found.kind not in (INT, REAL) or not found.known:
             raise InputError(self.context, head.word, "must be a number known before the run")
@@ -145,18 +143,18 @@ def _name(pattern: Tree) -> str:
     return inner.word if inner.kind == "name" else ""
 
 
-def without_draws(evaluator: Evaluator, drawing: Callable[[], set[str]]) -> Callable[[Leaf], Leaf]:
+def without_draws(drawing: Callable[[], set[str]]) -> Callable[[Leaf, str], Leaf]:
     """Returns a function that removes the mark `draws` from a value. A value with this mark may
-    draw at random.
+    draw at random. The second argument of the function names the text with the value in errors.
 
     The function raises InputError if the value really draws at random. Reading the clock is
     allowed. `drawing` returns the names of the net's functions that draw at random.
     """
 
-    def checked(value: Leaf) -> Leaf:
+    def checked(value: Leaf, context: str) -> Leaf:
         if DRAW.search(value.text) or any(f"{name}(" in value.text for name in drawing()):
             reason = "draws at random, which a monitor may not; draw in a code segment of the net"
-            raise evaluator.wrong(value.text[:60], reason)
+            raise InputError(context, value.text[:60], reason)
         return Leaf(value.text, value.kind, value.constant)
 
     return checked

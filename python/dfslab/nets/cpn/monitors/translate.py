@@ -23,6 +23,7 @@ from dfslab.nets.cpn.cpn_values import (
     CpnValue,
     Leaf,
     ListType,
+    Plain,
     clean,
     constant,
 )
@@ -83,7 +84,8 @@ class MonitorTranslator:
         levels: PlaceLevels,
     ) -> None:
         self.written, self.nodes, self.known, self.levels = written, nodes, known, levels
-        self.evaluator = known.evaluator
+        self.undrawn = without_draws(lambda: known.functions.drawing)
+        self.evaluator = known.evaluator.hoisting(self.undrawn)
         self.number_of_levels = 0
         # Names of the monitors whose translation has begun but not ended. If a function of a
         # monitor uses the count of another monitor, the other one is translated first. If the other
@@ -98,24 +100,17 @@ class MonitorTranslator:
         measured: dict[str, FileMonitor] = {}
         breakpoints: dict[str, ValueMonitor] = {}
         refused: dict[str, str] = {}
-        before, self.evaluator.hoist = (
-            self.evaluator.hoist,
-            without_draws(self.evaluator, lambda: self.known.functions.drawing),
-        )
-        try:
-            for one in self.written:
-                try:
-                    monitor = self.draft(one).monitor()
-                except InputError as error:
-                    refused[one.name] = str(error)
-                    continue
-                if one.kind == BREAKPOINT:
-                    breakpoints[one.name] = monitor
-                    continue
-                is_timed = one.is_timed or one.kind in (MARKING_SIZE, LIST_LENGTH)
-                measured[one.name] = FileMonitor(kind=one.kind, is_timed=is_timed, monitor=monitor)
-        finally:
-            self.evaluator.hoist = before
+        for one in self.written:
+            try:
+                monitor = self.draft(one).monitor()
+            except InputError as error:
+                refused[one.name] = str(error)
+                continue
+            if one.kind == BREAKPOINT:
+                breakpoints[one.name] = monitor
+                continue
+            is_timed = one.is_timed or one.kind in (MARKING_SIZE, LIST_LENGTH)
+            measured[one.name] = FileMonitor(kind=one.kind, is_timed=is_timed, monitor=monitor)
         return FileMonitors(measured=measured, breakpoints=breakpoints, refused=refused)
 
     def draft(self, one: WrittenMonitor) -> _Draft:
@@ -197,21 +192,29 @@ class MonitorTranslator:
     ) -> FiringObservation | None:
         """Evaluates the predicate and the observer of a monitor for the firings of one transition.
         Returns None if the predicate is always false for them."""
-        when = self.function(one, "Predicate").leaf((BOOL,), element, marks)
+        when = self.leaf(one, "Predicate", (BOOL,), element, marks)
         if is_false(when):
             return None
         value = constant(1, INT)
         if one.kind == DATA_COLLECTION:
-            value = self.function(one, "Observer").leaf((INT, REAL), element, marks)
-        when, value = (self.undrawn(leaf) for leaf in (when, value))
+            value = self.leaf(one, "Observer", (INT, REAL), element, marks)
         return FiringObservation(
             transition=transition, value=value.text, when=None if is_true(when) else when.text
         )
 
-    def undrawn(self, value: Leaf) -> Leaf:
-        """Returns a value with its attribute `draws` unset. Raises InputError if the value really
-        draws at random."""
-        return self.evaluator.hoist(value) if self.evaluator.hoist and value.draws else value
+    def leaf(
+        self,
+        one: WrittenMonitor,
+        name: str,
+        kinds: tuple[Plain, ...],
+        element: CpnValue | None,
+        marks: Mapping[str, CpnValue],
+    ) -> Leaf:
+        """Evaluates the function `name` of a monitor, whose value must be of a type in `kinds`.
+        Raises InputError if the value draws at random."""
+        function = self.function(one, name)
+        found = function.leaf(kinds, element, marks)
+        return self.undrawn(found, function.context) if found.draws else found
 
     def function(self, one: WrittenMonitor, name: str) -> MonitorFunction:
         """Returns a function of a monitor. Raises InputError if the file has none of this name."""
@@ -267,7 +270,7 @@ class MonitorTranslator:
         found: dict[str, CpnValue] = {}
         for one in self.written:
 
-            def count(given: object, one: WrittenMonitor = one) -> CpnValue:
+            def count(context: str, given: object, one: WrittenMonitor = one) -> CpnValue:
                 return Leaf(self.level_of_count(draft, one), INT)
 
             name = f"{clean(one.name)}.count"
