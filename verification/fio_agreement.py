@@ -26,7 +26,6 @@ from dfslab.cli import commands_work, compat
 from dfslab.laboratory import Laboratory
 
 TOLERANCE = math.log(1.03)
-CONFIDENCE = 0.9
 PRIORITY = 10
 FILE_BYTES = 64 << 20
 COMMON = ("--size=64m", "--time_based", "--invalidate=0", "--thread")
@@ -118,7 +117,7 @@ class Agreement:
         logarithms = [math.log(one) for one in self.ratios]
         mean, number = statistics.mean(logarithms), len(logarithms)
         spread = statistics.stdev(logarithms) / math.sqrt(number)
-        half = quantiles.student((1 + CONFIDENCE) / 2, number - 1) * spread
+        half = quantiles.student((1 + quantiles.CONFIDENCE) / 2, number - 1) * spread
         return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
 
     def verdict(self) -> str:

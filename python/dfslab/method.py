@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
+from dfslab.quantiles import CONFIDENCE as CONFIDENCE
 from dfslab.result import Result
 from dfslab.spec.input_error import RunFailed as RunFailed
 from dfslab.spec.scenario import Point
 
-# The probability with which the intervals of predictions contain the value.
-CONFIDENCE = 0.90
 # The name of the instrument that measures rates and latencies. Models are fitted to its results,
 # and their predictions are compared with its results.
 MEASURE = "measure"

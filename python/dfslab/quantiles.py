@@ -14,6 +14,10 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from statistics import NormalDist
 
+# The probability with which the intervals of predictions contain the value, and the half-width of
+# such an interval of a normal distribution, in standard deviations.
+CONFIDENCE = 0.90
+CONFIDENCE_SDS = NormalDist().inv_cdf(0.5 + CONFIDENCE / 2)
 # NEARLY_NORMAL: above this number of degrees of freedom, the quantile of Student's t is computed
 # from the normal quantile. _STEPS: largest number of terms of a continued fraction. If more terms
 # would be needed, the fraction never converges, because its terms are rounded to doubles.

@@ -6,12 +6,13 @@ from __future__ import annotations
 import pytest
 from dfslab.documents.traces.trace_profile import Saving, Savings
 from dfslab.instruments.tracing.callprofile import merge
-from dfslab.studies.traces.gain import RUNS_DIFFER, Z90, savings, threads
+from dfslab.quantiles import CONFIDENCE_SDS
+from dfslab.studies.traces.gain import RUNS_DIFFER, savings, threads
 from support.profiles import MS, SMALL_FILES, files, step
 
 # Relative half-width that is added to each interval, because the times of equal calls differ
 # between runs.
-RUNS = Z90 * RUNS_DIFFER
+RUNS = CONFIDENCE_SDS * RUNS_DIFFER
 
 
 def found(*processes: tuple[str, list[dict]], factor: float = 2.0) -> Savings:

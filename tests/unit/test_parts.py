@@ -7,7 +7,8 @@ from __future__ import annotations
 import pytest
 from dfslab.documents.traces.trace_analysis import PartGain, PartRanking
 from dfslab.instruments.tracing.callprofile import File, merge, since
-from dfslab.studies.traces.gain import RUNS_DIFFER, Z90
+from dfslab.quantiles import CONFIDENCE_SDS
+from dfslab.studies.traces.gain import RUNS_DIFFER
 from dfslab.studies.traces.parts import ThreadWork, pipelines, ranking
 from dfslab.studies.traces.processors import on_one_host, processors
 
@@ -201,7 +202,7 @@ def test_waits_that_no_pipeline_explains_may_be_for_any_part():
 
 def test_another_run_shows_it_by_as_much_as_runs_differ():
     disk = of(found((200, 205), (900, 100)), "one: disk")
-    half = Z90 * RUNS_DIFFER * (1205 - 450) / 1205
+    half = CONFIDENCE_SDS * RUNS_DIFFER * (1205 - 450) / 1205
     assert disk.high == pytest.approx(disk.most + half)
     assert disk.low == pytest.approx(disk.least - half)
 

@@ -32,7 +32,7 @@ def _half_width(values: Sequence[float]) -> float:
     deviation."""
     count = len(values)
     if count < 2:
-        return float(quantiles.normal(0.5 + CONFIDENCE / 2) * UNKNOWN_SD)
+        return quantiles.CONFIDENCE_SDS * UNKNOWN_SD
     quantile = quantiles.student(0.5 + CONFIDENCE / 2, count - 1)
     return float(quantile * np.std(values, ddof=1) * np.sqrt(1 + 1 / count))
 

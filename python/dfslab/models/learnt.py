@@ -277,7 +277,7 @@ class LearntModel:
         come from residuals of held-out rows."""
         if self.name == "gaussian":
             middle, sd = self.fitted.predict(self.matrix(points), return_std=True)
-            half_width: Floats = float(quantiles.normal(0.5 + CONFIDENCE / 2)) * sd
+            half_width: Floats = quantiles.CONFIDENCE_SDS * sd
             both: Floats = np.column_stack([middle - half_width, middle + half_width])
             return np.exp(both)
         if self._half_widths is not None:

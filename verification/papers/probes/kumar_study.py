@@ -269,7 +269,9 @@ def hinge_slopes() -> tuple[dict[str, tuple[float, float]], dict[str, tuple[floa
         columns += [part * (names == name) for name in operations]
     matrix = np.column_stack(columns)
     values, errors = robust(matrix, np.log2(every.rates[own]))
-    half = quantiles.student(0.95, len(own) - matrix.shape[1] - 1) * errors
+    half = (
+        quantiles.student(0.5 + quantiles.CONFIDENCE / 2, len(own) - matrix.shape[1] - 1) * errors
+    )
     ends = list(zip(values - half, values + half, strict=True))[-2 * len(operations) :]
     below = dict(zip(operations, ends[: len(operations)], strict=True))
     return below, dict(zip(operations, ends[len(operations) :], strict=True))

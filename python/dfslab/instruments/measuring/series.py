@@ -11,7 +11,7 @@ from dfslab.documents.load_report import Second, Steady
 from dfslab.documents.measured_load import RateInterval
 
 # The probability with which the interval contains the rate, and the number of bootstrap samples.
-CONFIDENCE = 0.95
+RATE_CONFIDENCE = 0.95
 RESAMPLES = 2000
 # Smallest number of seconds for which a confidence interval is computed. With fewer seconds, the
 # bootstrap would have too few blocks.
@@ -35,7 +35,7 @@ def rate_interval(
         return None
     block = block_length(counts)
     means = resampled_means(counts, block, seed)
-    low, high = np.quantile(means, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    low, high = np.quantile(means, [(1 - RATE_CONFIDENCE) / 2, (1 + RATE_CONFIDENCE) / 2])
     return RateInterval(
         mean_per_s=float(counts.mean()),
         low_per_s=float(low),

@@ -24,6 +24,7 @@ from dfslab.models.queue.lock import Locks
 from dfslab.models.tree.costs import Cost
 from dfslab.models.tree.placement import Station
 from dfslab.models.tree.prediction import Situation
+from dfslab.quantiles import CONFIDENCE_SDS
 from dfslab.spec import units
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario
@@ -36,8 +37,6 @@ QUANTILES = {"mean": 0.5, "p95": 0.95, "p99": 0.99, "all": 1.0}
 # Assumed utilisation of the server outside bursts, as a share of its capacity. It determines how
 # long the queue of a burst takes to drain.
 USUAL_SHARE = 0.5
-# The quantile of the standard normal distribution that gives a 90 % interval.
-Z90 = 1.645
 
 
 @dataclass(frozen=True)
@@ -290,7 +289,9 @@ def _capacity(
     station = max(demands, key=lambda one: demands[one])
     deployed = situation.scenario.deployment.instances(role.name)
     rate = servers / deployed / demands[station]
-    factor = math.exp(Z90 * math.hypot(_spread(calibration), calibration.residual_sd["*"]))
+    factor = math.exp(
+        CONFIDENCE_SDS * math.hypot(_spread(calibration), calibration.residual_sd["*"])
+    )
     return Capacity(operation, counted(operation), rate, rate / factor, rate * factor, str(station))
 
 

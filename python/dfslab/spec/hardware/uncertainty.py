@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from statistics import NormalDist
 from typing import Annotated, Literal
 
 from pydantic import Field
 
+from dfslab.quantiles import CONFIDENCE_SDS
 from dfslab.spec.input_error import InputError
 from dfslab.spec.model import CheckedModel, build
 
 UncertainHardware = Literal["disk", "client_link", "server_link", "latency", "memory", "calls"]
-# The quantile of the standard normal distribution that bounds a 90 % interval.
-QUANTILE = NormalDist().inv_cdf(0.95)
 # The largest factor of uncertainty. A larger factor would say practically nothing about the
 # hardware. The limit also keeps values finite that are drawn at random.
 LARGEST_FACTOR = 1e4
@@ -95,10 +93,10 @@ def parse_uncertainty(option: str, texts: Sequence[str]) -> HardwareUncertainty:
 def log_sd_of(factor: float) -> float:
     """Returns the standard deviation of the natural logarithm of a value whose 90 % interval is
     from value / `factor` to value * `factor`."""
-    return math.log(factor) / QUANTILE
+    return math.log(factor) / CONFIDENCE_SDS
 
 
 def factor_of(log_sd: float) -> float:
     """Returns the factor f of the 90 % interval [value / f, value * f] of a value whose natural
     logarithm has the standard deviation `log_sd`; at most LARGEST_FACTOR."""
-    return min(LARGEST_FACTOR, math.exp(log_sd * QUANTILE))
+    return min(LARGEST_FACTOR, math.exp(log_sd * CONFIDENCE_SDS))

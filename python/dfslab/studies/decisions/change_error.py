@@ -28,6 +28,7 @@ import numpy as np
 from pydantic import BaseModel
 
 from dfslab.models.fit.demand import UNCALIBRATED_SD
+from dfslab.quantiles import CONFIDENCE, CONFIDENCE_SDS
 from dfslab.spec.changes.change import DOUBLING, KINDS, Change, ChangeKind
 from dfslab.studies.decisions.gains import Basis
 from dfslab.studies.decisions.intervention_error import InterventionErrors
@@ -40,9 +41,6 @@ BLIND_SD = math.sqrt(2) * UNCALIBRATED_SD
 # Weight of the blind error, in recordings. The variance of the error of a kind is a weighted mean
 # of two variances: the variance in the recordings and the variance of the blind error.
 BLIND_WEIGHT = 2.0
-# COVERED is the fraction of measured gains that the intervals of the predicted gains shall cover.
-# COVERED_SDS is the half-width of such an interval in standard deviations.
-COVERED, COVERED_SDS = 0.90, 1.645
 # Weight of the distance of a change in the variance of its error. The variance is proportional to
 # |ln predicted gain| + IDLE_SHARE * distance.
 IDLE_SHARE = 0.1
@@ -175,7 +173,9 @@ def _of_kind(basis: Basis, kind: ChangeKind, errors: Sequence[ErrorOfChange]) ->
     for one in errors:
         scaled = abs(one.error) / math.sqrt(growth(one.predicted, one.distance))
         by_recording.setdefault(one.recording, []).append(scaled)
-    spreads = [float(np.quantile(each, COVERED)) / COVERED_SDS for each in by_recording.values()]
+    spreads = [
+        float(np.quantile(each, CONFIDENCE)) / CONFIDENCE_SDS for each in by_recording.values()
+    ]
     weight = len(spreads) + BLIND_WEIGHT
     variance = (sum(one**2 for one in spreads) + BLIND_WEIGHT * BLIND_SD**2) / weight
     return KindError(

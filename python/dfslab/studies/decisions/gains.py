@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel
 
 from dfslab.documents.answers import Sureness
-from dfslab.method import CONFIDENCE
+from dfslab.quantiles import CONFIDENCE_SDS
 from dfslab.spec.hardware.uncertainty import factor_of
 
 if TYPE_CHECKING:
@@ -192,9 +192,8 @@ def gain_of(
     drawn = pvariance(logs[1:]) if len(logs) > 1 else 0.0
     sd = math.sqrt(drawn + sum(one**2 for one in sds))
     centre = float(logs[0])
-    quantile = NormalDist().inv_cdf(0.5 + CONFIDENCE / 2)
-    half_width = quantile * math.hypot(sd, noise_sd)
-    slack = min(max(TOLERANCE, quantile * noise_sd), half_width)
+    half_width = CONFIDENCE_SDS * math.hypot(sd, noise_sd)
+    slack = min(max(TOLERANCE, CONFIDENCE_SDS * noise_sd), half_width)
     return GainEstimate(
         gain=math.exp(centre),
         low=math.exp(min(centre - slack, max(centre - half_width, possible[0] - slack))),

@@ -241,7 +241,7 @@ def _planned(layout: PlanLayout, targets: Targets, prices: Prices) -> _Found | s
     price = prices.of_deployment(scenario.deployment.model_copy(update={"node": nodes}))
     headroom = 1 / load.utilisation if load.utilisation else math.inf
     half_width = _half_width(load, targets)
-    sd = half_width / NormalDist().inv_cdf(0.5 + CONFIDENCE / 2)
+    sd = half_width / quantiles.CONFIDENCE_SDS
     row = PlannedDeployment(
         system=layout.system,
         copies=layout.copies,

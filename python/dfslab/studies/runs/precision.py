@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 from dfslab import quantiles
 
-CONFIDENCE = 0.95
+# The probability with which the interval contains the mean.
+PRECISION_CONFIDENCE = 0.95
 
 
 def half_width(values: Sequence[float]) -> float:
@@ -21,5 +22,5 @@ def half_width(values: Sequence[float]) -> float:
     if len(values) < 2 or min(values) <= 0:
         return math.inf
     spread = statistics.stdev(math.log(one) for one in values)
-    quantile = float(quantiles.student((1 + CONFIDENCE) / 2, len(values) - 1))
+    quantile = float(quantiles.student((1 + PRECISION_CONFIDENCE) / 2, len(values) - 1))
     return math.expm1(quantile * spread / math.sqrt(len(values)))

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from dfslab.documents.traces.call_path import CallPath
 from dfslab.documents.traces.trace_profile import Saving, Savings, SavingVerdict
 from dfslab.instruments.tracing.callprofile import WAITS, MergedStep, walk
+from dfslab.quantiles import CONFIDENCE_SDS
 
 FACTOR = 2.0
 MOST_STEPS = 200
@@ -23,7 +24,6 @@ MOST_STEPS = 200
 # of the interval's upper end, and wider than the fraction NOTABLE of the operations' total time.
 WIDE = 0.6
 NOTABLE = 0.02
-Z90 = 1.645
 # Assumed relative standard deviation of durations between runs. The difference between two runs
 # affects all calls of a run alike. Measured values: 5 % between fault-free rounds of ten seconds
 # (docs/liu.md); 2 to 20 % as medians between the repetitions in verification/data.
@@ -189,7 +189,7 @@ def _saving(
     node = step.node
     low, point, high = (ns / whole_ns if whole_ns else 0.0 for ns in saved_ns)
     calls = relative_error(node) if node.count >= LEAST_CALLS else 0.0
-    spread = Z90 * math.hypot(calls, RUNS_DIFFER)
+    spread = CONFIDENCE_SDS * math.hypot(calls, RUNS_DIFFER)
     low, high = max(0.0, low * (1 - spread)), min(1.0, high * (1 + spread))
     return Saving(
         step=step.path,

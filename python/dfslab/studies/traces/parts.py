@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from dfslab.documents.traces.call_path import CallPath
 from dfslab.documents.traces.trace_analysis import PartGain, PartRanking, PartShare
 from dfslab.instruments.tracing.callprofile import WAITS, MergedStep, walk
+from dfslab.quantiles import CONFIDENCE_SDS
 from dfslab.studies.traces import gain
 from dfslab.studies.traces.processors import Processor
 
@@ -386,9 +387,8 @@ def _unexplained_ns(observed: Parts) -> float:
         for chain in observed.chains
     )
     taken += sum(edge.ns for edge in observed.edges)
-    return (
-        observed.waited_ns - taken - sum(calls.concurrent_ns for calls in observed.calls.values())
-    )
+    concurrent_ns = sum(calls.concurrent_ns for calls in observed.calls.values())
+    return observed.waited_ns - taken - concurrent_ns
 
 
 def _among_runs_ns(name: str, point_ns: float, observed: Parts) -> float:
@@ -404,7 +404,7 @@ def _among_runs_ns(name: str, point_ns: float, observed: Parts) -> float:
     for server, calls in observed.calls.items():
         gone = point_ns / calls.ns if name == f"{server}: processor" and calls.ns else 0.0
         squares += calls.squares * max(0.0, 1 - gone) ** 2
-    return gain.Z90 * math.sqrt(squares)
+    return CONFIDENCE_SDS * math.sqrt(squares)
 
 
 def _utilisation(top: MergedStep, ran: Mapping[str, Processor]) -> dict[str, float]:

@@ -20,6 +20,7 @@ from statistics import NormalDist
 
 import numpy as np
 
+from dfslab.quantiles import CONFIDENCE_SDS
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point
 from dfslab.studies.decisions.actions import CandidateAction
@@ -39,8 +40,6 @@ LEAST_NOISE_SD = 0.02
 WORTH_A_RUN = 0.005
 # A predicted |log gain| below this bound means that the setting does not act on the workload.
 NO_EFFECT = 1e-9
-# Quantile of the normal distribution that bounds a central interval of 90 %.
-_QUANTILE = NormalDist().inv_cdf(0.95)
 
 
 @dataclass(frozen=True)
@@ -112,8 +111,8 @@ class SettingSearch:
         centre, sd = self._posterior(one)
         return GainEstimate(
             gain=math.exp(centre),
-            low=math.exp(centre - _QUANTILE * sd),
-            high=math.exp(centre + _QUANTILE * sd),
+            low=math.exp(centre - CONFIDENCE_SDS * sd),
+            high=math.exp(centre + CONFIDENCE_SDS * sd),
             probability=NormalDist().cdf(centre / sd),
             sd=sd,
         )
