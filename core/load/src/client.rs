@@ -17,7 +17,7 @@ use dfslab_workload::{prepared_files, OperationKind, Prepare};
 
 use crate::clock::Clock;
 use crate::content::generations::Generations;
-use crate::content::sample::Sample;
+use crate::content::sample::ReadSample;
 use crate::execution::setup::Setup;
 use crate::execution::watch::{CallSlot, Work};
 use crate::plan::Verify;
@@ -79,7 +79,7 @@ pub struct Client<'a> {
     /// Whether each read is compared with the expected content.
     pub verifies: bool,
     /// Decides which reads and writes are checked, if the plan requests a sample.
-    pub(crate) sample: Sample,
+    pub(crate) sample: ReadSample,
     /// Files (owner, number) of other clients that this client has renamed to their alternative
     /// name since the phase began.
     pub renamed_by_others: BTreeSet<(u32, u64)>,
@@ -121,7 +121,7 @@ impl<'a> Client<'a> {
             server_calls: Vec::new(),
             reports_calls,
             verifies: setup.plan.verify == Verify::Inline,
-            sample: Sample::new(setup.plan),
+            sample: ReadSample::new(setup.plan),
             renamed_by_others: BTreeSet::new(),
             generations: BTreeMap::new(),
             now: clock.now(),

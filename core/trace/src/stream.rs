@@ -13,7 +13,7 @@ use std::path::Path;
 use crate::error::Result;
 use crate::ingest::{InputFormat, Reader};
 use crate::profile::SpanProfile;
-use crate::replay::Sample;
+use crate::replay::TraceSample;
 use crate::selection::{add_left_out, Selection};
 use crate::span::losses::SpanLosses;
 use crate::span::sampling::weight_of;
@@ -59,7 +59,7 @@ pub struct SpanStream {
     profile: SpanProfile,
     /// The random sample of complete traces. None if only the profile is requested; then clock
     /// offsets are not estimated.
-    sample: Option<Sample>,
+    sample: Option<TraceSample>,
     merged: Merged,
     /// Reused memory in which the call trees of each batch are reconstructed.
     forest: Forest,
@@ -99,7 +99,7 @@ impl SpanStream {
         );
         SpanStream {
             window,
-            sample: Some(Sample::default()),
+            sample: Some(TraceSample::default()),
             ..SpanStream::default()
         }
     }

@@ -23,7 +23,7 @@ pub struct Written {
 }
 
 /// Decides which reads of a client are checked, and stores the client's last writes.
-pub struct Sample {
+pub struct ReadSample {
     /// Whether the plan requests a sample, and the content of all files is known.
     pub(crate) is_active: bool,
     /// Number of reads up to and including the next read that is checked.
@@ -34,24 +34,24 @@ pub struct Sample {
     next_write: usize,
 }
 
-impl Sample {
-    pub fn new(plan: &Plan) -> Sample {
+impl ReadSample {
+    pub fn new(plan: &Plan) -> ReadSample {
         // In a replay, the content of files is not known: they may have holes, and the recorded
         // application determines the writes.
         let is_known = plan.target.capabilities().verify && plan.stream.given.is_empty();
         match plan.verify == Verify::Sample && is_known {
-            true => Sample {
+            true => ReadSample {
                 is_active: true,
                 reads_left: 1,
-                ..Sample::none()
+                ..ReadSample::none()
             },
-            false => Sample::none(),
+            false => ReadSample::none(),
         }
     }
 
     /// A sample that checks nothing.
-    pub fn none() -> Sample {
-        Sample {
+    pub fn none() -> ReadSample {
+        ReadSample {
             is_active: false,
             reads_left: u64::MAX,
             checked: 0,
@@ -122,10 +122,10 @@ mod tests {
 
     #[test]
     fn the_first_reads_and_some_later_ones_are_checked() {
-        let mut sample = Sample {
+        let mut sample = ReadSample {
             is_active: true,
             reads_left: 1,
-            ..Sample::none()
+            ..ReadSample::none()
         };
         let checked = (0..FIRST_READS).filter(|_| sample.takes_read()).count();
         assert_eq!(checked as u64, FIRST_READS);
@@ -144,10 +144,10 @@ mod tests {
         }
     }
 
-    fn active() -> Sample {
-        Sample {
+    fn active() -> ReadSample {
+        ReadSample {
             is_active: true,
-            ..Sample::none()
+            ..ReadSample::none()
         }
     }
 

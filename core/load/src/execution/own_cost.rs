@@ -7,7 +7,7 @@ use dfslab_workload::Stream;
 
 use crate::client::Client;
 use crate::clock::{monotonic_ns, thread_cpu_ns};
-use crate::content::sample::Sample;
+use crate::content::sample::ReadSample;
 use crate::execution::setup::Setup;
 use crate::record::completed::BATCH_MAX;
 use crate::record::Record;
@@ -40,7 +40,7 @@ pub fn calibrate(setup: &Setup) -> GeneratorReport {
     let mut client = Client::new(number, setup, Box::new(Null));
     client.verifies = false;
     // Nothing is checked, because the target that does nothing returns no content to compare.
-    client.sample = Sample::none();
+    client.sample = ReadSample::none();
     client.pretend();
     let mut record = Record::new(number, monotonic_ns(), 0, 0);
     record.begin_part(monotonic_ns());

@@ -16,7 +16,7 @@ struct PprofProfile {
     #[prost(message, repeated, tag = "1")]
     sample_type: Vec<ValueType>,
     #[prost(message, repeated, tag = "2")]
-    sample: Vec<Sample>,
+    sample: Vec<PprofSample>,
     #[prost(message, repeated, tag = "4")]
     location: Vec<Location>,
     #[prost(message, repeated, tag = "5")]
@@ -38,7 +38,7 @@ struct ValueType {
 /// One sample of pprof's format: the values of one call path, whose first location is the innermost
 /// call.
 #[derive(Clone, PartialEq, Message)]
-struct Sample {
+struct PprofSample {
     #[prost(uint64, repeated, tag = "1")]
     location_id: Vec<u64>,
     #[prost(int64, repeated, tag = "2")]
@@ -123,7 +123,7 @@ pub fn pprof(profile: &SpanProfile) -> Vec<u8> {
         let cut = |sum: u128| i64::try_from(sum).unwrap_or(i64::MAX);
         let all = &sums.all;
         let value = vec![cut(all.count), cut(all.self_ns), cut(all.bytes)];
-        written.sample.push(Sample { location_id, value });
+        written.sample.push(PprofSample { location_id, value });
     }
     written.string_table = strings.texts;
     written.encode_to_vec()

@@ -97,7 +97,7 @@ impl Sampled {
 /// - A row of `elsewhere` has a node, a host other than the node's first host, and the sums over
 ///   this host's calls at the node.
 #[derive(Clone, Deserialize, Serialize)]
-pub struct Rows {
+pub struct ProfileTables {
     shapes: Vec<(TextId, Vec<ShapeId>)>,
     nodes: Vec<(Branch, u32, Statistics, Repeats, TextId)>,
     elsewhere: Vec<(u32, TextId, HostSums)>,
@@ -286,7 +286,7 @@ impl SpanProfile {
     }
 
     /// Returns the tables of shapes and nodes as rows, for another process.
-    pub(crate) fn rows(&self) -> Rows {
+    pub(crate) fn tables(&self) -> ProfileTables {
         let shape = |shape| {
             (
                 self.shapes.name(shape),
@@ -298,29 +298,29 @@ impl SpanProfile {
             let (statistics, repeats) = (node.statistics.clone(), node.repeats.clone());
             (branch, node.parent, statistics, repeats, node.host)
         };
-        Rows {
+        ProfileTables {
             shapes: (0..self.shapes.count()).map(shape).collect(),
             nodes: self.nodes.iter().map(node).collect(),
             elsewhere: self.elsewhere.rows(),
         }
     }
 
-    /// Creates a profile from the output of the function `rows` of another profile, with the names
-    /// in `texts`. The new profile can only be merged into another profile.
+    /// Creates a profile from the output of the function `tables` of another profile. `texts` has
+    /// the names. The new profile can only be merged into another profile.
     ///
     /// # Panics
     ///
-    /// If the rows are not those of a profile.
-    pub(crate) fn from_rows(rows: &Rows, texts: Texts) -> Self {
+    /// If the tables are not those of a profile.
+    pub(crate) fn from_tables(tables: &ProfileTables, texts: Texts) -> Self {
         let (mut profile, mut scratch) = (Self::default(), Vec::new());
         let mut shapes: Vec<ShapeId> = Vec::new();
-        for (name, below) in &rows.shapes {
+        for (name, below) in &tables.shapes {
             let known = below.iter().map(|&child| shapes[child as usize]);
             let id = profile.shapes.intern(*name, known, &mut scratch, &texts);
             shapes.push(id);
         }
-        profile.elsewhere = Elsewhere::of(&rows.elsewhere);
-        for (branch, parent, statistics, repeats, host) in &rows.nodes {
+        profile.elsewhere = Elsewhere::of(&tables.elsewhere);
+        for (branch, parent, statistics, repeats, host) in &tables.nodes {
             profile.nodes.push(ProfileNode {
                 shape: shapes[(branch & !AGAIN) as usize],
                 parent: *parent,

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ingest::InputFormat;
-use crate::profile::statistics::Sums;
+use crate::profile::statistics::CallSums;
 use crate::profile::{ProfileNode, SpanProfile};
 use crate::selection::pattern;
 use crate::selection::{CallChoice, Selection};
@@ -173,9 +173,9 @@ pub(crate) struct PathSums {
     pub read: u64,
     /// Number of the recorded calls that the recorder classifies as waits.
     waits: u64,
-    pub all: Sums,
+    pub all: CallSums,
     /// Estimated sums over the failed calls that their caller retried.
-    again: Sums,
+    again: CallSums,
 }
 
 impl PathSums {
@@ -192,7 +192,7 @@ impl PathSums {
             read: node.statistics.count,
             waits: node.statistics.waits,
             all,
-            again: if node.again { all } else { Sums::default() },
+            again: if node.again { all } else { CallSums::default() },
         }
     }
 

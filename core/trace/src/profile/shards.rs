@@ -9,8 +9,8 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::profile::{Rows, Sampled, SpanProfile};
-use crate::replay::Sample;
+use crate::profile::{ProfileTables, Sampled, SpanProfile};
+use crate::replay::TraceSample;
 use crate::selection::{AllLeftOut, Selection};
 use crate::span::losses::SpanLosses;
 use crate::span::{Span, Texts};
@@ -27,7 +27,7 @@ pub struct Part {
     sampled: Sampled,
     left_out: AllLeftOut,
     texts: Vec<String>,
-    rows: Rows,
+    tables: ProfileTables,
     /// The spans of the sampled traces, trace by trace; `sample_texts` is the table of their names.
     sample: Vec<Span>,
     sample_texts: Vec<String>,
@@ -45,7 +45,7 @@ impl Part {
             sampled: profile.sampled,
             left_out: profile.left_out.clone(),
             texts: profile.texts().all(),
-            rows: profile.rows(),
+            tables: profile.tables(),
             sample: summary.sample.spans.clone(),
             sample_texts: summary.sample.texts.all(),
         }
@@ -70,7 +70,7 @@ impl Part {
     }
 
     fn profile(&self) -> SpanProfile {
-        let mut profile = SpanProfile::from_rows(&self.rows, texts_of(&self.texts));
+        let mut profile = SpanProfile::from_tables(&self.tables, texts_of(&self.texts));
         (profile.spans, profile.trees) = (self.spans, self.trees);
         (profile.losses, profile.sampled) = (self.losses.clone(), self.sampled);
         profile.left_out = self.left_out.clone();
@@ -118,8 +118,11 @@ pub fn sharing(parts: &[Part]) -> Vec<Vec<usize>> {
 /// `selection`.
 pub fn merge_parts(mut parts: Vec<Part>, mut selection: Selection) -> TraceSummary {
     parts.sort_by(|left, right| left.name.cmp(&right.name));
-    let (mut profile, mut sample, mut texts) =
-        (SpanProfile::default(), Sample::default(), Texts::default());
+    let (mut profile, mut sample, mut texts) = (
+        SpanProfile::default(),
+        TraceSample::default(),
+        Texts::default(),
+    );
     for part in &parts {
         profile.merge(&part.profile());
         let names = texts_of(&part.sample_texts);

@@ -106,12 +106,12 @@ pub struct Statistics {
     least_lot: u64,
     /// Sums over the calls that were not recorded, as the sampling weights estimate them. None
     /// without sampling.
-    beyond: Option<Box<Sums>>,
+    beyond: Option<Box<CallSums>>,
 }
 
 /// Sums over calls. In the result of `Statistics::estimated`, these are all calls, recorded or not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-pub struct Sums {
+pub struct CallSums {
     /// Number of calls.
     pub count: u128,
     /// Number of calls that reported an error.
@@ -124,10 +124,10 @@ pub struct Sums {
     pub self_ns: u128,
 }
 
-impl Sums {
+impl CallSums {
     /// Combines each sum with the corresponding sum of `other` by the function `change`.
-    fn with(self, other: Sums, change: impl Fn(u128, u128) -> u128) -> Sums {
-        Sums {
+    fn with(self, other: CallSums, change: impl Fn(u128, u128) -> u128) -> CallSums {
+        CallSums {
             count: change(self.count, other.count),
             errors: change(self.errors, other.errors),
             bytes: change(self.bytes, other.bytes),
@@ -137,7 +137,7 @@ impl Sums {
     }
 
     /// Adds the sums of `other`.
-    pub fn add(&mut self, other: Sums) {
+    pub fn add(&mut self, other: CallSums) {
         *self = self.with(other, u128::saturating_add);
     }
 }
@@ -197,7 +197,7 @@ impl Statistics {
     #[cold]
     pub fn weigh(&mut self, span: &Span, self_ns: u64, weight: u64) {
         let more = u128::from(weight - ONE);
-        let call = Sums {
+        let call = CallSums {
             count: 1,
             errors: span.status_error.into(),
             bytes: span.bytes.into(),
@@ -210,8 +210,8 @@ impl Statistics {
 
     /// Returns the sums over all calls. The share of the unrecorded calls is estimated from the
     /// sampling weights. If all calls were recorded, the sums are exact.
-    pub fn estimated(&self) -> Sums {
-        let recorded = Sums {
+    pub fn estimated(&self) -> CallSums {
+        let recorded = CallSums {
             count: self.count.into(),
             errors: self.errors.into(),
             bytes: self.bytes,

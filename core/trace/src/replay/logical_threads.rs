@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 
 use super::elsewhere::Elsewhere;
-use super::rows::Rows;
 use super::steps;
+use super::thread_pool::ThreadPool;
 use crate::span::Span;
 use crate::tree::{Forest, NONE};
 
@@ -92,7 +92,7 @@ impl LogicalThreads {
     fn assign(&mut self, forest: &Forest) {
         self.thread_of = vec![NONE; forest.spans.len()];
         self.nested = vec![false; forest.spans.len()];
-        let mut known: HashMap<Key, Rows> = HashMap::new();
+        let mut known: HashMap<Key, ThreadPool> = HashMap::new();
         let mut threads = 0;
         // For each span, the latest end of the calls that it has made so far on its own logical
         // thread.

@@ -16,11 +16,11 @@ mod graph;
 mod growth;
 mod logical_threads;
 mod neighbours;
-mod rows;
 mod rules;
 mod sample;
 mod steps;
 mod streams;
+mod thread_pool;
 mod thresholds;
 
 use std::collections::{BTreeSet, HashMap};
@@ -32,7 +32,7 @@ use crate::profile::rank::{seconds, ReportOptions};
 use crate::selection::Selection;
 use crate::tree::{Forest, NONE};
 use graph::{Change, Graph};
-pub use sample::Sample;
+pub use sample::TraceSample;
 use sample::SPANS_MAX;
 
 /// Largest number of steps whose gain is estimated. The steps with the most work are chosen.
@@ -136,7 +136,7 @@ pub fn savings(forest: &Forest, options: &ReportOptions) -> Savings {
     if forest.spans.len() <= SPANS_MAX {
         return predict(forest, options, 0);
     }
-    let mut sample = Sample::default();
+    let mut sample = TraceSample::default();
     for trace in forest
         .spans
         .chunk_by(|left, right| left.trace_id == right.trace_id)
@@ -164,8 +164,9 @@ pub fn savings_of_sample(sample: &Forest, trees_left_out: u64, options: &ReportO
     predict(&chosen, options, trees_left_out)
 }
 
+/// Times of one step, summed over its calls.
 #[derive(Clone, Copy, Default)]
-struct Sums {
+struct StepTimes {
     work_ns: u128,
     waited_ns: u128,
     self_ns: u128,
@@ -176,9 +177,9 @@ struct Sums {
 
 /// Returns several measures of the time of each step: its work, its waiting, its self time, and its
 /// time on the path of last finishers (see `last_finishers`).
-fn sums_of(graph: &Graph, forest: &Forest) -> HashMap<u32, Sums> {
+fn sums_of(graph: &Graph, forest: &Forest) -> HashMap<u32, StepTimes> {
     let last = last_finishers(forest);
-    let mut sums: HashMap<u32, Sums> = HashMap::new();
+    let mut sums: HashMap<u32, StepTimes> = HashMap::new();
     let mut thread_ns: HashMap<u32, (u64, u64)> = HashMap::new();
     for segment in graph.segments() {
         let extent = thread_ns.entry(segment.thread).or_insert((u64::MAX, 0));
@@ -211,7 +212,7 @@ fn predict(forest: &Forest, options: &ReportOptions, left_out: u64) -> Savings {
     let graph = Graph::of(forest, options);
     let all = graph.totals(Change::none());
     let whole_ns: u128 = all.iter().map(|&ns| u128::from(ns)).sum();
-    let mut steps: Vec<(u32, Sums)> = sums_of(&graph, forest).into_iter().collect();
+    let mut steps: Vec<(u32, StepTimes)> = sums_of(&graph, forest).into_iter().collect();
     steps.sort_by_key(|(step, sum)| (u128::MAX - sum.work_ns.max(sum.self_ns), *step));
     let self_ns: u128 = steps.iter().map(|(_, sum)| sum.self_ns).sum();
     let last_ns: u128 = steps.iter().map(|(_, sum)| sum.last_ns).sum();

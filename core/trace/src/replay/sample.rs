@@ -16,12 +16,12 @@ pub(super) const SPANS_MAX: usize = 300_000;
 /// sample is therefore independent of its size and of its time of arrival. The only exception:
 /// traces of more than `SPANS_MAX` spans are never in the sample.
 #[derive(Default)]
-pub struct Sample {
+pub struct TraceSample {
     traces: BTreeMap<(u64, u128), Vec<Span>>,
     spans: usize,
 }
 
-impl Sample {
+impl TraceSample {
     /// Offers the spans of a complete trace to the sample. The trace is kept if it has at most
     /// `SPANS_MAX` spans and its pseudo-random number is small enough. Traces that are offered
     /// later may replace it.

@@ -38,7 +38,7 @@ pub struct AlignedClock {
 /// An estimate of the offset between the clocks of two hosts, from the calls between them. The
 /// fields have the same meanings as in `AlignedClock`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Reading {
+struct ClockOffset {
     ahead_ns: i64,
     residual_ns: u64,
     calls: u64,
@@ -54,31 +54,31 @@ pub fn clocks(forest: &Forest) -> Vec<AlignedClock> {
         return Vec::new();
     }
     let text = |host: TextId| forest.texts.text(host).to_owned();
-    let readings: BTreeMap<(String, String), Reading> = bounds
+    let offsets: BTreeMap<(String, String), ClockOffset> = bounds
         .into_iter()
         .map(|((cause, callee), bounds)| ((text(cause), text(callee)), vote(bounds)))
         .collect();
-    let first = busiest(forest, &readings);
+    let first = busiest(forest, &offsets);
     let mut known = BTreeMap::from([(
         first.clone(),
-        Reading {
+        ClockOffset {
             ahead_ns: 0,
             residual_ns: 0,
             calls: 0,
             against: 0,
         },
     )]);
-    while let Some((host, reading)) = nearest(&known, &readings) {
-        known.insert(host, reading);
+    while let Some((host, offset)) = nearest(&known, &offsets) {
+        known.insert(host, offset);
     }
     let mut found: Vec<AlignedClock> = known
         .into_iter()
-        .map(|(host, reading)| AlignedClock {
+        .map(|(host, offset)| AlignedClock {
             host,
-            ahead_ns: reading.ahead_ns,
-            residual_ns: reading.residual_ns,
-            calls: reading.calls,
-            against: reading.against,
+            ahead_ns: offset.ahead_ns,
+            residual_ns: offset.residual_ns,
+            calls: offset.calls,
+            against: offset.against,
         })
         .collect();
     found.sort_by_key(|clock| clock.host != first);
@@ -117,7 +117,7 @@ fn difference(left: u64, right: u64) -> Option<i64> {
 /// the offsets in ns that the call allows. The estimate is the middle of the range of offsets that
 /// the largest number of calls allows. If the offset zero is allowed by equally many calls, the
 /// estimate is zero.
-fn vote(bounds: Vec<(i64, i64)>) -> Reading {
+fn vote(bounds: Vec<(i64, i64)>) -> ClockOffset {
     let calls = bounds.len() as u64;
     let allows = |offset: i64| {
         let allowing = |bound: &&(i64, i64)| bound.0 <= offset && offset <= bound.1;
@@ -151,14 +151,14 @@ fn vote(bounds: Vec<(i64, i64)>) -> Reading {
         } else {
             width
         };
-        return Reading {
+        return ClockOffset {
             ahead_ns: 0,
             residual_ns,
             calls,
             against: calls - best,
         };
     }
-    Reading {
+    ClockOffset {
         ahead_ns: low + (width / 2) as i64,
         residual_ns: width.div_ceil(2),
         calls,
@@ -168,18 +168,18 @@ fn vote(bounds: Vec<(i64, i64)>) -> Reading {
 
 /// Returns the host with the most root calls. If there are several, returns the one whose name is
 /// first in alphabetical order.
-fn busiest(forest: &Forest, readings: &BTreeMap<(String, String), Reading>) -> String {
+fn busiest(forest: &Forest, offsets: &BTreeMap<(String, String), ClockOffset>) -> String {
     let mut roots: BTreeMap<&str, u64> = BTreeMap::new();
     for (span, &parent) in forest.spans.iter().zip(&forest.parents) {
         if parent == NONE {
             *roots.entry(forest.texts.text(span.host)).or_default() += 1;
         }
     }
-    let hosts = readings.keys().flat_map(|(cause, callee)| [cause, callee]);
+    let hosts = offsets.keys().flat_map(|(cause, callee)| [cause, callee]);
     let count = |host: &String| roots.get(host.as_str()).copied().unwrap_or(0);
     hosts
         .min_by(|left, right| (count(right), left).cmp(&(count(left), right)))
-        .expect("a reading has two hosts")
+        .expect("an offset has two hosts")
         .clone()
 }
 
@@ -188,24 +188,24 @@ fn busiest(forest: &Forest, readings: &BTreeMap<(String, String), Reading>) -> S
 /// smallest residual error is selected. Returns the host and its offset; None if there is no such
 /// host.
 fn nearest(
-    known: &BTreeMap<String, Reading>,
-    readings: &BTreeMap<(String, String), Reading>,
-) -> Option<(String, Reading)> {
-    let steps = readings.iter().filter_map(|((cause, callee), reading)| {
+    known: &BTreeMap<String, ClockOffset>,
+    offsets: &BTreeMap<(String, String), ClockOffset>,
+) -> Option<(String, ClockOffset)> {
+    let steps = offsets.iter().filter_map(|((cause, callee), offset)| {
         let (from, to, sign) = match (known.get(cause), known.get(callee)) {
             (Some(from), None) => (from, callee, 1),
             (None, Some(from)) => (from, cause, -1),
             _ => return None,
         };
-        let reading = Reading {
+        let offset = ClockOffset {
             ahead_ns: from
                 .ahead_ns
-                .saturating_add(reading.ahead_ns.saturating_mul(sign)),
-            residual_ns: from.residual_ns.saturating_add(reading.residual_ns),
-            calls: from.calls + reading.calls,
-            against: from.against + reading.against,
+                .saturating_add(offset.ahead_ns.saturating_mul(sign)),
+            residual_ns: from.residual_ns.saturating_add(offset.residual_ns),
+            calls: from.calls + offset.calls,
+            against: from.against + offset.against,
         };
-        Some((to.clone(), reading))
+        Some((to.clone(), offset))
     });
     steps.min_by(|left, right| (left.1.residual_ns, &left.0).cmp(&(right.1.residual_ns, &right.0)))
 }

@@ -10,12 +10,12 @@ use super::steps;
 /// The free logical threads by number, and the busy logical threads by the time at which they
 /// become free.
 #[derive(Default)]
-pub struct Rows {
+pub struct ThreadPool {
     free: BinaryHeap<Reverse<u32>>,
     busy: BinaryHeap<Reverse<(u64, u32)>>,
 }
 
-impl Rows {
+impl ThreadPool {
     /// Returns the free logical thread with the lowest number at the time `start_ns`; None if all
     /// are busy. `start_ns` must not be smaller than in the previous call of this function.
     pub fn free_at(&mut self, start_ns: u64) -> Option<u32> {
@@ -48,17 +48,17 @@ mod tests {
             mut calls in prop::collection::vec((0..40u64, 0..30u64), 0..60),
         ) {
             calls.sort_by_key(|call| call.0);
-            let (mut rows, mut busy_until): (_, Vec<u64>) = (Rows::default(), Vec::new());
+            let (mut pool, mut busy_until): (_, Vec<u64>) = (ThreadPool::default(), Vec::new());
             for (start_ns, took_ns) in calls {
                 let first = busy_until.iter().position(|&until_ns| until_ns <= start_ns);
-                let found = rows.free_at(start_ns);
+                let found = pool.free_at(start_ns);
                 prop_assert_eq!(found, first.map(|place| place as u32));
                 let thread = first.unwrap_or_else(|| {
                     busy_until.push(0);
                     busy_until.len() - 1
                 });
                 busy_until[thread] = start_ns + took_ns;
-                rows.take(thread as u32, start_ns + took_ns);
+                pool.take(thread as u32, start_ns + took_ns);
             }
         }
     }
