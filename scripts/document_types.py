@@ -28,6 +28,11 @@ DOCUMENTS = {
         "python/dfslab/documents/traces/trace_profile.py",
         "Call trees, compressed and ranked; generated from core/trace/schema.json.",
     ),
+    "core/trace/merged_schema.json": (
+        "python/dfslab/documents/traces/merged_calls.py",
+        "Merged calls, of which a trace profile is made; generated from "
+        "core/trace/merged_schema.json.",
+    ),
     "core/net/schema.json": (
         "python/dfslab/documents/net_definition.py",
         "A net as the engine reads it; generated from core/net/schema.json.",

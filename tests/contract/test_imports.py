@@ -31,6 +31,7 @@ MAY_IMPORT_CORE = {
     "fleet/run.py",
     "fleet/shards.py",
     "instruments/trace.py",
+    "instruments/tracing/call_document.py",
     "models/phase_stream.py",
     "nets/engine.py",
 }

@@ -1,5 +1,5 @@
 """Tests that the same calls give the same figures as spans and as a call profile. The Rust core
-merges spans, and `call_document` merges the sums of call profiles (decision 042)."""
+merges spans to rows, and `callprofile` merges the sums of call profiles (decision 042)."""
 
 from __future__ import annotations
 

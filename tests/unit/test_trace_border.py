@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 from dfslab import _core
+from dfslab.documents.traces.merged_calls import MergedCalls, MergedNode
+from dfslab.documents.traces.trace_profile import TraceProfile
 from dfslab.instruments.trace import read
 from dfslab.report.sections.traced_runs import body
 from dfslab.report.terminal_traces import ranking_tables
@@ -166,3 +168,29 @@ def test_a_clock_that_is_ahead_is_reported_and_set_back(tmp_path):
     page = str(body(found))
     assert "Clocks" in page
     assert "60" in page
+
+
+def merged_calls(*nodes: tuple[str, int | None, int]) -> str:
+    """Returns merged calls as JSON: nodes (name, index of the parent, number of calls) whose times
+    are 0."""
+    zeros = dict.fromkeys(("errors", "bytes", "total_ns", "self_ns", "waits"), 0)
+    common = {**zeros, "ranked": True, "instances": [], "of": {}}
+    rows = [
+        MergedNode(name=name, step=name, above=above, read=count, count=count, **common)
+        for name, above, count in nodes
+    ]
+    return MergedCalls(calls=9, trees=1, nodes=rows).model_dump_json()
+
+
+def test_merged_calls_without_times_are_ranked_by_their_number():
+    text = _core.trace_report(merged_calls(("root", None, 1), ("b", 0, 2), ("a", 0, 5)))
+    found = TraceProfile.model_validate(json.loads(text))
+    assert [entry.name for entry in found.ranking] == ["a", "b", "root"]
+    assert [node.name for node in found.roots[0].children] == ["a", "b"]
+    assert found.reduction.spans_removed == pytest.approx(1 - 3 / 9)
+
+
+@pytest.mark.parametrize("above", [0, 1, 7])
+def test_merged_calls_whose_parents_come_late_are_refused(above):
+    with pytest.raises(_core.InputError, match="a node is not after its parent"):
+        _core.trace_report(merged_calls(("early", above, 1), ("late", None, 1)))

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use dfslab_trace::{
     assign_trace_ids, folded, merge_parts, otlp_text, pprof, profile_files, savings_of_sample,
-    sharing, summarise_files, timelines, whole_trees, write_file, OutputFormat, Part, Reading,
-    Report, ReportOptions, SpanProfile, SpanStore, SpanStream, TraceSummary, Window,
+    sharing, summarise_files, timelines, whole_trees, write_file, MergedCalls, OutputFormat, Part,
+    Reading, Report, ReportOptions, SpanProfile, SpanStore, SpanStream, TraceSummary, Window,
 };
 use pyo3::prelude::*;
 
@@ -17,6 +17,7 @@ use crate::spans::SpanTable;
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(trace_write, module)?)?;
     module.add_function(wrap_pyfunction!(trace_profile, module)?)?;
+    module.add_function(wrap_pyfunction!(trace_report, module)?)?;
     module.add_function(wrap_pyfunction!(trace_part, module)?)?;
     module.add_function(wrap_pyfunction!(trace_sharing, module)?)?;
     module.add_function(wrap_pyfunction!(merge_trace_shards, module)?)?;
@@ -81,6 +82,32 @@ fn trace_profile(py: Python<'_>, paths: Vec<PathBuf>, options_json: &str) -> PyR
         let summary = summarise_files(&paths, Window::default(), &reading).map_err(from_trace)?;
         report_json(&kept(summary)?, &options)
     })
+}
+
+/// Returns the profile of calls that are already merged, as JSON: the reduction, the nested trees
+/// and the rankings. `merged_json` is a `MergedCalls`, in which each parent precedes its children.
+/// Raises InputError if it is not.
+#[pyfunction]
+fn trace_report(py: Python<'_>, merged_json: &str) -> PyResult<String> {
+    py.detach(|| {
+        let merged: MergedCalls = serde_json::from_str(merged_json)
+            .map_err(|error| InputError::new_err(format!("merged calls: {error}")))?;
+        let is_late = |(place, above): (u32, Option<u32>)| above.is_some_and(|one| one >= place);
+        if (0..)
+            .zip(merged.nodes.iter().map(|node| node.above))
+            .any(is_late)
+        {
+            let line = "merged calls: a node is not after its parent";
+            return Err(InputError::new_err(line));
+        }
+        let report = Report::of_merged(merged, &ReportOptions::default());
+        written(&report)
+    })
+}
+
+fn written(report: &Report) -> PyResult<String> {
+    serde_json::to_string(report)
+        .map_err(|error| RunError::new_err(format!("writing the profile as JSON: {error}")))
 }
 
 fn options_of(options_json: &str) -> PyResult<ReportOptions> {
@@ -155,8 +182,7 @@ fn report_json(summary: &TraceSummary, options: &ReportOptions) -> PyResult<Stri
         timelines: timelines(&summary.sample, options),
         ..Report::of(&summary.profile, options)
     };
-    serde_json::to_string(&report)
-        .map_err(|error| RunError::new_err(format!("writing the profile as JSON: {error}")))
+    written(&report)
 }
 
 /// Merges trace files and returns folded stacks: one line for each call path, with its self time in
@@ -276,7 +302,7 @@ impl TraceStream {
         py.detach(|| {
             stream.merge_quiet();
             let report = Report::of(&stream.snapshot(), &options);
-            serde_json::to_string(&report).map_err(|error| RunError::new_err(error.to_string()))
+            written(&report)
         })
     }
 

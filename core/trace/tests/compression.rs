@@ -5,7 +5,9 @@ mod support;
 
 use std::collections::BTreeMap;
 
-use dfslab_trace::{folded, rank, Report, ReportOptions, SpanProfile, SpanStore, Statistics};
+use dfslab_trace::{
+    folded, Entry, Report, ReportOptions, Span, SpanProfile, SpanStore, Statistics,
+};
 use proptest::prelude::*;
 use support::{hdfs_like, profile_of, random_forest, report_of};
 
@@ -150,7 +152,7 @@ fn waits_stand_apart_and_shares_add_up() {
         wait_patterns: vec!["mirror*".to_owned()],
         ..ReportOptions::default()
     };
-    let rankings = rank(&profile, &options);
+    let rankings = Report::of(&profile, &options).rankings;
     let paths: Vec<&str> = rankings
         .waits
         .iter()
@@ -164,17 +166,43 @@ fn waits_stand_apart_and_shares_add_up() {
     let entries = || rankings.ranking.iter().chain(&rankings.waits);
     let share: f64 = entries().map(|entry| entry.share).sum();
     assert!((share - 1.0).abs() < 1e-12);
-    let self_ns: Vec<u128> = rankings.ranking.iter().map(|entry| entry.self_ns).collect();
+    let self_ns: Vec<i128> = rankings.ranking.iter().map(|entry| entry.self_ns).collect();
     assert!(self_ns.is_sorted_by(|left, right| left >= right));
-    let short = rank(
-        &profile,
-        &ReportOptions {
-            ranking_limit: 2,
-            ..ReportOptions::default()
-        },
-    );
+    let limited = ReportOptions {
+        ranking_limit: 2,
+        ..ReportOptions::default()
+    };
+    let short = Report::of(&profile, &limited).rankings;
     assert_eq!((short.ranking.len(), short.ranking_by_name.len()), (2, 2));
     assert_eq!(short.ranking_beyond_limit, 8);
+}
+
+#[test]
+fn a_name_is_ranked_with_the_paths_on_which_it_works() {
+    let mut store = SpanStore::default();
+    let names = ["get", "put", "flush"].map(|name| store.intern(name));
+    for (trace_id, root, waits) in [(1, 0, false), (2, 1, true)] {
+        for (span_id, parent_id, name) in [(1, 0, names[root]), (2, 1, names[2])] {
+            store.spans.push(Span {
+                trace_id,
+                span_id,
+                parent_id,
+                name,
+                start_ns: 5,
+                end_ns: 105,
+                wait: waits && span_id == 2,
+                ..Span::default()
+            });
+        }
+    }
+    let found = Report::of(&profile_of(&store), &ReportOptions::default()).rankings;
+    let paths = |entries: &[Entry]| -> Vec<String> {
+        entries.iter().map(|entry| entry.path.clone()).collect()
+    };
+    assert_eq!(paths(&found.ranking), ["get/flush", "get", "put"]);
+    assert_eq!(paths(&found.waits), ["put/flush"]);
+    assert_eq!(paths(&found.ranking_by_name), ["flush", "get", "put"]);
+    assert_eq!(found.ranking_by_name[0].self_ns, 100);
 }
 
 #[test]

@@ -26,7 +26,7 @@ enum Recorded {
 /// Creates the trace of a recorder that samples traces with the given probability. Returns three
 /// values: the number of kept traces, the sum of the durations of their first calls in ns, and the
 /// OTLP document.
-fn recorded(place: Recorded, probability: f64, seed: u64) -> (u64, u128, String) {
+fn recorded(place: Recorded, probability: f64, seed: u64) -> (u64, i128, String) {
     let (mut random, mut spans) = (Random(seed), Vec::new());
     let (mut kept, mut kept_ns) = (0, 0);
     for trace in 1..=TRACES {
@@ -35,7 +35,7 @@ fn recorded(place: Recorded, probability: f64, seed: u64) -> (u64, u128, String)
         }
         let duration = 1000 + trace % 100;
         kept += 1;
-        kept_ns += u128::from(duration);
+        kept_ns += i128::from(duration);
         for id in 1..=3u64 {
             let more = match place {
                 Recorded::TraceState => r#","traceState":"ot=th:c""#.to_owned(),
@@ -117,11 +117,15 @@ fn planted_counts_come_back_within_the_error_of_the_lot() {
         );
         // The estimate must be exactly the recorded amount divided by the probability. It is
         // therefore wrong only by the recorder's random choice of traces.
-        let exact = |kept: f64, found: u128| (found as f64 * probability / kept - 1.0).abs() < 1e-5;
-        assert!(exact(kept as f64, node.count), "{place:?}: {}", node.count);
-        assert!(exact(kept_ns as f64, node.total_ns), "{place:?}");
+        let exact = |kept: f64, found: f64| (found * probability / kept - 1.0).abs() < 1e-5;
         assert!(
-            exact(2.0 * kept as f64, node.children[0].count),
+            exact(kept as f64, node.count as f64),
+            "{place:?}: {}",
+            node.count
+        );
+        assert!(exact(kept_ns as f64, node.total_ns as f64), "{place:?}");
+        assert!(
+            exact(2.0 * kept as f64, node.children[0].count as f64),
             "{place:?}"
         );
         assert_eq!(report.rankings.ranking[0].count, node.count);

@@ -105,8 +105,9 @@ pub fn pprof(profile: &SpanProfile) -> Vec<u8> {
     }
     written.default_sample_type = written.sample_type[1].kind;
     let mut functions: HashMap<&str, u64> = HashMap::new();
-    let paths = Paths::of(profile);
-    for (path, _, sums) in paths.iter() {
+    let nodes = profile.merged().nodes;
+    let paths = Paths::of(&nodes);
+    for (path, sums) in paths.iter() {
         let mut location_id: Vec<u64> = Vec::new();
         for name in paths.names(path).into_iter().rev() {
             let next = functions.len() as u64 + 1;
@@ -121,8 +122,8 @@ pub fn pprof(profile: &SpanProfile) -> Vec<u8> {
             location_id.push(id);
         }
         let cut = |sum: u128| i64::try_from(sum).unwrap_or(i64::MAX);
-        let all = &sums.all;
-        let value = vec![cut(all.count), cut(all.self_ns), cut(all.bytes)];
+        let self_ns = i64::try_from(sums.self_ns).unwrap_or(i64::MAX);
+        let value = vec![cut(sums.count), self_ns, cut(sums.bytes)];
         written.sample.push(PprofSample { location_id, value });
     }
     written.string_table = strings.texts;

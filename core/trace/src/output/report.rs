@@ -1,23 +1,21 @@
-//! Writes a profile for other programs, as one JSON document or as folded stacks.
+//! Makes the report of merged calls, whether they come from spans or from call profiles of
+//! processes. Also writes a profile as folded stacks.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::output::timeline::Timeline;
-use crate::profile::hosts::HostSums;
-use crate::profile::rank::{rank, seconds, Paths, Rankings, ReportOptions};
+use crate::profile::merged::{seconds, ExemplarNote, MergedCalls, MergedNode, OfHost};
+use crate::profile::rank::{rank, Paths, Rankings, ReportOptions};
 use crate::profile::repeats::Times;
-use crate::profile::statistics::Exemplar;
-use crate::profile::{ProfileNode, SpanProfile};
+use crate::profile::SpanProfile;
 use crate::replay::Savings;
 use crate::selection::AllLeftOut;
 use crate::span::losses::SpanLosses;
 use crate::span::sampling::ONE;
-use crate::span::TextId;
 use crate::tree::clocks::AlignedClock;
-use crate::tree::NONE;
 
 /// A profile, with rankings of its calls and the results of analyses of its spans. It is made in
 /// one of two ways: from traces of spans, or from profiles that processes wrote while they ran
@@ -143,26 +141,21 @@ pub struct TreeNode {
     /// Sum of self times, seconds.
     pub self_s: f64,
     /// Shortest duration, seconds; none if a server reported sums only.
-    #[schemars(with = "Option<f64>")]
-    pub min_s: f64,
+    pub min_s: Option<f64>,
     /// Longest duration, seconds; none if a server reported sums only.
-    #[schemars(with = "Option<f64>")]
-    pub max_s: f64,
+    pub max_s: Option<f64>,
     /// Median duration, seconds, within the error of the histogram; none if a server reported sums
     /// only.
-    #[schemars(with = "Option<f64>")]
-    pub p50_s: f64,
+    pub p50_s: Option<f64>,
     /// 99th percentile of durations, seconds, within the error of the histogram; none if a server
     /// reported sums only.
-    #[schemars(with = "Option<f64>")]
-    pub p99_s: f64,
+    pub p99_s: Option<f64>,
     /// Standard deviation of durations, seconds; none if a server reported sums only.
-    #[schemars(with = "Option<f64>")]
-    pub sd_s: f64,
+    pub sd_s: Option<f64>,
     /// Sum of durations, nanoseconds, exact.
-    pub total_ns: u128,
+    pub total_ns: i128,
     /// Sum of self times, nanoseconds, exact.
-    pub self_ns: u128,
+    pub self_ns: i128,
     /// Whether the calls of this node are failed attempts that their caller retried.
     pub again: bool,
     /// The distribution of the number of this node's calls within one call of the parent node.
@@ -170,8 +163,7 @@ pub struct TreeNode {
     pub times: Option<Times>,
     /// What most of the node's calls do: "blocked" or "service". In profiles of processes, this is
     /// a cost class.
-    #[schemars(with = "String")]
-    pub kind: NodeKind,
+    pub kind: String,
     /// Number of calls with known durations, if some servers only count calls. None if all
     /// durations are known.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -179,13 +171,13 @@ pub struct TreeNode {
     /// Time for which other processes worked on the calls of this node, ns. Only in profiles of
     /// processes.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub served_ns: Option<u128>,
+    pub served_ns: Option<i128>,
     /// The processes that made the calls. Only in profiles of processes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub instances: Vec<String>,
     /// The sums over the calls of each host, by the name of the host. Empty if all calls are of one
     /// host. In profiles of processes, the keys are names of processes instead of hosts.
-    #[schemars(with = "BTreeMap<String, (u64, u128, u128, u128, Option<f64>)>")]
+    #[schemars(with = "BTreeMap<String, (u64, i128, u128, i128, Option<f64>)>")]
     pub of: BTreeMap<String, OfHost>,
     /// Some calls of this node, which can be looked up in the trace (exemplars).
     pub exemplars: Vec<ExemplarNote>,
@@ -193,67 +185,47 @@ pub struct TreeNode {
     pub children: Vec<TreeNode>,
 }
 
-/// What most calls of a node of a trace do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum NodeKind {
-    /// The recorder classifies the calls as waits.
-    Blocked,
-    /// All other calls.
-    Service,
-}
-
-/// Sums over the recorded calls of one host: number of calls, self time (ns), bytes, sum of
-/// durations (ns) and standard deviation of durations (ns).
-pub type OfHost = (u64, u128, u128, u128, f64);
-
-/// Why a call was kept as an exemplar.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum ExemplarKind {
-    /// It is one of the slowest calls of its node.
-    Slowest,
-    /// It was drawn at random among the calls of its node.
-    Sampled,
-}
-
-/// A call that can be looked up in the trace (an exemplar). Its ids are hexadecimal, as in OTLP
-/// JSON.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct ExemplarNote {
-    /// Why the call was kept.
-    pub kind: ExemplarKind,
-    /// Trace id of the call, 32 hexadecimal digits.
-    pub trace_id: String,
-    /// Span id of the call, 16 hexadecimal digits.
-    pub span_id: String,
-    /// Duration of the call, seconds.
-    pub duration_s: f64,
-}
-
 impl Report {
-    /// Creates the report of a profile, with its rankings. `savings`, clocks, timelines and
-    /// processes are empty.
+    /// Creates the report of a profile of spans, with its rankings. `savings`, clocks and timelines
+    /// are empty.
     pub fn of(profile: &SpanProfile, options: &ReportOptions) -> Self {
-        let (nodes, shapes) = (profile.nodes().len() as u64, profile.tree_shapes());
         Self {
-            spans: profile.spans,
-            trees: profile.trees,
-            shapes,
-            reduction: Reduction {
-                spans_before: profile.spans,
-                spans_after: nodes,
-                spans_removed: removed(profile.spans, nodes),
-                trees_before: profile.trees,
-                trees_after: shapes,
-                trees_removed: removed(profile.trees, shapes),
-                rows: None,
-            },
             losses: profile.losses.clone(),
             left_out: profile.left_out.clone(),
             sampling: Sampling::of(profile),
-            roots: nested(profile),
-            rankings: rank(profile, options),
+            ..Self::of_merged(profile.merged(), options)
+        }
+    }
+
+    /// Creates the report of merged calls: the reduction, the nested trees and the rankings. All
+    /// other parts are empty. Every parent in `merged` must precede its children.
+    pub fn of_merged(merged: MergedCalls, options: &ReportOptions) -> Self {
+        let MergedCalls {
+            calls,
+            trees,
+            nodes,
+        } = merged;
+        let (after, rankings) = (nodes.len() as u64, rank(&nodes, options));
+        let roots = nested(nodes);
+        let shapes = roots.len() as u64;
+        Self {
+            spans: calls,
+            trees,
+            shapes,
+            reduction: Reduction {
+                spans_before: calls,
+                spans_after: after,
+                spans_removed: removed(calls, after),
+                trees_before: trees,
+                trees_after: shapes,
+                trees_removed: removed(trees, shapes),
+                rows: None,
+            },
+            losses: SpanLosses::default(),
+            left_out: AllLeftOut::default(),
+            sampling: None,
+            roots,
+            rankings,
             savings: None,
             clocks: Vec::new(),
             timelines: Vec::new(),
@@ -271,52 +243,21 @@ fn removed(before: u64, after: u64) -> f64 {
     }
 }
 
-/// Nests the nodes of a profile into trees, without recursion: moves each node into its parent,
-/// from the last node to the first.
-fn nested(profile: &SpanProfile) -> Vec<TreeNode> {
-    let nodes = profile.nodes();
-    let mut by_host = sums_by_host(profile);
+/// Nests nodes into trees, without recursion: moves each node into its parent, from the last node
+/// to the first.
+fn nested(nodes: Vec<MergedNode>) -> Vec<TreeNode> {
     let mut below: Vec<Vec<(u64, TreeNode)>> = vec![Vec::new(); nodes.len()];
     let mut roots = Vec::new();
-    for (index, node) in nodes.iter().enumerate().rev() {
+    for (index, node) in nodes.into_iter().enumerate().rev() {
         let children = in_order(std::mem::take(&mut below[index]));
-        let of = std::mem::take(&mut by_host[index]);
-        let written = (
-            profile.order_key(node),
-            tree_node(profile, node, of, children),
-        );
-        if node.parent == NONE {
-            roots.push(written);
-        } else {
-            below[node.parent as usize].push(written);
-        }
+        let (above, order_key) = (node.above, node.order_key);
+        let siblings = match above {
+            None => &mut roots,
+            Some(parent) => &mut below[parent as usize],
+        };
+        siblings.push((order_key, tree_node(node, children)));
     }
     in_order(roots)
-}
-
-/// Returns the sums over the calls of each host, for each node of the profile in order. The result
-/// has one map for each node, from the name of the host to the sums. The maps are empty if all
-/// calls are of one host.
-fn sums_by_host(profile: &SpanProfile) -> Vec<BTreeMap<String, OfHost>> {
-    let by_host = profile.by_host();
-    let hosts: BTreeSet<TextId> = by_host.iter().flat_map(BTreeMap::keys).copied().collect();
-    if hosts.len() < 2 {
-        return vec![BTreeMap::new(); by_host.len()];
-    }
-    let of_host = |(host, share): (&TextId, &HostSums)| {
-        let HostSums {
-            count,
-            self_ns,
-            bytes,
-            total_ns,
-            ..
-        } = *share;
-        let of = (count, self_ns, bytes, total_ns, share.deviation_ns());
-        (count > 0).then(|| (profile.host(*host).to_owned(), of))
-    };
-    let each = by_host.iter();
-    each.map(|place| place.iter().filter_map(of_host).collect())
-        .collect()
 }
 
 fn in_order(mut siblings: Vec<(u64, TreeNode)>) -> Vec<TreeNode> {
@@ -327,73 +268,49 @@ fn in_order(mut siblings: Vec<(u64, TreeNode)>) -> Vec<TreeNode> {
     siblings.into_iter().map(|(_, node)| node).collect()
 }
 
-fn tree_node(
-    profile: &SpanProfile,
-    node: &ProfileNode,
-    of: BTreeMap<String, OfHost>,
-    children: Vec<TreeNode>,
-) -> TreeNode {
-    let statistics = &node.statistics;
-    let of_kind = |kind, calls: &[Exemplar]| -> Vec<ExemplarNote> {
-        calls
-            .iter()
-            .map(|call| ExemplarNote::of(kind, call))
-            .collect()
+fn tree_node(node: MergedNode, children: Vec<TreeNode>) -> TreeNode {
+    let by_calls = if node.waits * 2 > node.read {
+        "blocked"
+    } else {
+        "service"
     };
-    let mut exemplars = of_kind(ExemplarKind::Slowest, statistics.slowest());
-    exemplars.extend(of_kind(ExemplarKind::Sampled, statistics.sampled()));
-    let all = statistics.estimated();
     TreeNode {
-        name: profile.name(node).to_owned(),
-        count: all.count,
-        read: statistics.count,
-        errors: all.errors,
-        bytes: all.bytes,
-        total_s: seconds(all.total_ns),
-        self_s: seconds(all.self_ns),
-        min_s: seconds(statistics.min_ns.into()),
-        max_s: seconds(statistics.max_ns.into()),
-        p50_s: seconds(statistics.quantile_ns(0.5).into()),
-        p99_s: seconds(statistics.quantile_ns(0.99).into()),
-        sd_s: statistics.deviation_ns() / 1e9,
-        total_ns: all.total_ns,
-        self_ns: all.self_ns,
+        name: node.name,
+        count: node.count,
+        read: node.read,
+        errors: node.errors,
+        bytes: node.bytes,
+        total_s: seconds(node.total_ns),
+        self_s: seconds(node.self_ns),
+        min_s: node.min_ns.map(seconds),
+        max_s: node.max_ns.map(seconds),
+        p50_s: node.p50_ns.map(seconds),
+        p99_s: node.p99_ns.map(seconds),
+        sd_s: node.sd_ns.map(|deviation_ns| deviation_ns / 1e9),
+        total_ns: node.total_ns,
+        self_ns: node.self_ns,
         again: node.again,
-        times: node.repeats.distribution(),
-        kind: if statistics.mostly_waits() {
-            NodeKind::Blocked
-        } else {
-            NodeKind::Service
-        },
-        timed: None,
-        served_ns: None,
-        instances: Vec::new(),
-        of,
-        exemplars,
+        times: node.times,
+        kind: node.cost_class.unwrap_or_else(|| by_calls.to_owned()),
+        timed: node.timed,
+        served_ns: node.served_ns,
+        instances: node.instances,
+        of: node.of,
+        exemplars: node.exemplars,
         children,
-    }
-}
-
-impl ExemplarNote {
-    fn of(kind: ExemplarKind, call: &Exemplar) -> Self {
-        Self {
-            kind,
-            trace_id: format!("{:032x}", call.trace_id),
-            span_id: format!("{:016x}", call.span_id),
-            duration_s: seconds(call.duration_ns.into()),
-        }
     }
 }
 
 /// Returns the profile as folded stacks, sorted. Each line is "root;call;call N", where N is the
 /// self time of the call path in ns.
 pub fn folded(profile: &SpanProfile) -> String {
-    let paths = Paths::of(profile);
+    let nodes = profile.merged().nodes;
+    let paths = Paths::of(&nodes);
     let mut lines: Vec<String> = paths
         .iter()
-        .map(|(path, _, sums)| {
+        .map(|(path, sums)| {
             let frames: Vec<String> = paths.names(path).into_iter().map(frame).collect();
-            format!("{} {}\n", frames.join(";"), sums.all.self_ns)
+            format!("{} {}\n", frames.join(";"), sums.self_ns)
         })
         .collect();
     lines.sort_unstable();

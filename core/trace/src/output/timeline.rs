@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::profile::rank::{seconds, ReportOptions};
+use crate::profile::merged::seconds;
+use crate::profile::rank::ReportOptions;
 use crate::selection::Selection;
 use crate::span::Texts;
 use crate::tree::{Forest, NONE};

@@ -2,6 +2,7 @@
 //! over all their calls.
 
 pub(crate) mod hosts;
+pub(crate) mod merged;
 pub(crate) mod rank;
 pub(crate) mod repeats;
 pub(crate) mod shards;

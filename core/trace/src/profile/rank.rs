@@ -1,18 +1,16 @@
 //! Ranks calls by their self time: once by call path and once by name, with waits separate from
 //! work.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ingest::InputFormat;
-use crate::profile::statistics::CallSums;
-use crate::profile::{ProfileNode, SpanProfile};
+use crate::profile::merged::{seconds, MergedNode};
 use crate::selection::pattern;
 use crate::selection::{CallChoice, Selection};
 use crate::span::sampling::weight_of;
-use crate::tree::NONE;
 
 /// The options that determine how trace files are read and what the report contains.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -125,21 +123,20 @@ pub struct Entry {
     pub total_s: f64,
     /// Sum of self times, seconds.
     pub self_s: f64,
-    /// Mean duration, seconds. If no durations are known, it is NaN, which is null in JSON.
-    #[schemars(with = "Option<f64>")]
-    pub mean_s: f64,
+    /// Mean duration, seconds; none if no durations are known.
+    pub mean_s: Option<f64>,
     /// Self time of these calls as a fraction of the self time of all calls, work and waits.
     pub share: f64,
     /// Bytes moved.
     pub bytes: u128,
     /// Sum of durations, nanoseconds, exact.
-    pub total_ns: u128,
+    pub total_ns: i128,
     /// Sum of self times, nanoseconds, exact.
-    pub self_ns: u128,
+    pub self_ns: i128,
     /// Number of failed calls that their caller retried.
     pub again: u128,
     /// Sum of the durations of failed calls that their caller retried, ns, exact.
-    pub again_ns: u128,
+    pub again_ns: i128,
     /// Cost class, which says what the calls do or wait for. Only in profiles of processes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
@@ -157,7 +154,8 @@ pub struct Entry {
 pub struct Rankings {
     /// Calls that work instead of wait, by call path.
     pub ranking: Vec<Entry>,
-    /// Calls that work instead of wait, by name.
+    /// Calls that work instead of wait, by name. The sums of a name that works on some call paths
+    /// and waits on others are those of the paths on which it works.
     pub ranking_by_name: Vec<Entry>,
     /// Calls that wait, by call path.
     pub waits: Vec<Entry>,
@@ -165,178 +163,229 @@ pub struct Rankings {
     pub ranking_beyond_limit: u64,
 }
 
-/// Sums over the calls with one path or name. `read` and `waits` are numbers of recorded calls.
-/// `all` has the sums over all calls, and `again` has the sums over the failed calls that their
-/// caller retried. `all` and `again` include unrecorded calls, estimated from the sampling weights.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct PathSums {
-    pub read: u64,
-    /// Number of the recorded calls that the recorder classifies as waits.
+/// Sums over the calls with one path or name. `read` and `waits` are numbers of recorded calls. All
+/// other sums include unrecorded calls, estimated from the sampling weights.
+#[derive(Clone, Debug)]
+pub(crate) struct PathSums<'a> {
+    read: u64,
     waits: u64,
-    pub all: CallSums,
-    /// Estimated sums over the failed calls that their caller retried.
-    again: CallSums,
+    pub count: u128,
+    timed: Option<u128>,
+    errors: u128,
+    pub bytes: u128,
+    total_ns: i128,
+    pub self_ns: i128,
+    /// Number and total time of the failed calls that their caller retried.
+    again: u128,
+    again_ns: i128,
+    ranked: bool,
+    /// The cost class of the first of the added nodes.
+    cost_class: Option<&'a str>,
+    instances: BTreeSet<&'a str>,
 }
 
-impl PathSums {
-    fn add(&mut self, other: PathSums) {
-        self.read += other.read;
-        self.waits += other.waits;
-        self.all.add(other.all);
-        self.again.add(other.again);
+impl<'a> PathSums<'a> {
+    fn of(node: &'a MergedNode) -> Self {
+        PathSums {
+            read: node.read,
+            waits: node.waits,
+            count: node.count,
+            timed: node.timed,
+            errors: node.errors,
+            bytes: node.bytes,
+            total_ns: node.total_ns,
+            self_ns: node.self_ns,
+            again: if node.again { node.count } else { 0 },
+            again_ns: if node.again { node.total_ns } else { 0 },
+            ranked: node.ranked,
+            cost_class: node.cost_class.as_deref(),
+            instances: node.instances.iter().map(String::as_str).collect(),
+        }
     }
 
-    fn of(node: &ProfileNode) -> Self {
-        let all = node.statistics.estimated();
-        PathSums {
-            read: node.statistics.count,
-            waits: node.statistics.waits,
-            all,
-            again: if node.again { all } else { CallSums::default() },
-        }
+    fn add(&mut self, other: PathSums<'a>) {
+        self.read = self.read.saturating_add(other.read);
+        self.waits = self.waits.saturating_add(other.waits);
+        self.count = self.count.saturating_add(other.count);
+        let timed = self.timed.zip(other.timed);
+        self.timed = timed.map(|(left, right)| left.saturating_add(right));
+        self.errors = self.errors.saturating_add(other.errors);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.total_ns = self.total_ns.saturating_add(other.total_ns);
+        self.self_ns = self.self_ns.saturating_add(other.self_ns);
+        self.again = self.again.saturating_add(other.again);
+        self.again_ns = self.again_ns.saturating_add(other.again_ns);
+        self.ranked |= other.ranked;
+        self.instances.extend(other.instances);
     }
 
     fn mostly_waits(&self) -> bool {
-        self.waits * 2 > self.read
+        u128::from(self.waits) * 2 > u128::from(self.read)
     }
 
-    fn entry(&self, name: &str, path: String, all_ns: u128) -> Entry {
-        let all = &self.all;
+    fn entry(&self, name: &str, path: String, all_ns: i128) -> Entry {
+        let timed = self.timed.unwrap_or(self.count);
         Entry {
             name: name.to_owned(),
             path,
-            count: all.count,
+            count: self.count,
             read: self.read,
-            errors: all.errors,
-            total_s: seconds(all.total_ns),
-            self_s: seconds(all.self_ns),
-            mean_s: seconds(all.total_ns) / all.count as f64,
+            errors: self.errors,
+            total_s: seconds(self.total_ns),
+            self_s: seconds(self.self_ns),
+            mean_s: (timed > 0).then(|| seconds(self.total_ns) / timed as f64),
             share: if all_ns == 0 {
                 0.0
             } else {
-                all.self_ns as f64 / all_ns as f64
+                self.self_ns as f64 / all_ns as f64
             },
-            bytes: all.bytes,
-            total_ns: all.total_ns,
-            self_ns: all.self_ns,
-            again: self.again.count,
-            again_ns: self.again.total_ns,
-            kind: None,
-            timed: None,
-            instances: Vec::new(),
+            bytes: self.bytes,
+            total_ns: self.total_ns,
+            self_ns: self.self_ns,
+            again: self.again,
+            again_ns: self.again_ns,
+            kind: self.cost_class.map(str::to_owned),
+            timed: self.timed,
+            instances: self.instances.iter().map(|&one| one.to_owned()).collect(),
         }
     }
 }
 
-/// Converts nanoseconds to seconds.
-pub(crate) fn seconds(nanoseconds: u128) -> f64 {
-    nanoseconds as f64 / 1e9
-}
-
-/// The call paths of a profile. Nodes are merged into one path if all names from the root to the
+/// The call paths of merged calls. Nodes are merged into one path if all names from the root to the
 /// node are equal, even if their shapes differ.
 pub(crate) struct Paths<'a> {
-    /// The paths, each as (index of the parent path or `NONE`, name of the last call, sums). A
-    /// parent path precedes its child paths.
-    paths: Vec<(u32, &'a str, PathSums)>,
+    /// The paths, each as (index of the parent path, first node of the path, sums). A parent path
+    /// precedes its child paths.
+    paths: Vec<(Option<u32>, &'a MergedNode, PathSums<'a>)>,
 }
 
 impl<'a> Paths<'a> {
-    pub(crate) fn of(profile: &'a SpanProfile) -> Self {
-        let mut paths: Vec<(u32, &str, PathSums)> = Vec::new();
-        let mut known: HashMap<(u32, &str), u32> = HashMap::new();
+    pub(crate) fn of(nodes: &'a [MergedNode]) -> Self {
+        let mut paths: Vec<(Option<u32>, &MergedNode, PathSums)> = Vec::new();
+        let mut known: HashMap<(Option<u32>, &str), u32> = HashMap::new();
         let mut path_of_node: Vec<u32> = Vec::new();
-        for node in profile.nodes() {
-            let above = if node.parent == NONE {
-                NONE
+        for node in nodes {
+            let above = node.above.map(|parent| path_of_node[parent as usize]);
+            let (next, sums) = (paths.len() as u32, PathSums::of(node));
+            let path = *known.entry((above, &node.name)).or_insert(next);
+            if path == next {
+                paths.push((above, node, sums));
             } else {
-                path_of_node[node.parent as usize]
-            };
-            let name = profile.name(node);
-            let path = *known.entry((above, name)).or_insert_with(|| {
-                paths.push((above, name, PathSums::default()));
-                paths.len() as u32 - 1
-            });
-            paths[path as usize].2.add(PathSums::of(node));
+                paths[path as usize].2.add(sums);
+            }
             path_of_node.push(path);
         }
         Self { paths }
     }
 
-    /// Iterates over the paths. For each path, yields its index, the name of its last call, and its
-    /// sums.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &'a str, &PathSums)> {
+    /// Iterates over the paths. For each path, yields its index and its sums.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &PathSums<'a>)> {
         (0u32..)
             .zip(&self.paths)
-            .map(|(path, (_, name, sums))| (path, *name, sums))
+            .map(|(path, (_, _, sums))| (path, sums))
     }
 
     /// Returns the names of the calls of a path, from the root call on.
-    pub(crate) fn names(&self, mut path: u32) -> Vec<&'a str> {
+    pub(crate) fn names(&self, path: u32) -> Vec<&'a str> {
         let mut names = Vec::new();
-        while path != NONE {
-            let (above, name, _) = self.paths[path as usize];
-            names.push(name);
-            path = above;
+        let mut next = Some(path);
+        while let Some(path) = next {
+            let (above, node, _) = &self.paths[path as usize];
+            names.push(node.name.as_str());
+            next = *above;
         }
         names.reverse();
         names
     }
+
+    /// Returns the calls of all paths that are to be ranked.
+    fn ranked(&self) -> Vec<Ranked<'a>> {
+        let ranked = |(path, (_, node, sums)): (u32, &(_, &'a MergedNode, PathSums<'a>))| Ranked {
+            path: Some(path),
+            name: &node.name,
+            step: &node.step,
+            sums: sums.clone(),
+        };
+        let all = (0u32..).zip(&self.paths);
+        let wanted = all.filter(|(_, (_, _, sums))| sums.ranked);
+        wanted.map(ranked).collect()
+    }
 }
 
-/// Ranks the call paths and the names of a profile by self time.
-pub fn rank(profile: &SpanProfile, options: &ReportOptions) -> Rankings {
-    let paths = Paths::of(profile);
-    let all_ns: u128 = paths.iter().map(|(_, _, sums)| sums.all.self_ns).sum();
-    let waits = |name: &str| {
-        options
-            .wait_patterns
-            .iter()
-            .any(|pattern| pattern::matches(pattern, name))
-    };
-    let mut by_name: HashMap<&str, (bool, PathSums)> = HashMap::new();
-    let (mut work, mut waiting) = (Vec::new(), Vec::new());
-    for (path, name, sums) in paths.iter() {
-        let (is_wait, named) = by_name
-            .entry(name)
-            .or_insert_with(|| (waits(name), PathSums::default()));
-        named.add(*sums);
-        if *is_wait || sums.mostly_waits() {
-            &mut waiting
-        } else {
-            &mut work
-        }
-        .push((path, name, *sums));
+/// Calls that are to be ranked: those of one path, or those of one step in the ranking by name.
+struct Ranked<'a> {
+    path: Option<u32>,
+    name: &'a str,
+    step: &'a str,
+    sums: PathSums<'a>,
+}
+
+impl<'a> Ranked<'a> {
+    fn names(&self, paths: &Paths<'a>) -> Vec<&'a str> {
+        self.path
+            .map_or_else(|| vec![self.name], |path| paths.names(path))
     }
-    let mut names: Vec<(u32, &str, PathSums)> = by_name
-        .into_iter()
-        .filter(|(_, (is_wait, sums))| !is_wait && !sums.mostly_waits())
-        .map(|(name, (_, sums))| (NONE, name, sums))
-        .collect();
+}
+
+/// Sorts by descending self time. Equal self times are ordered by the number of calls, then by
+/// names, so that the order does not depend on node indices.
+fn sort<'a>(ranked: &mut [Ranked<'a>], paths: &Paths<'a>) {
+    ranked.sort_by(|left, right| {
+        let key = |one: &Ranked| (one.sums.self_ns, one.sums.count);
+        let ties = || left.names(paths).cmp(&right.names(paths));
+        key(right).cmp(&key(left)).then_with(ties)
+    });
+}
+
+/// Returns the sums of `work` by step. The sums of a step that works on some paths and waits on
+/// others are those of the paths on which it works.
+fn by_step<'a>(work: &[Ranked<'a>]) -> Vec<Ranked<'a>> {
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    let mut steps: Vec<Ranked> = Vec::new();
+    for one in work {
+        let place = *places.entry(one.step).or_insert(steps.len());
+        if let Some(known) = steps.get_mut(place) {
+            known.sums.add(one.sums.clone());
+        } else {
+            steps.push(Ranked {
+                path: None,
+                name: one.step,
+                step: one.step,
+                sums: one.sums.clone(),
+            });
+        }
+    }
+    steps
+}
+
+/// Ranks the call paths and the names of merged calls by self time.
+pub(crate) fn rank(nodes: &[MergedNode], options: &ReportOptions) -> Rankings {
+    let paths = Paths::of(nodes);
+    let waits = |one: &Ranked| {
+        let mut patterns = options.wait_patterns.iter();
+        one.sums.mostly_waits() || patterns.any(|pattern| pattern::matches(pattern, one.name))
+    };
+    let mut all = paths.ranked();
+    sort(&mut all, &paths);
+    let own = all.iter().map(|one| one.sums.self_ns);
+    let all_ns = own.fold(0, i128::saturating_add);
+    let (waiting, work): (Vec<Ranked>, Vec<Ranked>) = all.into_iter().partition(waits);
+    let mut names = by_step(&work);
+    sort(&mut names, &paths);
     let mut beyond = 0;
-    let mut list = |ranked: &mut Vec<(u32, &str, PathSums)>| -> Vec<Entry> {
-        // Paths of equal self time are ordered by their names from the root call on, so that the
-        // order does not depend on the profile's node indices.
-        ranked.sort_by(|left, right| {
-            let ties = || (paths.names(left.0), left.1).cmp(&(paths.names(right.0), right.1));
-            right.2.all.self_ns.cmp(&left.2.all.self_ns).then_with(ties)
-        });
+    let mut list = |ranked: &[Ranked]| -> Vec<Entry> {
         beyond += ranked.len().saturating_sub(options.ranking_limit) as u64;
         let shown = ranked.iter().take(options.ranking_limit);
-        let entry = |(path, name, sums): &(u32, &str, PathSums)| {
-            let whole = if *path == NONE {
-                vec![*name]
-            } else {
-                paths.names(*path)
-            };
-            sums.entry(name, whole.join("/"), all_ns)
+        let entry = |one: &Ranked| {
+            let path = one.names(&paths).join("/");
+            one.sums.entry(one.name, path, all_ns)
         };
         shown.map(entry).collect()
     };
     Rankings {
-        ranking: list(&mut work),
-        ranking_by_name: list(&mut names),
-        waits: list(&mut waiting),
+        ranking: list(&work),
+        ranking_by_name: list(&names),
+        waits: list(&waiting),
         ranking_beyond_limit: beyond,
     }
 }

@@ -28,7 +28,8 @@ use std::collections::{BTreeSet, HashMap};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::profile::rank::{seconds, ReportOptions};
+use crate::profile::merged::{seconds, signed};
+use crate::profile::rank::ReportOptions;
 use crate::selection::Selection;
 use crate::tree::{Forest, NONE};
 use graph::{Change, Graph};
@@ -233,8 +234,8 @@ fn predict(forest: &Forest, options: &ReportOptions, left_out: u64) -> Savings {
             low,
             high,
             verdict,
-            work_s: seconds(sum.work_ns),
-            waited_s: seconds(sum.waited_ns),
+            work_s: seconds(signed(sum.work_ns)),
+            waited_s: seconds(signed(sum.waited_ns)),
             wait: sum.wait,
             summed_share: share(sum.self_ns, self_ns),
             last_finisher_share: Some(share(sum.last_ns, last_ns)),
@@ -251,7 +252,7 @@ fn predict(forest: &Forest, options: &ReportOptions, left_out: u64) -> Savings {
     });
     Savings {
         factor: options.factor,
-        end_to_end_s: seconds(whole_ns),
+        end_to_end_s: seconds(signed(whole_ns)),
         trees: all.len() as u64,
         trees_left_out: Some(left_out),
         unexplained: Some(share(graph.open_ns(), whole_ns)),

@@ -48,7 +48,7 @@ class Entry(Document):
     instances: list[str] = Field(default_factory=list)
     # Cost class, which says what the calls do or wait for. Only in profiles of processes.
     kind: str | None = None
-    # Mean duration, seconds. If no durations are known, it is NaN, which is null in JSON.
+    # Mean duration, seconds; none if no durations are known.
     mean_s: float | None
     # Name of the calls.
     name: str
@@ -369,7 +369,8 @@ class TraceProfile(Document):
     ranking: list[Entry]
     # Number of entries that the limit leaves out of the three rankings.
     ranking_beyond_limit: int
-    # Calls that work instead of wait, by name.
+    # Calls that work instead of wait, by name. The sums of a name that works on some call paths
+    # and waits on others are those of the paths on which it works.
     ranking_by_name: list[Entry]
     # Numbers of spans and trees before and after compression.
     reduction: Reduction

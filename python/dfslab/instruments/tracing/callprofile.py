@@ -26,7 +26,9 @@ SUFFIX = ".profile.json"
 TRACE_SUFFIX = ".trace"
 FORGET = ".forget"
 SUB_BUCKETS = 64
-MOST_DEPTH = 300
+# Largest depth of the merged tree. Stored documents of deeper trees could not be read again: 255
+# levels are the limit of pydantic.
+MOST_DEPTH = 240
 KINDS = ("", "service", "disk", "queue", "lock", "blocked", "send", "receive", "sleep", "detail")
 WORK = ("service", "disk")
 WAITS = ("queue", "lock", "blocked", "send", "receive", "sleep")
