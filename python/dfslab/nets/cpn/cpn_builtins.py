@@ -27,7 +27,6 @@ from dfslab.nets.cpn.cpn_values import (
     Bag,
     BagEntry,
     Builtin,
-    BuiltinFunction,
     CpnValue,
     Items,
     Leaf,
@@ -118,49 +117,12 @@ SAME = {
     "ModelTime.fromInt": "IntInf.toInt",
     "ModelTime.toInt": "IntInf.toInt",
 }
-# Predefined functions of lists, written in CPN ML. They are parsed like functions of a file.
-PRELUDE = """
-fun map f [] = [] | map f (x::r) = f x :: map f r
-fun filter f [] = [] | filter f (x::r) = if f x then x :: filter f r else filter f r
-fun exists f [] = false | exists f (x::r) = f x orelse exists f r
-fun all f [] = true | all f (x::r) = f x andalso all f r
-fun foldl f b [] = b | foldl f b (x::r) = foldl f (f (x, b)) r
-fun foldr f b [] = b | foldr f b (x::r) = f (x, foldr f b r)
-fun take (l, n) = if n <= 0 orelse null l then [] else hd l :: take (tl l, n - 1)
-fun drop (l, n) = if n <= 0 orelse null l then l else drop (tl l, n - 1)
-fun rm x [] = [] | rm x (y::r) = if x = y then r else y :: rm x r
-fun rmall x [] = [] | rmall x (y::r) = if x = y then rmall x r else y :: rmall x r
-fun remdupl [] = [] | remdupl (x::r) = if mem r x then remdupl r else x :: remdupl r
-fun ins l x = l ^^ [x]
-fun ins_new l x = if mem l x then l else l ^^ [x]
-fun union l m = l ^^ m
-fun contains l [] = true | contains l (x::r) = mem l x andalso contains l r
-fun intersect [] m = [] | intersect (x::r) m =
-  if mem m x then x :: intersect r m else intersect r m
-fun concat [] = "" | concat (s::r) = s ^ concat r
-fun fst (x, y) = x
-fun copies (x, n) = if n <= 0 then [] else x :: copies (x, n - 1)
-fun snd (x, y) = y
-fun app f l = ()
-fun last l = if null (tl l) then hd l else last (tl l)
-fun flatten [] = [] | flatten (l::r) = l ^^ flatten r
-fun tabulated (i, n, f) = if i >= n then [] else f i :: tabulated (i + 1, n, f)
-fun tabulate (n, f) = tabulated (0, n, f)
-fun partition f l = (filter f l, filter (fn x => not (f x)) l)
-fun zip ([], m) = [] | zip (x::r, m) = if null m then [] else (x, hd m) :: zip (r, tl m)
-fun unzip l = (map (fn (x, y) => x) l, map (fn (x, y) => y) l)
-fun inserted lt x [] = [x]
-  | inserted lt x (y::r) = if lt (y, x) then y :: inserted lt x r else x :: y :: r
-fun sorted lt done [] = done | sorted lt done (x::r) = sorted lt (inserted lt x done) r
-fun sort lt l = sorted lt (take (l, 0)) l
-fun counted x [] = 0 | counted x (y::r) = (if x = y then 1 else 0) + counted x r
-fun cf (x, m) = counted x (ms_to_list m)
-fun ext_col f m = list_to_ms (map f (ms_to_list m))
-"""
 
 
+# A function, given the evaluator of the text that calls it and its arguments.
+ReaderFunction = Callable[[Evaluator, Sequence[CpnValue]], CpnValue]
 # The functions of lists, texts and time, each with the number of its arguments.
-FUNCTIONS: Mapping[str, tuple[int, BuiltinFunction]] = {
+FUNCTIONS: Mapping[str, tuple[int, ReaderFunction]] = {
     "hd": (1, lambda reader, given: head(reader, given[0])),
     "tl": (1, lambda reader, given: tail(reader, given[0])),
     "null": (1, lambda reader, given: null(reader, given[0])),
@@ -183,23 +145,31 @@ def add_builtins(evaluator: Evaluator, prelude: Iterable[Declaration]) -> None:
     names = evaluator.globals
     for name in NUMBERS:
         repeats = any(NUMBERS[name][1].count(f"{{{at}}}") > 1 for at in (0, 1))
-        names[name] = Builtin(name, 1, number(name), repeats=repeats)
+        names[name] = builtin(evaluator, name, 1, number(name), repeats)
     for name, (wanted, run) in FUNCTIONS.items():
-        names[name] = Builtin(name, wanted, run, repeats=name in ("mem", "List.nth"))
+        names[name] = builtin(evaluator, name, wanted, run, name in ("mem", "List.nth"))
     for name in LOGS:
-        names[name] = Builtin(name, 1, lambda reader, given: Rec())
+        names[name] = Builtin(name, 1, lambda context, given: Rec())
     names["TextIO.stdOut"] = names["TextIO.stdErr"] = Rec()
     for name in OPTIONS.split():
         evaluator.broken[name] = InputError("declarations", name, NO_OPTIONS)
     for found in prelude:
         evaluator.declare(found)
     for name, reason in OTHERWISE.items():
-        names[name] = Builtin(name, 1, refused(name, reason))
+        names[name] = builtin(evaluator, name, 1, refused(name, reason))
     for name, other in SAME.items():
         names[name] = names[other]
 
 
-def refused(name: str, reason: str) -> BuiltinFunction:
+def builtin(
+    evaluator: Evaluator, name: str, wanted: int, function: ReaderFunction, repeats: bool = False
+) -> Builtin:
+    """Returns a predefined function that takes `wanted` arguments one after another."""
+    run = lambda context, given: function(evaluator.reading(context), given)  # noqa: E731
+    return Builtin(name, wanted, run, repeats=repeats)
+
+
+def refused(name: str, reason: str) -> ReaderFunction:
     """Returns a function whose call raises InputError with `reason`. `name`: its CPN ML name."""
 
     def run(reader: Evaluator, given: Sequence[CpnValue]) -> CpnValue:
@@ -219,7 +189,7 @@ def arguments(reader: Evaluator, value: CpnValue, count: int, name: str) -> list
     return found
 
 
-def number(name: str) -> BuiltinFunction:
+def number(name: str) -> ReaderFunction:
     """Returns the function `name` of the table NUMBERS, whose arguments are numbers."""
     wanted, form, kind = NUMBERS[name]
 
@@ -377,22 +347,24 @@ def of_colour(reader: Evaluator, name: str) -> CpnValue | None:
     kind = reader.colours.known(colour, reader.context).kind
     if word in ("all", "ran", "size"):
         of = {"all": all_values, "ran": random_value, "size": size}[word]
-        return Builtin(name, 1, lambda caller, given: of(caller, colour))
+        return builtin(reader, name, 1, lambda caller, given: of(caller, colour))
     if word == "mkstr" and kind in (INT, BOOL):
         return reader.globals["Int.toString" if kind == INT else "Bool.toString"]
     if word == "lt" and kind in (INT, REAL, TEXT):
         return reader.value(parse("fn (x, y) => x < y", reader.context), {})
     if word.startswith("set_") and isinstance(kind, Struct):
         label = word.removeprefix("set_")
-        return Builtin(name, 2, lambda caller, given: updated(caller, given[0], label, given[1]))
+        run = lambda caller, given: updated(caller, given[0], label, given[1])  # noqa: E731
+        return builtin(reader, name, 2, run)
     named = word == "mkstr" and isinstance(kind, Plain) and kind not in (REAL, TEXT)
     if named or word in ("col", "ord"):
         run = lambda caller, given: ordered(caller, colour, word, given[0])  # noqa: E731
-        return Builtin(name, 1, run, repeats=not named)
+        return builtin(reader, name, 1, run, not named)
     if word == "mult" and isinstance(kind, Struct):
-        return Builtin(name, 1, lambda caller, given: multiplied(caller, kind, given[0]))
+        return builtin(reader, name, 1, lambda caller, given: multiplied(caller, kind, given[0]))
     if word == "legal":
-        return Builtin(name, 1, lambda caller, given: legal(caller, colour, given[0]), repeats=True)
+        run = lambda caller, given: legal(caller, colour, given[0])  # noqa: E731
+        return builtin(reader, name, 1, run, True)
     return None
 
 

@@ -9,7 +9,7 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Sequence
 
-from dfslab.nets.cpn.cpn_builtins import PRELUDE, add_builtins, of_colour
+from dfslab.nets.cpn.cpn_builtins import add_builtins, of_colour
 from dfslab.nets.cpn.cpn_colours import PLAIN, Colours, between, booleans, text_of
 from dfslab.nets.cpn.cpn_evaluate import Evaluator
 from dfslab.nets.cpn.cpn_functions import CalledFunctions
@@ -41,6 +41,45 @@ NAME = re.compile(r"[A-Za-z][A-Za-z0-9_']*")
 
 # The keywords that begin a declaration.
 HEADS = "val|fun|datatype|type|exception|open|infix|infixr|nonfix"
+# Predefined functions of lists, written in CPN ML. They are parsed like functions of a file.
+PRELUDE = """
+fun map f [] = [] | map f (x::r) = f x :: map f r
+fun filter f [] = [] | filter f (x::r) = if f x then x :: filter f r else filter f r
+fun exists f [] = false | exists f (x::r) = f x orelse exists f r
+fun all f [] = true | all f (x::r) = f x andalso all f r
+fun foldl f b [] = b | foldl f b (x::r) = foldl f (f (x, b)) r
+fun foldr f b [] = b | foldr f b (x::r) = f (x, foldr f b r)
+fun take (l, n) = if n <= 0 orelse null l then [] else hd l :: take (tl l, n - 1)
+fun drop (l, n) = if n <= 0 orelse null l then l else drop (tl l, n - 1)
+fun rm x [] = [] | rm x (y::r) = if x = y then r else y :: rm x r
+fun rmall x [] = [] | rmall x (y::r) = if x = y then rmall x r else y :: rmall x r
+fun remdupl [] = [] | remdupl (x::r) = if mem r x then remdupl r else x :: remdupl r
+fun ins l x = l ^^ [x]
+fun ins_new l x = if mem l x then l else l ^^ [x]
+fun union l m = l ^^ m
+fun contains l [] = true | contains l (x::r) = mem l x andalso contains l r
+fun intersect [] m = [] | intersect (x::r) m =
+  if mem m x then x :: intersect r m else intersect r m
+fun concat [] = "" | concat (s::r) = s ^ concat r
+fun fst (x, y) = x
+fun copies (x, n) = if n <= 0 then [] else x :: copies (x, n - 1)
+fun snd (x, y) = y
+fun app f l = ()
+fun last l = if null (tl l) then hd l else last (tl l)
+fun flatten [] = [] | flatten (l::r) = l ^^ flatten r
+fun tabulated (i, n, f) = if i >= n then [] else f i :: tabulated (i + 1, n, f)
+fun tabulate (n, f) = tabulated (0, n, f)
+fun partition f l = (filter f l, filter (fn x => not (f x)) l)
+fun zip ([], m) = [] | zip (x::r, m) = if null m then [] else (x, hd m) :: zip (r, tl m)
+fun unzip l = (map (fn (x, y) => x) l, map (fn (x, y) => y) l)
+fun inserted lt x [] = [x]
+  | inserted lt x (y::r) = if lt (y, x) then y :: inserted lt x r else x :: y :: r
+fun sorted lt done [] = done | sorted lt done (x::r) = sorted lt (inserted lt x done) r
+fun sort lt l = sorted lt (take (l, 0)) l
+fun counted x [] = 0 | counted x (y::r) = (if x = y then 1 else 0) + counted x r
+fun cf (x, m) = counted x (ms_to_list m)
+fun ext_col f m = list_to_ms (map f (ms_to_list m))
+"""
 
 
 def declarations(text: str, context: str) -> Iterator[Declaration]:
@@ -137,8 +176,8 @@ class Declarations:
     def values(self, text: str) -> None:
         """Reads the values and functions that a text declares."""
         for found in declarations(text, "declarations"):
-            context = f"declaration of {', '.join(found.names) or 'a value'}"
-            self.evaluator.reading(context).declare(found)
+            words_of = f"declaration of {', '.join(found.names) or 'a value'}"
+            self.evaluator.reading(words_of).declare(found)
             for name in found.names:
                 self.name_constant(name)
 
@@ -233,7 +272,7 @@ class Declarations:
             colours.add(name, INT, lambda: between(low, high, context))
             if ids:
                 index = ids[0]
-                self.construct(index, Builtin(f"index {index}", 1, lambda reader, given: given[0]))
+                self.construct(index, Builtin(f"index {index}", 1, lambda context, given: given[0]))
         elif kind.tag == "enum":
             self.enumeration(name, ids or with_ids(kind))
         elif kind.tag == "list":
@@ -315,7 +354,7 @@ class Declarations:
                 continue
 
             def made(
-                reader: Evaluator, given: Sequence[CpnValue], word: str = word, known: Leaf = known
+                context: str, given: Sequence[CpnValue], word: str = word, known: Leaf = known
             ) -> CpnValue:
                 value = given[0]
                 fields = ((label, value if label == word else zero) for label, zero in zeros)
@@ -343,12 +382,15 @@ class Declarations:
         of = self.colours.known(other, context)
         by, listed = kind.find("by"), kind.find("with")
         if by is not None:
-            test = self.evaluator.reading(context).value(parse(whole_text(by), context), {})
+            evaluator = self.evaluator.reading(context)
+            test = evaluator.value(parse(whole_text(by), context), {})
+            members_of = of.members
 
             def kept() -> list[CpnValue]:
-                return [one for one in of.members() if self.holds(test, one, context)]  # type: ignore[misc]
+                assert members_of is not None, "only the values of a finite set are listed"
+                return [one for one in members_of() if holds(evaluator, test, one)]
 
-            self.colours.add(name, of.kind, kept if of.members is not None else None)
+            self.colours.add(name, of.kind, kept if members_of is not None else None)
         elif listed is not None:
             values = self.evaluator.reading(context).value(parse(whole_text(listed), context), {})
             if not isinstance(values, Items) or values.tail is not None:
@@ -357,11 +399,6 @@ class Declarations:
             self.colours.add(name, of.kind, lambda: members)
         else:
             raise InputError(context, "subset", "says `by` a function or `with` a list")
-
-    def holds(self, test: CpnValue, one: CpnValue, context: str) -> bool:
-        """Returns whether the function `test` of the file yields true for a value."""
-        found = self.evaluator.reading(context).apply(test, one)
-        return isinstance(found, Leaf) and found.constant is True
 
     def bounds(self, kind: ET.Element, context: str) -> tuple[int, int]:
         """Returns the first and last number of a range in a declaration. Raises InputError if they
@@ -375,6 +412,12 @@ class Declarations:
         if numbers[0] > numbers[1]:
             raise InputError(context, f"{numbers[0]}..{numbers[1]}", "the range is empty")
         return numbers[0], numbers[1]
+
+
+def holds(evaluator: Evaluator, test: CpnValue, one: CpnValue) -> bool:
+    """Returns whether the function `test` of the file yields true for a value."""
+    found = evaluator.apply(test, one)
+    return isinstance(found, Leaf) and found.constant is True
 
 
 def with_ids(kind: ET.Element) -> list[str]:

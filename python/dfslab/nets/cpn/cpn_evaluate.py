@@ -8,7 +8,8 @@ only during a run becomes a function of the net.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -58,13 +59,6 @@ from dfslab.spec.input_error import InputError
 CALLS_DEEP_MOST, CALLS_MOST = 300, 200_000
 
 
-@dataclass
-class CallCount:
-    """The number of calls that were evaluated while a file is read."""
-
-    calls: int = 0
-
-
 @dataclass(frozen=True)
 class Evaluator:
     """Evaluates the expressions of one text of a file, in which the names that the file declares
@@ -86,7 +80,8 @@ class Evaluator:
     constructors: set[str] = field(default_factory=set)
     # The initial values of references (`globref`) to which the file never assigns.
     references: dict[str, CpnValue] = field(default_factory=dict)
-    count: CallCount = field(default_factory=CallCount)
+    # Counts the calls that are evaluated while the file is read.
+    calls: Iterator[int] = field(default_factory=itertools.count)
     cached: dict[int, tuple[Tree, tuple[Tree, ...]]] = field(default_factory=dict)
     # The words by which error messages name the text.
     context: str = "declarations"
@@ -325,7 +320,11 @@ class Evaluator:
     def label(self, tree: Tree, env: Env) -> CpnValue:
         """Evaluates `#label`: the function that returns this field of a record."""
         del env
-        return Builtin(f"#{tree.word}", 1, lambda reader, given: reader.part(given[0], tree.word))
+        return Builtin(
+            f"#{tree.word}",
+            1,
+            lambda context, given: self.reading(context).part(given[0], tree.word),
+        )
 
     def part(self, value: CpnValue, label: str) -> CpnValue:
         """Returns a field of a record. Raises InputError if the value has no such field."""
@@ -362,7 +361,7 @@ class Evaluator:
                 return replace(function, given=given)
             return replace(function, given=given)
         if isinstance(function, Builtin):
-            return function.run(self, self.arguments(function, given))
+            return function.run(self.context, self.arguments(function, given))
         return self.call(function, given)
 
     def arguments(self, function: Builtin, given: Sequence[CpnValue]) -> Sequence[CpnValue]:
@@ -379,8 +378,7 @@ class Evaluator:
     def call(self, closure: Closure, given: Sequence[CpnValue]) -> CpnValue:
         """Calls a function of the file with all its arguments. If possible, the call is evaluated
         while the file is read. Otherwise it becomes a call of a function of the net."""
-        self.count.calls += 1
-        if self.count.calls > CALLS_MOST or self.depth >= CALLS_DEEP_MOST:
+        if next(self.calls) >= CALLS_MOST or self.depth >= CALLS_DEEP_MOST:
             raise self.wrong(
                 closure.name,
                 f"calls itself more than {CALLS_DEEP_MOST} deep or {CALLS_MOST} times "

@@ -6,12 +6,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dfslab.nets.cpn.cpn_ml import Tree
-
-if TYPE_CHECKING:
-    from dfslab.nets.cpn.cpn_evaluate import Evaluator
 
 
 @dataclass(frozen=True)
@@ -167,9 +164,9 @@ class Builtin:
     repeats: bool = False
 
 
-# A predefined function. Its arguments are the evaluator of the text that calls it, and the values
-# to which it is applied.
-BuiltinFunction = Callable[["Evaluator", Sequence["CpnValue"]], "CpnValue"]
+# A predefined function. Its arguments are the words by which error messages name the text with the
+# call, and the values to which the function is applied.
+BuiltinFunction = Callable[[str, Sequence["CpnValue"]], "CpnValue"]
 CpnValue = Leaf | Items | Rec | Bag | Closure | Builtin
 # The values of the local names that an expression may use.
 Env = Mapping[str, CpnValue]

@@ -11,6 +11,10 @@ from dfslab.studies.decisions.reported.advice_table import NOTHING_GAINS, Recomm
 from dfslab.studies.decisions.reported.advised import Advised
 
 MOST_CHANGES = 3
+# The sentences that replace the changes. The first one follows a sentence on why it is not known
+# what limits.
+WITHHELD = "Withheld, because what limits is not known."
+WITHHELD_BY_NOISE = "Withheld, because repeats differ too much to tell what limits the rate."
 # The workload that is an external program.
 PROGRAM = "command"
 

@@ -22,8 +22,6 @@ from dfslab.studies.decisions.doubts import REPETITIONS, nothing_held_out
 from dfslab.studies.plausibility import Checked
 from dfslab.studies.runs.completeness import is_unverified
 
-# Number of repetitions that a noisy run is advised to make. The terminal gives the same advice.
-REPETITIONS = 10
 # The command that adds repetitions to a run of another tool.
 IMPORT_AGAIN = "dfslab import FILE FILE"
 

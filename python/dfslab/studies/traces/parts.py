@@ -387,9 +387,8 @@ def _unexplained_ns(observed: Parts) -> float:
         for chain in observed.chains
     )
     taken += sum(edge.ns for edge in observed.edges)
-    return (
-        observed.waited_ns - taken - sum(calls.concurrent_ns for calls in observed.calls.values())
-    )
+    concurrent_ns = sum(calls.concurrent_ns for calls in observed.calls.values())
+    return observed.waited_ns - taken - concurrent_ns
 
 
 def _among_runs_ns(name: str, point_ns: float, observed: Parts) -> float:

@@ -59,7 +59,7 @@ def declare_binding_elements(names: Sequence[str], evaluator: Evaluator) -> None
     then compares with it instead of binding it."""
     for name in names:
         evaluator.constructors.add(name)
-        evaluator.globals[name] = Builtin(f"union {name}", 1, lambda reader, given: given[0])
+        evaluator.globals[name] = Builtin(f"union {name}", 1, lambda context, given: given[0])
 
 
 class MonitorFunction:

@@ -270,7 +270,7 @@ class MonitorTranslator:
         found: dict[str, CpnValue] = {}
         for one in self.written:
 
-            def count(reader: object, given: object, one: WrittenMonitor = one) -> CpnValue:
+            def count(context: str, given: object, one: WrittenMonitor = one) -> CpnValue:
                 return Leaf(self.level_of_count(draft, one), INT)
 
             name = f"{clean(one.name)}.count"

@@ -181,6 +181,10 @@ def _differing(rows: Sequence[ComparedMetric], kind: Literal["rates", "times"]) 
     ]
 
 
+def _p_value(adjusted: float | None) -> TableCell:
+    return absent() if adjusted is None else TableCell(adjusted, f"{adjusted:.3g}")
+
+
 def _largest(rows: Sequence[ComparedMetric]) -> str:
     """Returns a sentence with the largest change."""
     largest = max(rows, key=lambda one: abs(math.log1p(one.change)))
