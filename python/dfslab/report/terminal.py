@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from dfslab.documents.visibility_report import Visibility
     from dfslab.studies.designs.design_plan import DesignPlan
     from dfslab.studies.runs.rate_search import SearchDocument
-    from dfslab.testbeds.hosts.hardware import Check
+    from dfslab.testbeds.hosts.machine import Check
     from dfslab.testbeds.hosts.kernel import Feature
 
 WIDE = 180

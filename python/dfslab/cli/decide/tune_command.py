@@ -114,7 +114,7 @@ def _opened(
     if (path / "scenario.toml").exists():
         allowed = f"is a run folder; its scenario is {path / 'scenario.toml'}"
         raise InputError("PLACE|SCENARIO", source, allowed)
-    is_ready = path.parent == Path() and not path.exists() and path.stem in ready.files()
+    is_ready = not path.exists() and source in ready.files()
     if is_ready or path.is_file() or path.suffix == ".toml":
         scenario = read_scenario(path, sets, methods=("measure", "sequence"))
         ask(place_of(scenario), yes, printing.as_json)

@@ -1,14 +1,65 @@
-"""Derives link and disk limits from a deployment, and checks that this machine can emulate it."""
+"""Derives link and disk limits from a deployment, and checks that this machine can emulate it.
+A check compares a measured quantity with its declared value."""
 
 from __future__ import annotations
 
 import math
 import os
+from dataclasses import dataclass, field
 
+from dfslab.spec import units
 from dfslab.spec.deployment import Deployment, NodeGroup
 from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts import kernel
 from dfslab.testbeds.hosts.network import MOST_HOSTS, EmulatedLink
+
+
+# The name of a checked time. All other checked quantities are rates.
+ROUND_TRIP = "round trip"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One measured quantity of one host, compared with its declared value.
+
+    `declared` is None if the quantity is not emulated. `allowed` is the largest permitted
+    difference between the measured and the declared value. `holds`: whether the difference is at
+    most `allowed`. `declared`, `measured` and `allowed` are in bytes per second, for a round trip in
+    seconds.
+    """
+
+    host: str
+    quantity: str
+    declared: float | None
+    measured: float
+    allowed: float
+    holds: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        within = self.declared is None or abs(self.measured - self.declared) <= self.allowed
+        # This is the only way in which a frozen dataclass can set a field that depends on other
+        # fields.
+        object.__setattr__(self, "holds", within)
+
+    def failure(self, load: float) -> str:
+        """Returns why the check failed and what to do, as text. `load`: load average of this
+        machine for each processor, which is named if more than one task competes for a
+        processor."""
+        unit = "s" if self.quantity == ROUND_TRIP else "B/s"
+        declared, measured, allowed = (
+            units.text(value or 0.0, unit)
+            for value in (self.declared, self.measured, self.allowed)
+        )
+        text = f"declared {declared}, measured {measured}, may differ by {allowed}; "
+        if load > 1:
+            text += f"other work keeps this machine busy ({load:.1f} tasks a processor): wait, or "
+        return text + "declare what the machine can give, or raise deployment.tolerance"
+
+
+def load_per_core() -> float:
+    """Returns this machine's load average of the last minute, divided by the number of
+    processors."""
+    return os.getloadavg()[0] / (os.cpu_count() or 1)
 
 
 def link_of(group: NodeGroup, deployment: Deployment) -> EmulatedLink:
