@@ -66,7 +66,7 @@ def tune(
 
     The start settings are measured too, and kept if no other is better beyond noise. In a directory
     or mount only settings of clients change: transfer size and number of clients. Copies and forced
-    writes change only with --may. Example: dfslab tune scenarios/glusterfs.toml --runs 3
+    writes change only with --may.
     """
     printing = printing_of(context, as_json)
     from dfslab.studies.trials.intervention_record import check_records

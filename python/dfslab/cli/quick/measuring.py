@@ -32,6 +32,16 @@ if TYPE_CHECKING:
     from dfslab.spec.scenario import Scenario
 
 app = typer.Typer()
+# The defaults of the options for a directory, as the help shows them. A test compares them with
+# those of `Transfers`, whose import would slow down the help.
+USUAL = {
+    "--bs": "4k,1m",
+    "--rw": "read,randread,randwrite",
+    "--clients": "1,8",
+    "--size": "256m",
+    "--time": "5s",
+    "--repetitions": "3",
+}
 
 
 @app.command()
@@ -42,28 +52,51 @@ def measure(
     ],
     block_sizes: Annotated[
         str | None,
-        typer.Option("--bs", metavar="SIZES", help="Bytes of a transfer: 4k,1m (directory)."),
+        typer.Option(
+            "--bs", metavar="SIZES", help="Bytes of a transfer.", show_default=USUAL["--bs"]
+        ),
     ] = None,
     modes: Annotated[
         str | None,
         typer.Option(
             "--rw",
             metavar="MODES",
-            help="read, write, randread, randwrite, rw, randrw; else read,randread,randwrite.",
+            help="read, write, randread, randwrite, rw, randrw.",
+            show_default=USUAL["--rw"],
         ),
     ] = None,
     clients: Annotated[
-        str | None, typer.Option("--clients", metavar="NUMBERS", help="Clients at once: 1,8.")
+        str | None,
+        typer.Option(
+            "--clients", metavar="NUMBERS", help="Clients at once.", show_default=USUAL["--clients"]
+        ),
     ] = None,
     size: Annotated[
         str | None,
-        typer.Option("--size", metavar="SIZE", help="Bytes of all files together: 256m."),
+        typer.Option(
+            "--size",
+            metavar="SIZE",
+            help="Bytes of all files together.",
+            show_default=USUAL["--size"],
+        ),
     ] = None,
     time: Annotated[
-        str | None, typer.Option("--time", metavar="TIME", help="Length of each timed part: 5s.")
+        str | None,
+        typer.Option(
+            "--time",
+            metavar="TIME",
+            help="Length of each timed part.",
+            show_default=USUAL["--time"],
+        ),
     ] = None,
     repetitions: Annotated[
-        int | None, typer.Option("--repetitions", min=1, help="Runs of each configuration: 3.")
+        int | None,
+        typer.Option(
+            "--repetitions",
+            min=1,
+            help="Runs of each configuration.",
+            show_default=USUAL["--repetitions"],
+        ),
     ] = None,
     cold: Annotated[
         bool, typer.Option("--cold", help="Page caches emptied before each timed part.")
@@ -88,8 +121,8 @@ def measure(
 ) -> None:
     """Measure a directory or every configuration of a scenario; no models.
 
-    For a directory, options say what is measured. The run folder keeps the scenario made of them,
-    and a page of the results, which needs the extra `page`.
+    For a directory, the options from --bs to --direct say what is measured. The run folder keeps
+    the scenario made of them, and a page of the results, which needs the extra `page`.
     """
     printing = printing_of(context, as_json)
     given: dict[str, str | int | bool | None] = {"--bs": block_sizes, "--rw": modes}

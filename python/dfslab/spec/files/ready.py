@@ -35,7 +35,8 @@ def scenario_file(given: Path) -> Path:
 
     Raises InputError in these cases:
     - `given` is an address.
-    - `given` is a plain name, and no ready scenario has this name. The error suggests a similar one.
+    - `given` is a plain name, and no ready scenario has this name. The error suggests a similar
+      name.
     - `given` is the name or path of a missing file. The error suggests a ready scenario of a
       similar name.
     """
@@ -46,10 +47,8 @@ def scenario_file(given: Path) -> Path:
     close = difflib.get_close_matches(given.stem.lower(), list(known), n=1)
     if given.parent != Path() or given.suffix:
         if given.suffix in ("", ".toml") and (given.parent == Path() or given.stem in known):
-            allowed = "no such file"
-            if close:
-                allowed += f"; did you mean the ready scenario {close[0]} (without path and .toml)?"
-            raise InputError("scenario", str(given), allowed)
+            meant = f"; did you mean the ready scenario {close[0]} (no path)?" if close else ""
+            raise InputError("scenario", str(given), f"no such file{meant}")
         return given
     if given.stem in known:
         return known[given.stem]

@@ -25,7 +25,7 @@ from dfslab.spec.deployment import NodeGroup
 from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts.cluster import Cluster
 from dfslab.testbeds.hosts.host import Host
-from dfslab.testbeds.hosts.machine import ROUND_TRIP, Check, load_per_core
+from dfslab.testbeds.hosts.machine import ROUND_TRIP, Check, busy_words, load_per_core
 from dfslab.testbeds.hosts.network import PAYLOAD_SHARE, EmulatedLink
 from dfslab.testbeds.hosts.threads import threads
 
@@ -101,7 +101,12 @@ def measure(
     for check in checks:
         if not check.holds:
             what = f"checking the {check.quantity} of {check.host}"
-            raise TestbedError("failed", what, check.failure(load_per_core()))
+            raise TestbedError(
+                "failed",
+                what,
+                f"{check.difference()}; {busy_words(load_per_core())}declare what the machine can "
+                "give, or raise deployment.tolerance",
+            )
     known |= links | disks
     return checks
 

@@ -13,7 +13,6 @@ from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts import kernel
 from dfslab.testbeds.hosts.network import MOST_HOSTS, EmulatedLink
 
-
 # The name of a checked time. All other checked quantities are rates.
 ROUND_TRIP = "round trip"
 
@@ -24,8 +23,8 @@ class Check:
 
     `declared` is None if the quantity is not emulated. `allowed` is the largest permitted
     difference between the measured and the declared value. `holds`: whether the difference is at
-    most `allowed`. `declared`, `measured` and `allowed` are in bytes per second, for a round trip in
-    seconds.
+    most `allowed`. Values are in bytes per second, or in seconds for a
+    round trip.
     """
 
     host: str
@@ -41,19 +40,21 @@ class Check:
         # fields.
         object.__setattr__(self, "holds", within)
 
-    def failure(self, load: float) -> str:
-        """Returns why the check failed and what to do, as text. `load`: load average of this
-        machine for each processor, which is named if more than one task competes for a
-        processor."""
+    def difference(self) -> str:
+        """Returns the declared and the measured value, and how far they may differ, as text."""
         unit = "s" if self.quantity == ROUND_TRIP else "B/s"
-        declared, measured, allowed = (
-            units.text(value or 0.0, unit)
-            for value in (self.declared, self.measured, self.allowed)
-        )
-        text = f"declared {declared}, measured {measured}, may differ by {allowed}; "
-        if load > 1:
-            text += f"other work keeps this machine busy ({load:.1f} tasks a processor): wait, or "
-        return text + "declare what the machine can give, or raise deployment.tolerance"
+        values = (self.declared or 0.0, self.measured, self.allowed)
+        declared, measured, allowed = (units.text(value, unit) for value in values)
+        return f"declared {declared}, measured {measured}, may differ by {allowed}"
+
+
+def busy_words(load_per_core: float) -> str:
+    """Returns the start of the advice after a failed check: to wait if other work keeps this
+    machine busy, otherwise "". `load_per_core`: the load average of this machine divided by its
+    number of processors."""
+    if load_per_core <= 1:
+        return ""
+    return f"this machine is busy ({load_per_core:.1f} tasks for each processor): wait, or "
 
 
 def load_per_core() -> float:
