@@ -13,7 +13,7 @@ from dfslab.exports import contract as exporters
 from dfslab.exports.contract import DescriptionExporter
 from dfslab.models import petri
 from dfslab.nets.net_json import ordered
-from dfslab.report import description
+from dfslab.report import description, terminal
 from dfslab.report.diagrams import diagram, formula_text, structure
 from dfslab.report.diagrams.uml import uml
 from dfslab.spec.input_error import InputError, unknown
@@ -22,6 +22,13 @@ from dfslab.spec.systems.filesystem import FileSystem
 # The output forms that this module produces. Exporters of descriptions add the formats of other
 # tools.
 FORMS = ("table", "formula", "mermaid", "plantuml", "net")
+
+# A terminal with fewer columns than this shows the table of parameters without the columns in
+# NARROW_WITHOUT: with them, words would be broken. A default is shown with its unit.
+WHOLE_WIDTH = 120
+NARROW_WITHOUT = ("unit", "source")
+# No column of the table is made wider than this for a long word, which is then broken.
+LONGEST_WORD = 16
 
 
 def filesystem(name: str, form: str, operation: str) -> tuple[Any, list[Any]]:
@@ -56,10 +63,17 @@ def filesystem(name: str, form: str, operation: str) -> tuple[Any, list[Any]]:
 def _table(system: FileSystem, operations: list[str]) -> tuple[Any, list[Any]]:
     rows = [row.cells() for row in description.parameter_rows(system, operations)]
     table = Table(title=f"{system.title}: configurable parameters ({system.source})")
-    for column in description.COLUMNS:
-        table.add_column(column, overflow="fold")
+    left_out = () if terminal.console(False).width >= WHOLE_WIDTH else NARROW_WITHOUT
+    for place, column in enumerate(description.COLUMNS):
+        if column not in left_out:
+            longest = max((len(word) for row in rows for word in row[place].split()), default=0)
+            width = min(max(longest, len(column)), LONGEST_WORD)
+            table.add_column(column, overflow="fold", min_width=width)
     for row in rows:
-        table.add_row(*row)
+        named = zip(description.COLUMNS, row, strict=True)
+        table.add_row(*(text for column, text in named if column not in left_out))
+    if left_out:
+        table.caption = f"Terminals of {WHOLE_WIDTH} columns and --json also have unit and source."
     document = [dict(zip(description.COLUMNS, row, strict=True)) for row in rows]
     return document, [table, *description.notes(system, operations)]
 
