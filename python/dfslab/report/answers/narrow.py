@@ -93,9 +93,9 @@ def title_and_note(model: str, found: Comparison, methods: int) -> tuple[str, st
     error, mean = found.held_out[model].median_abs_error, found.held_out.get(MEAN)
     if mean is not None and error >= mean.median_abs_error:
         note = (
-            f"No model is better than the mean of the measurements, which errs by "
-            f"{percent_text(mean.median_abs_error)} (median, held out). {model} errs least of the "
-            f"models: {percent_text(error)}."
+            f"{model}: no model is better than the mean of the measurements (median error "
+            f"{percent_text(error)} compared with {percent_text(mean.median_abs_error)}, held "
+            "out); --wide has all."
         )
         return f"Measured, and predicted by {model}", note
     note = f"{model}: the best of {methods} methods; --wide has all." if methods > 1 else ""
