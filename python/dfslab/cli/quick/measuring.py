@@ -42,6 +42,46 @@ USUAL = {
     "--time": "5s",
     "--repetitions": "3",
 }
+BlockSizes = Annotated[
+    str | None,
+    typer.Option("--bs", metavar="SIZES", help="Bytes of a transfer.", show_default=USUAL["--bs"]),
+]
+Modes = Annotated[
+    str | None,
+    typer.Option(
+        "--rw",
+        metavar="MODES",
+        help="read, write, randread, randwrite, rw, randrw.",
+        show_default=USUAL["--rw"],
+    ),
+]
+Clients = Annotated[
+    str | None,
+    typer.Option(
+        "--clients", metavar="NUMBERS", help="Clients at once.", show_default=USUAL["--clients"]
+    ),
+]
+Size = Annotated[
+    str | None,
+    typer.Option(
+        "--size", metavar="SIZE", help="Bytes of all files together.", show_default=USUAL["--size"]
+    ),
+]
+PartTime = Annotated[
+    str | None,
+    typer.Option(
+        "--time", metavar="TIME", help="Length of each timed part.", show_default=USUAL["--time"]
+    ),
+]
+Repetitions = Annotated[
+    int | None,
+    typer.Option(
+        "--repetitions",
+        min=1,
+        help="Runs of each configuration.",
+        show_default=USUAL["--repetitions"],
+    ),
+]
 
 
 @app.command()
@@ -50,54 +90,12 @@ def measure(
     place: Annotated[
         Path, typer.Argument(metavar="SCENARIO|DIRECTORY", help="A scenario, or a directory.")
     ],
-    block_sizes: Annotated[
-        str | None,
-        typer.Option(
-            "--bs", metavar="SIZES", help="Bytes of a transfer.", show_default=USUAL["--bs"]
-        ),
-    ] = None,
-    modes: Annotated[
-        str | None,
-        typer.Option(
-            "--rw",
-            metavar="MODES",
-            help="read, write, randread, randwrite, rw, randrw.",
-            show_default=USUAL["--rw"],
-        ),
-    ] = None,
-    clients: Annotated[
-        str | None,
-        typer.Option(
-            "--clients", metavar="NUMBERS", help="Clients at once.", show_default=USUAL["--clients"]
-        ),
-    ] = None,
-    size: Annotated[
-        str | None,
-        typer.Option(
-            "--size",
-            metavar="SIZE",
-            help="Bytes of all files together.",
-            show_default=USUAL["--size"],
-        ),
-    ] = None,
-    time: Annotated[
-        str | None,
-        typer.Option(
-            "--time",
-            metavar="TIME",
-            help="Length of each timed part.",
-            show_default=USUAL["--time"],
-        ),
-    ] = None,
-    repetitions: Annotated[
-        int | None,
-        typer.Option(
-            "--repetitions",
-            min=1,
-            help="Runs of each configuration.",
-            show_default=USUAL["--repetitions"],
-        ),
-    ] = None,
+    block_sizes: BlockSizes = None,
+    modes: Modes = None,
+    clients: Clients = None,
+    size: Size = None,
+    time: PartTime = None,
+    repetitions: Repetitions = None,
     cold: Annotated[
         bool, typer.Option("--cold", help="Page caches emptied before each timed part.")
     ] = False,
