@@ -50,7 +50,8 @@ def doctor(
     runs = [one for one in _listed(leftovers.abandoned, unread) if not one.path.startswith(tops)]
     locks = _listed(leftovers.abandoned_locks, unread)
     empty = _listed(leftovers.empty_folders, unread)
-    users = {one.path: _user_of(one.path) for one in (*folders, *runs)}
+    paths = [*(one.path for one in folders), *(one.path for one in runs)]
+    users = {path: _user_of(path) for path in paths}
     removed: list[str] = []
     if clean:
         removed = [one.path for one in folders if scratch.remove(one)]
