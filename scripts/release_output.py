@@ -34,6 +34,9 @@ AFTER_DOUBTS = ("ignored by", "ideal:", "Measured:", "page:", "run:")
 # measurements.
 OPTIONAL = ("Inconclusive:", "What limits", "The limit by", "Page cache:", "From ", "Change:")
 MEANWHILE = re.compile(r" Meanwhile other programs used # of this machine's processors\.")
+# The title of the table of measured rates, and the note on it if no model is better than the mean.
+BEST_TITLE = "Measured, and predicted by the best model"
+NO_BETTER = re.compile(r"no model is better than the METHOD of the measurements.*?--wide has all\.")
 # First words of rows of `dfslab doctor` that describe the machine and not the installed package.
 OF_MACHINE = ("emulated clusters", "HDFS, Alluxio", "mounts of testbeds", "this machine")
 
@@ -44,7 +47,15 @@ def reduced(output: str) -> str:
     """
     found = [_masked(line) for line in _joined(_without_doubts(output.splitlines()))]
     kept = [line for line in found if line and not line.startswith(OPTIONAL)]
-    return "".join(f"{line.rstrip()}\n" for line in _in_sentences(kept))
+    return "".join(f"{_of_best_model(line.rstrip())}\n" for line in _in_sentences(kept))
+
+
+def _of_best_model(line: str) -> str:
+    """Returns the title or the note of the table of measured rates as if a model were better than
+    the mean of the measurements, which depends on the measurements. Other lines are returned
+    unchanged."""
+    line = line.replace("Measured, and predicted by METHOD", BEST_TITLE)
+    return NO_BETTER.sub("the best of # methods; --wide has all.", line)
 
 
 def _in_sentences(lines: Iterable[str]) -> Iterator[str]:

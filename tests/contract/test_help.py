@@ -12,6 +12,8 @@ from dfslab.cli import root
 from dfslab.cli.command_table import COMMANDS, EXAMPLES
 from dfslab.cli.live.printing import Printing, printing_of
 from dfslab.cli.live.version import commit_of, text
+from dfslab.cli.quick import measuring
+from dfslab.instruments.discovery import directory
 from support.command import dfslab
 
 
@@ -48,6 +50,28 @@ def test_the_options_of_every_example_exist():
         known = {text for option in inner.params for text in option.opts}
         used = {word for word in words if re.match(r"--?[a-z]", word)}
         assert used <= known, name
+
+
+def test_a_paragraph_of_help_is_one_line_and_has_no_second_example():
+    """Typer folds lines at the width of the terminal. A line end inside a paragraph would be a
+    second fold."""
+    for name, made in leaves().items():
+        for paragraph in (made.help or "").split("\n\n"):
+            assert "\n" not in paragraph, name
+            assert "Example:" not in paragraph, name
+
+
+def test_the_help_of_measure_shows_the_defaults_of_a_directory():
+    usual = directory.Transfers()
+    assert {
+        "--bs": usual.block_sizes,
+        "--rw": usual.modes,
+        "--clients": usual.clients,
+        "--size": usual.size,
+        "--time": usual.time,
+        "--repetitions": str(usual.repetitions),
+    } == measuring.USUAL
+    assert "[default: (5s)]" in dfslab("measure", "-h").stdout
 
 
 def test_flags_are_shown_without_a_value():

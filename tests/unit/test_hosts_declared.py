@@ -14,9 +14,8 @@ from dfslab.spec.input_error import InputError
 from dfslab.spec.systems.standard import delay, rate, standard
 from dfslab.testbeds.hosts import kernel, network
 from dfslab.testbeds.hosts.control_groups import ControlGroups
-from dfslab.testbeds.hosts.hardware import Check
 from dfslab.testbeds.hosts.host import Host
-from dfslab.testbeds.hosts.machine import disk_limits, link_of, not_made
+from dfslab.testbeds.hosts.machine import Check, busy_words, disk_limits, link_of, not_made
 from dfslab.testbeds.hosts.network import EmulatedLink
 from dfslab.testbeds.hosts.process import LiveProcess
 from dfslab.testbeds.settings import check_layout, parsed
@@ -164,6 +163,14 @@ def test_a_check_holds_within_what_is_allowed():
     assert Check("a", "link rate", 100.0, 104.9, 5.0).holds
     assert not Check("a", "link rate", 100.0, 94.0, 5.0).holds
     assert Check("a", "round trip", None, 3.0, 0.0).holds
+
+
+def test_a_failed_check_has_units_and_names_other_work_on_the_machine():
+    rate = Check("a", "link rate", 1.25e8, 1.674e7, 6.25e6)
+    assert rate.difference() == "declared 125 MB/s, measured 16.74 MB/s, may differ by 6.25 MB/s"
+    assert "declared 100 us" in Check("a", "round trip", 1e-4, 1e-2, 3e-4).difference()
+    assert "busy (5.5 tasks for each processor): wait" in busy_words(5.5)
+    assert not busy_words(0.2)
 
 
 def test_this_kernel_s_features_are_tried():

@@ -8,6 +8,8 @@ import io
 import pytest
 from dfslab.documents.table import NARROW, Table, heads, quantity, words
 from dfslab.report import terminal
+from dfslab.report.answers import narrow
+from dfslab.studies.compare import Comparison, ErrorScore
 from rich.console import Console
 from support.command import dfslab
 
@@ -62,6 +64,42 @@ def test_no_predicted_configuration_or_rate_is_broken(scenario):
         # for configuration and rate are empty.
         begun = [bool(cell.strip()) for cell in line.split("│")[1:4]]
         assert begun in ([True] * 3, [False] * 3), line
+
+
+@pytest.mark.parametrize(
+    ("errors", "title", "part"),
+    [
+        ({"regression": 0.637, "mean": 0.394}, "Measured, and predicted by regression", "no model"),
+        ({"regression": 0.2, "mean": 0.394}, "Measured, and predicted by the best model", "best"),
+        ({}, "Measured, and predicted by regression", "one of 5 methods"),
+    ],
+)
+def test_only_a_model_that_beats_the_mean_is_called_the_best(errors, title, part):
+    scores = {
+        name: ErrorScore(
+            n=4,
+            median_abs_error=error,
+            p90_abs_error=error,
+            coverage_90=0.9,
+            median_signed_error=error,
+        )
+        for name, error in errors.items()
+    }
+    found = Comparison(metric="rate_per_s", rows=[], held_out=scores, fitted={}, noise=0.0)
+    shown, note = narrow.title_and_note("regression", found, 5)
+    assert shown == title
+    assert part in note
+    assert ("39.4%" in note) == (part == "no model")
+
+
+@pytest.mark.parametrize("system", ["nfs", "hdfs", "glusterfs"])
+def test_the_table_of_parameters_breaks_no_word_of_usual_length(system):
+    shown = dfslab("show", "filesystem", system, env={"COLUMNS": str(NARROW)}).stdout
+    assert max(map(len, shown.splitlines())) <= NARROW
+    rows = [line for line in shown.splitlines() if line.startswith("│")]
+    assert all(line.endswith("│") for line in rows)
+    origins = {line.split("│")[4].strip() for line in rows}
+    assert {"deployment", "workload"} <= origins
 
 
 def test_a_percent_sign_stays_with_its_number():

@@ -129,6 +129,27 @@ def test_a_check_says_its_rate_in_the_unit_of_the_target(size_bytes, error, sent
     assert check.sentence().endswith("computed: 190, -5.0%.")
 
 
+@pytest.mark.parametrize(
+    ("probabilities", "sentence"),
+    [
+        ((0.75, 0.96), "Recommended, the cheapest that is sure (high): hdfs on 4 servers"),
+        ((0.75, 0.8), "No listed deployment reaches the targets for sure (high)"),
+        ((0.96, 0.99), ""),
+    ],
+)
+def test_an_unsure_plan_recommends_the_cheapest_sure_deployment(probabilities, sentence):
+    found = plan("t", parse_targets("read >= 1 GB/s"), ["glusterfs"], 3, prices_of())
+    first = found.rows[0]
+    systems = ("glusterfs", "hdfs")
+    rows = [
+        first.model_copy(update={"system": name, "servers": 3 + i, "probability": probability})
+        for i, (name, probability) in enumerate(zip(systems, probabilities, strict=True))
+    ]
+    cheapest, *others = found.model_copy(update={"rows": rows}).sentences()
+    assert f"for {first.clients:,} clients" in cheapest
+    assert [one[: len(sentence)] for one in others[:-1]] == ([sentence] if sentence else [])
+
+
 def test_descriptions_declare_which_file_systems_a_plan_compares():
     assert usual_systems() == ("hdfs", "glusterfs", "moosefs", "cephfs", "beegfs")
 

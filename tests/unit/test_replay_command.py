@@ -233,6 +233,19 @@ def test_a_noisy_replay_is_inconclusive(tmp_path):
     assert "3 times as slow" in quiet.sentences("d")[1].text
 
 
+def test_a_replay_on_a_busy_machine_says_so_and_keeps_the_names_of_the_trace(tmp_path):
+    found = survey(written(tmp_path, STRACE), TraceRequest())
+    times = [replayed.OperationTimes("pwrite", 2, 0.1, 0.3, (0.29, 0.3, 0.31))]
+    quiet, busy = (
+        replayed.ReplayReport(found, times, 3, 10, 10, "cold", others_share=share)
+        for share in (0.1, 0.95)
+    )
+    assert "Meanwhile other programs used 95% of" in busy.sentences("d")[2].text
+    assert not any("other programs" in one.text for one in quiet.sentences("d"))
+    assert busy.tables()[1].rows[0][0].text == "pwrite (write)"
+    assert busy.document("f")["others_share"] == 0.95
+
+
 @pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
 def test_a_traced_command_is_replayed_whole(tmp_path):
     work, trace, place = tmp_path / "work", tmp_path / "trace", tmp_path / "place"

@@ -15,7 +15,7 @@ import pytest
 from dfslab.nets import files
 from dfslab.spec.changes import sliders
 from dfslab.spec.input_error import InputError
-from dfslab.web import drops, whatif_board
+from dfslab.web import catalog, drops, whatif_board
 from dfslab.web.guard import is_own_name
 from dfslab.web.serve_settings import settings_of
 from support import recorded, synthetic
@@ -283,6 +283,44 @@ def test_sliders_stop_at_present_values():
             assert len(set(one.labels)) == len(one.labels), one
             changed = sliders.changes_at(scenario, found, {one.key: one.present - 1})
             assert bool(changed) == (one.present > 0)
+
+
+def test_a_number_with_one_legal_value_has_no_slider():
+    """NFS has exactly one server. A local directory has no network."""
+    from dfslab.web.whatif_board import board_of
+
+    nfs = [one.name for one in board_of(Path("none"), "scenario:nfs").sliders(0)]
+    assert "servers" not in nfs
+    assert {"clients", "link", "server cores"} <= set(nfs)
+    local = [one.name for one in board_of(Path("none"), "scenario:quickstart").sliders(0)]
+    assert not {"link", "client link", "network latency", "servers"} & set(local)
+    assert {"disk", "clients"} <= set(local)
+
+
+def test_sliders_stop_at_values_that_users_choose():
+    from dfslab.spec.files.ready import files
+    from dfslab.spec.scenario import read
+
+    scenario = read(files()["glusterfs"]).points()[0].scenario
+    labels = {one.name: one.labels for one in sliders.sliders_of(scenario)}
+    assert {"500 Mbit/s", "1 Gbit/s", "2 Gbit/s", "8 Gbit/s"} <= set(labels["link"])
+    assert labels["transfer size"] == [
+        *(f"{2**place} KiB" for place in range(6, 10)),
+        *(f"{2**place} MiB" for place in range(5)),
+    ]
+
+
+def test_the_list_tells_runs_of_one_name_apart(tmp_path):
+    folder = tmp_path / "tmp-data" / "20260102T030405.000006Z"
+    folder.mkdir(parents=True)
+    (folder / "scenario.toml").write_text(
+        'name = "tmp-data"\n[workload]\nname = "read"\ncache = "direct"\n'
+        '[[sweep]]\n"workload.transfer_size" = ["4 KiB", "1 MiB"]\n"workload.clients" = [1, 8]\n'
+        '[[sweep]]\n"workload.clients" = [2, 3, 4]\n'
+    )
+    (entry,) = catalog.entries(tmp_path)
+    assert entry.settings == "transfer size 4 KiB, 1 MiB; clients 1, 8, 2, 3, …; cache direct"
+    assert "4 kib" in entry.words
 
 
 def test_results_of_another_tool_become_a_run(site, runs):

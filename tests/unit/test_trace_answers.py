@@ -66,7 +66,11 @@ def test_the_step_that_would_gain_most_is_named_with_its_interval(tmp_path):
     )
     # The disk takes 60 ms of 100 ms. A disk that is 2 times faster saves 30 ms.
     assert "disk 2 times faster would save 30.0% (30.0% to 30.0%)" in said
+    assert "of the summed time of the call trees, 3 s" in said
     assert "record 20 or more" not in said
+    table = " ".join(answer.stdout.split())
+    assert "Of the summed time of 30 call trees, 3 s" in table
+    assert "cannot tell: it is too wide" in table
 
 
 def test_one_call_tree_asks_for_more(tmp_path):

@@ -83,7 +83,7 @@ def run(
             printing, lambda lab: lab.run(lab.plan(chosen, recorded=recorded), out, fresh, True)
         )
     with judged(done.results, allow_incomplete):
-        emit_run(printing, done, wide, f"page: {done.page}")
+        emit_run(printing, done, wide, f"run: {done.folder}", f"page: {done.page}")
         note(done.processor_time.text if done.processor_time is not None else "")
 
 

@@ -7,6 +7,7 @@ In the code, `room` means a type of members, such as the workloads.
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import textwrap
 from collections.abc import Callable
@@ -18,6 +19,12 @@ from dfslab.spec.files import ready
 # Smallest width of the column of titles, in characters. If a terminal is too narrow for this
 # width, the lines are longer than the terminal is wide.
 NARROWEST_TITLE = 20
+# The commands that use the members of a type, where its name leaves open which ones do.
+USED_BY = {
+    "exporters": " (export --as, trace report --export)",
+    "importers": " (file calls, for replay --form)",
+    "result readers": " (import --format, check --format)",
+}
 
 
 def members() -> dict[str, list[dict[str, str]]]:
@@ -56,10 +63,18 @@ def members() -> dict[str, list[dict[str, str]]]:
             for name, path in discover.members(discover.RULES).items()
         ],
         "scenarios": [
-            {"name": name, "title": "ready scenario", "from": str(file)}
+            {"name": name, "title": _question(file), "from": str(file)}
             for name, file in ready.files().items()
         ],
     }
+
+
+def _question(file: Path) -> str:
+    """Returns the title of a scenario file, which is usually the question that it answers. If the
+    file has none, returns its first comment. The file is not parsed, which would take longer."""
+    text = file.read_text(encoding="utf-8")
+    found = re.search(r'^title = "(.*)"$', text, re.MULTILINE) or re.match(r"# *(.*)", text)
+    return found[1] if found else "ready scenario"
 
 
 def _titled(room: discover.Room) -> list[dict[str, str]]:
@@ -128,7 +143,7 @@ def lines(found: dict[str, list[dict[str, str]]], width: int) -> list[str]:
     shown = []
     for room, rows in found.items():
         heads = [[row["name"], _testbed(row)] for row in rows]
-        shown.append(f"{room}:")
+        shown.append(f"{room}{USED_BY.get(room, '')}:")
         for row, head in zip(rows, _aligned(heads), strict=True):
             start = f"  {head}  "
             folded = textwrap.wrap(
@@ -148,7 +163,7 @@ def wide_lines(found: dict[str, list[dict[str, str]]]) -> list[str]:
     shown = []
     for room, rows in found.items():
         cells = [[row["name"], _testbed(row), row["title"], _path(row)] for row in rows]
-        shown.append(f"{room}:")
+        shown.append(f"{room}{USED_BY.get(room, '')}:")
         shown += [f"  {line}".rstrip() for line in _aligned(cells)]
     return shown
 

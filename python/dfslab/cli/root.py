@@ -4,6 +4,7 @@ called, and prints an error as one line."""
 from __future__ import annotations
 
 import importlib
+import inspect
 import os
 import sys
 from dataclasses import replace
@@ -50,8 +51,9 @@ def command(name: str) -> Any:
 
 def _with_common_options(found: Any, name: str) -> Any:
     """Adds to a command what every command has: the options `--quiet` and `--no-color`, and an
-    example in the help. Removes the type of value from the help of flags, because flags have no
-    value. Makes the command refuse numbers that are not in plain digits. Returns the command."""
+    example in the help. Joins the lines of each paragraph of the help. Removes the type of value
+    from the help of flags, because flags have no value. Makes the command refuse numbers that are
+    not in plain digits. Returns the command."""
     found.params = [*found.params, *_common_options()]
     help_option = found.get_help_option(typer.Context(found, help_option_names=HELP))
     for option in found.params:
@@ -59,8 +61,16 @@ def _with_common_options(found: Any, name: str) -> Any:
     for option in [*found.params, help_option]:
         if option.param_type_name == "option" and option.is_flag:
             option.metavar = ""
+    found.help = _unbroken(found.help or "")
     found.epilog = f"Example: {EXAMPLES[name]}" if name in EXAMPLES else None
     return found
+
+
+def _unbroken(text: str) -> str:
+    """Returns the help text of a command with each paragraph as one line, because Typer keeps the
+    line ends of the source in all paragraphs but the first."""
+    paragraphs = inspect.cleandoc(text).split("\n\n")
+    return "\n\n".join(" ".join(one.split()) for one in paragraphs)
 
 
 def _refuse_odd_numbers(option: Any) -> None:

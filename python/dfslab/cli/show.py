@@ -6,6 +6,7 @@ This module only parses arguments and prints results.
 
 from __future__ import annotations
 
+import os
 import shlex
 from pathlib import Path
 from typing import Annotated
@@ -57,8 +58,12 @@ def show_mount(
 
     found = testbeds.existing(place, web_address).document()
     named = shlex.quote(place)
-    measured = f"dfslab measure {named}; " if Path(place).is_dir() else ""
-    following = f"next: {measured}dfslab expect {named}"
+    following = f"next: dfslab expect {named}"
+    if (directory := Path(place)).is_dir():
+        # File systems such as /proc have no blocks, so that no load can be measured there.
+        has_blocks = os.statvfs(directory).f_blocks > 0
+        following = f"next: dfslab measure {named}; dfslab expect {named}"
+        following = following if has_blocks else "this file system stores no data to measure"
     emit(printing, found, *(f"{key}: {value}" for key, value in found.items()), following)
 
 

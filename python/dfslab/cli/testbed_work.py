@@ -14,8 +14,8 @@ from dfslab.spec.systems.standard import delay, rate, standard
 from dfslab.testbeds import registry
 from dfslab.testbeds.found import testbed_class
 from dfslab.testbeds.hosts import kernel
-from dfslab.testbeds.hosts.hardware import Check
 from dfslab.testbeds.hosts.kernel import Feature
+from dfslab.testbeds.hosts.machine import Check
 from dfslab.testbeds.registry import TestbedStatus
 from dfslab.testbeds.settings import Setting
 

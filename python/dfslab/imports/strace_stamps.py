@@ -35,7 +35,7 @@ REFUSED = (
     ),
     (
         re.compile(r"^\s*(?:% time\s+seconds|\d+\.\d+\s+\d+\.\d+\s+\d+\s+\d+)"),
-        "is of a summary (strace -c), which has no single calls: use strace -f -T -ttt",
+        "is of a summary (strace -c), which has no single calls: use strace -f -T -ttt -y",
     ),
 )
 # A line of strace that has no time stamp.

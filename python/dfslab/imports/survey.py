@@ -7,7 +7,7 @@ import heapq
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -72,7 +72,9 @@ class TraceSurvey:
 
     `form`: name of the importer. `taken`: the number of calls that become operations, by the name
     of the call. `left_out`: the number of other calls, by (name of the call, reason for leaving it
-    out). `is_root_guessed`: whether the application's directory `root` is only a guess.
+    out). `is_root_guessed`: whether the application's directory `root` is only a guess. `names`: by
+    operation of the replay, the number of calls by their name in the trace, such as write for the
+    operation pwrite.
     `started_in`: working directory of the first process. `clients`: number of clients of the
     replay.
     """
@@ -85,6 +87,7 @@ class TraceSurvey:
     taken: Counter[str]
     left_out: Counter[tuple[str, str]] = field(default_factory=Counter)
     is_root_guessed: bool = False
+    names: Mapping[str, Counter[str]] = field(default_factory=dict)
 
     @property
     def size_bytes(self) -> int:
@@ -193,12 +196,15 @@ def _of_calls(
         allowed = f"the trace has {processes} processes with calls in {root}; at most that many"
         raise InputError("--clients", clients, allowed)
     found = call_stream.replay(kept, clients)
+    names: dict[str, Counter[str]] = {}
+    for one in kept:
+        if one.call:
+            names.setdefault(one.operation, Counter())[one.call] += 1
     for name, number in found.dropped.items():
         left_out[name, WRONG_STATE] += number
         taken[name] -= number
-    return TraceSurvey(
-        form, root, started_in, clients, found, +taken, left_out, not requested.root and root != "/"
-    )
+    is_guess = not requested.root and root != "/"
+    return TraceSurvey(form, root, started_in, clients, found, +taken, left_out, is_guess, names)
 
 
 def _started_in(path: Path) -> str:

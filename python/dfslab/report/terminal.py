@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from dfslab.documents.visibility_report import Visibility
     from dfslab.studies.designs.design_plan import DesignPlan
     from dfslab.studies.runs.rate_search import SearchDocument
-    from dfslab.testbeds.hosts.hardware import Check
     from dfslab.testbeds.hosts.kernel import Feature
+    from dfslab.testbeds.hosts.machine import Check
 
 WIDE = 180
 # Smallest width of a text column in characters.

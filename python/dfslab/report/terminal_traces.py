@@ -21,6 +21,7 @@ from dfslab.report import repeats
 from dfslab.report.paths import short_path
 from dfslab.report.terminal import plain_table
 from dfslab.spec import units
+from dfslab.studies.traces.gain import NOTABLE, WIDE
 
 # The largest number of rows of a table in a narrow and in a wide terminal. MOST_NAME is the largest
 # number of characters of a step's name in a narrow terminal.
@@ -155,7 +156,7 @@ def savings_table(savings: Savings, most: int, is_wide: bool) -> Table:
     """Returns a table of the end-to-end time that each step would save if it were faster. If
     `is_wide`, the saving is compared with the step's share of self time and of the critical
     path."""
-    title = f"End-to-end time saved if a step were {savings.factor:g} times faster (90 % interval)"
+    title = f"Time of the call trees saved if a step were {savings.factor:g} times faster"
     steps = savings.steps[:most]
     finishers = is_wide and any(step.last_finisher_share is not None for step in steps)
     table = _of_paths(title, "saving", "interval", "verdict")
@@ -170,7 +171,21 @@ def savings_table(savings: Savings, most: int, is_wide: bool) -> Table:
         shown += [f"{step.summed_share:.1%}"] if is_wide else []
         shown += [f"{step.last_finisher_share or 0.0:.1%}"] if finishers else []
         table.add_row(*shown)
+    table.caption = _savings_caption(savings)
+    table.caption_justify = "left"
     return table
+
+
+def _savings_caption(savings: Savings) -> str:
+    """Returns what the savings and verdicts of the table mean."""
+    trees = "one call tree" if savings.trees == 1 else f"{savings.trees:,} call trees"
+    return (
+        f"Of the summed time of {trees}, {units.text(savings.end_to_end_s, 's', 3)}; time outside "
+        "calls is not in it. Intervals: 90 %. faster: the interval is above zero; cannot tell: it "
+        f"is too wide for a size of the gain (more than {NOTABLE:.0%}, and {WIDE:.0%} of its upper "
+        "end); no gain: it begins at zero, or ends below "
+        f"{NOTABLE / 2:.0%}."
+    )
 
 
 def _of_paths(title: str, *others: str) -> Table:

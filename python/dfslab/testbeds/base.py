@@ -31,9 +31,8 @@ from dfslab.testbeds.daemon import READY_DEADLINE_S, Daemon
 from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts import disk, hardware
 from dfslab.testbeds.hosts.cluster import Cluster, CreatedResources
-from dfslab.testbeds.hosts.hardware import Check
 from dfslab.testbeds.hosts.host import AdoptedDaemon, Host, HostDaemon
-from dfslab.testbeds.hosts.machine import not_made
+from dfslab.testbeds.hosts.machine import Check, not_made
 from dfslab.testbeds.hosts.ports import Reservations
 from dfslab.testbeds.hosts.process import MARK, LiveProcess
 from dfslab.testbeds.hosts.score import score

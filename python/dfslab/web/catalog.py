@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 import psutil
+from pydantic import JsonValue
 
 from dfslab.documents.document import Document
 from dfslab.spec.files import regular
@@ -19,6 +20,9 @@ State = Literal["running", "finished", "unfinished"]
 SCENARIO = "scenario.toml"
 # At most this number of runs is listed: the newest ones.
 MOST_RUNS = 2000
+# The keys of a workload that the list shows, and the largest number of values of one key.
+SETTINGS = ("transfer_size", "file_size", "clients", "cache")
+MOST_VALUES = 4
 # A lock file has the PID of the process that wrote it. The PID was reused by a later process if the
 # process with this PID began more than CLOCK_TOLERANCE_S seconds after the file was written.
 CLOCK_TOLERANCE_S = 2.0
@@ -26,7 +30,8 @@ CLOCK_TOLERANCE_S = 2.0
 
 class RunEntry(Document):
     """One run in the list. `key`: path of its folder below the folder of the runs. `started`: time
-    in the name of the folder, in UTC."""
+    in the name of the folder, in UTC. `settings`: what the workload varies or sets, such as
+    "transfer size 4 KiB, 1 MiB; clients 1, 8"."""
 
     key: str
     name: str
@@ -34,14 +39,15 @@ class RunEntry(Document):
     state: State
     file_system: str
     workload: str
+    settings: str
     methods: list[str]
     question: str
 
     @property
     def words(self) -> str:
         """Returns all texts of the entry in lower case, for the search."""
-        parts = (self.key, self.file_system, self.workload, *self.methods, self.question)
-        return " ".join(parts).lower()
+        parts = (self.key, self.file_system, self.workload, self.settings, *self.methods)
+        return " ".join((*parts, self.question)).lower()
 
 
 class _Table(Document):
@@ -49,6 +55,15 @@ class _Table(Document):
     read."""
 
     name: str = ""
+
+
+class _Workload(_Table):
+    """The table `workload` of a scenario file: its name, and the keys of SETTINGS."""
+
+    transfer_size: JsonValue = None
+    file_size: JsonValue = None
+    clients: JsonValue = None
+    cache: JsonValue = None
 
 
 class _Run(Document):
@@ -61,8 +76,23 @@ class _ScenarioHead(Document):
     name: str = ""
     title: str = ""
     file_system: _Table = _Table()
-    workload: _Table = _Table()
+    workload: _Workload = _Workload()
     run: _Run = _Run()
+    sweep: list[dict[str, JsonValue]] = []
+
+    def settings(self) -> str:
+        """Returns the values of the keys in SETTINGS, those of sweeps before those of the
+        workload's table."""
+        found = []
+        for key in SETTINGS:
+            own = getattr(self.workload, key)
+            swept = [grid[path] for grid in self.sweep if (path := f"workload.{key}") in grid]
+            values = [one for grid in swept for one in (grid if isinstance(grid, list) else [grid])]
+            texts = list(dict.fromkeys(map(str, values or ([] if own is None else [own]))))
+            if texts:
+                shown = texts[:MOST_VALUES] + (["…"] if len(texts) > MOST_VALUES else [])
+                found.append(f"{key.replace('_', ' ')} {', '.join(shown)}")
+        return "; ".join(found)
 
 
 def entries(runs: Path) -> list[RunEntry]:
@@ -95,6 +125,7 @@ def _described(runs: Path, folders: list[Path]) -> Iterator[RunEntry]:
             state=state_of(folder),
             file_system=head.file_system.name,
             workload=head.workload.name,
+            settings=head.settings(),
             methods=head.run.methods,
             question=head.title,
         )

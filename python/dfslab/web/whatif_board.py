@@ -25,11 +25,11 @@ from dfslab.report.charts import palette
 from dfslab.report.charts.figure import Axis, Bars, Panel
 from dfslab.report.charts.svg import figure
 from dfslab.spec.changes.change import Change
-from dfslab.spec.changes.change_language import apply
+from dfslab.spec.changes.change_language import apply, parse_change
 from dfslab.spec.changes.sliders import Slider, changes_at, sliders_of
 from dfslab.spec.files import ready
 from dfslab.spec.input_error import InputError
-from dfslab.spec.scenario import Point
+from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies.decisions.decision_input import DecisionInput, evidence_of
 from dfslab.studies.decisions.trust import Trust, trust_in
 from dfslab.studies.decisions.whatif import PairedModel, settling_run
@@ -154,9 +154,12 @@ class Board:
         return self.evidence.points[number]
 
     def sliders(self, number: int) -> list[Slider]:
-        """Returns the sliders of the configuration with the index `number`."""
+        """Returns the sliders of the configuration with the index `number`. A number of nodes or
+        copies for which the file system allows only the present value has no slider."""
         if number not in self._sliders:
-            self._sliders[number] = sliders_of(self.point(number).scenario)
+            scenario = self.point(number).scenario
+            found = [one for one in sliders_of(scenario) if _can_move(one, scenario)]
+            self._sliders[number] = found
         return self._sliders[number]
 
     def unit(self, number: int) -> str:
@@ -180,6 +183,20 @@ class Board:
         """Returns the changes that the sliders select for the configuration with the index
         `number`. `positions`: for the key of each slider, the index of its position."""
         return changes_at(self.point(number).scenario, self.sliders(number), dict(positions))
+
+
+def _can_move(slider: Slider, scenario: Scenario) -> bool:
+    """Returns whether a slider has a position that is allowed and differs from the present one."""
+
+    def is_allowed(text: str) -> bool:
+        try:
+            apply(scenario, [parse_change(text, scenario)])
+        except InputError:
+            return False
+        return True
+
+    others = (one.change for place, one in enumerate(slider.stops) if place != slider.present)
+    return any(map(is_allowed, others))
 
 
 def board_of(runs: Path, source: str) -> Board:
@@ -316,5 +333,6 @@ def source_name(source: str) -> str:
 
 
 def sources(run_keys: list[str]) -> list[str]:
-    """Returns all sources: the scenarios that come with dfslab, and the runs with these keys."""
-    return [*(READY + name for name in ready.files()), *(RUN + key for key in run_keys)]
+    """Returns all sources: the runs with these keys, and then the scenarios that come with
+    dfslab."""
+    return [*(RUN + key for key in run_keys), *(READY + name for name in ready.files())]

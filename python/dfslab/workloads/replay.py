@@ -42,7 +42,7 @@ class Parameters(FileParameters):
     trace: str = Field("", description="The file that holds the trace, relative to the scenario's")
     form: Annotated[str, AfterValidator(_known)] = Field(
         "strace",
-        description="strace -f -T -ttt, a Darshan log with DXT, the text of darshan-dxt-parser, "
+        description="strace -f -T -ttt -y, a Darshan log with DXT, the text of darshan-dxt-parser, "
         "blkparse, or a recorded stream",
     )
     under: str = Field("/", description="Only what lies under this directory (strace)")

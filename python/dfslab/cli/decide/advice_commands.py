@@ -78,8 +78,7 @@ def whatif(
     """What changes would gain, such as "servers +1", and how sure that is.
 
     Several changes are predicted one by one and together. A value is absolute (8, "10 Gbit/s") or
-    relative (+1, x2, /2, "+50 %"). Example: dfslab whatif scenarios/hdfs-hosts.toml "servers +1"
-    "client link 10 Gbit/s"
+    relative (+1, x2, /2, "+50 %").
     """
     printing = printing_of(context, as_json)
     source = existing_source(source)
@@ -129,7 +128,7 @@ def advise(
     Works on a description alone, on a run, whose measurements are then used, and on a Darshan log
     of an application, its text from darshan-parser, or a run imported from that text. With
     --verify, the first changes are carried out on the testbed, and real gains are compared with the
-    predicted ones. Example: dfslab advise scenarios/glusterfs.toml --goal write_throughput
+    predicted ones.
     """
     printing = printing_of(context, as_json)
     source = existing_source(source)

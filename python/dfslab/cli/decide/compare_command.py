@@ -52,8 +52,7 @@ def compare(
     """Measured against predicted, with errors, for a finished run; or two runs.
 
     Two runs are compared configuration by configuration: changes with intervals, corrected for the
-    number of comparisons. Example: dfslab compare runs/mine/before runs/mine/after --fail-if "p99 >
-    +5 %"
+    number of comparisons.
     """
     printing = printing_of(context, as_json)
     if other is None:

@@ -74,7 +74,8 @@ def expect(
     """Is this the speed I should expect, and what is in the way? Measures and predicts.
 
     Hardware of servers, which no client can observe, is assumed with wide intervals, unless options
-    declare it.
+    declare it. The measurement takes at least 16 s, and writes and removes up to a few GB of files
+    in the directory; it is announced first.
     """
     printing = printing_of(context, as_json)
     from dfslab.studies.expect.grid import check_time

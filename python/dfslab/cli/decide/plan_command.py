@@ -36,8 +36,7 @@ def plan_deployment(
     """The cheapest deployments that reach targets, with intervals, checked by simulation.
 
     Targets are rates (read, write in bytes a second; create, stat … in calls), times (mean, p50,
-    p90, p99) and a number of files. Example: dfslab plan "write >= 2 GB/s, 50 M files of 1 MiB, p99
-    create <= 20 ms"
+    p90, p99) and a number of files.
     """
     printing = printing_of(context, as_json)
     from dfslab.spec.hardware.uncertainty import parse_uncertainty

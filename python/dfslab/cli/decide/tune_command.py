@@ -66,7 +66,7 @@ def tune(
 
     The start settings are measured too, and kept if no other is better beyond noise. In a directory
     or mount only settings of clients change: transfer size and number of clients. Copies and forced
-    writes change only with --may. Example: dfslab tune scenarios/glusterfs.toml --runs 3
+    writes change only with --may.
     """
     printing = printing_of(context, as_json)
     from dfslab.studies.trials.intervention_record import check_records
@@ -114,7 +114,7 @@ def _opened(
     if (path / "scenario.toml").exists():
         allowed = f"is a run folder; its scenario is {path / 'scenario.toml'}"
         raise InputError("PLACE|SCENARIO", source, allowed)
-    is_ready = path.parent == Path() and not path.exists() and path.stem in ready.files()
+    is_ready = not path.exists() and source in ready.files()
     if is_ready or path.is_file() or path.suffix == ".toml":
         scenario = read_scenario(path, sets, methods=("measure", "sequence"))
         ask(place_of(scenario), yes, printing.as_json)

@@ -58,7 +58,7 @@ def check(
     """Judge figures by rules: what cannot be right, why, and what would settle it.
 
     For runs also the noise floor and the smallest difference that they can show. Exits with 1 if a
-    rule finds a contradiction. Example: dfslab check fio.json --on scenario.toml
+    rule finds a contradiction.
     """
     printing = printing_of(context, as_json)
     deployment = hardware(read(on), is_known=True) if on is not None else None

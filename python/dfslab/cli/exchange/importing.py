@@ -39,7 +39,6 @@ def import_results(
     The run can be compared, reported and exported like our own. Files of equal runs become
     repetitions, so that noise is known. What the tool did not report stays
     unknown. With --on, models can be fitted to the run. `dfslab list` names the formats.
-    Example: dfslab import fio.json
     """
     printing = printing_of(context, as_json)
     if on is not None:

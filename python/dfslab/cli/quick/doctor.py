@@ -3,6 +3,8 @@ behind."""
 
 from __future__ import annotations
 
+import os
+import pwd
 from collections.abc import Callable, Iterable
 from typing import Annotated, TypeVar
 
@@ -48,6 +50,8 @@ def doctor(
     runs = [one for one in _listed(leftovers.abandoned, unread) if not one.path.startswith(tops)]
     locks = _listed(leftovers.abandoned_locks, unread)
     empty = _listed(leftovers.empty_folders, unread)
+    paths = [*(one.path for one in folders), *(one.path for one in runs)]
+    users = {path: _user_of(path) for path in paths}
     removed: list[str] = []
     if clean:
         removed = [one.path for one in folders if scratch.remove(one)]
@@ -55,15 +59,15 @@ def doctor(
         removed += [one for one in locks if leftovers.remove_lock(one)]
         removed += [one for one in empty if leftovers.remove_empty(one)]
         removed += testbeds.down("--stale") if stale else []
-    lines = [f"{one.path}: left by process {one.owner_pid}" for one in folders]
-    lines += [f"{one.path}: files of {_owner_of(one)}" for one in runs]
+    lines = [f"{one.path}: left by process {one.owner_pid}{users[one.path]}" for one in folders]
+    lines += [f"{one.path}: files of {_owner_of(one)}{users[one.path]}" for one in runs]
     lines += [f"{one}: lock file of an agent that has ended" for one in locks]
     lines += [f"{one}: empty folder of agents that have ended" for one in empty]
     lines += [f"testbed {text}" for text in stale]
     if clean:
         lines += [f"removed {name}" for name in removed]
     elif lines:
-        lines.append("`dfslab doctor --clean` removes it")
+        lines.append("`dfslab doctor --clean` removes all of these; what made them has ended")
     lines += unread[:1]
     document = {
         "findings": found,
@@ -107,6 +111,18 @@ def _owner_of(one: leftovers.AbandonedRun) -> str:
     """Returns a text that says what left a directory behind: a killed probe, or a run that was
     killed or given up."""
     return "a probe that was killed" if one.is_of_probe else "a run that was killed or given up"
+
+
+def _user_of(path: str) -> str:
+    """Returns a text with the user who owns a path; "" if the path has been removed."""
+    try:
+        user_id = os.stat(path, follow_symlinks=False).st_uid
+    except OSError:
+        return ""
+    try:
+        return f", of user {pwd.getpwuid(user_id).pw_name}"
+    except KeyError:
+        return f", of user {user_id}"
 
 
 def one_line(text: str) -> str:

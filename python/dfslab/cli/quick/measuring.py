@@ -32,6 +32,56 @@ if TYPE_CHECKING:
     from dfslab.spec.scenario import Scenario
 
 app = typer.Typer()
+# The defaults of the options for a directory, as the help shows them. A test compares them with
+# those of `Transfers`, whose import would slow down the help.
+USUAL = {
+    "--bs": "4k,1m",
+    "--rw": "read,randread,randwrite",
+    "--clients": "1,8",
+    "--size": "256m",
+    "--time": "5s",
+    "--repetitions": "3",
+}
+BlockSizes = Annotated[
+    str | None,
+    typer.Option("--bs", metavar="SIZES", help="Bytes of a transfer.", show_default=USUAL["--bs"]),
+]
+Modes = Annotated[
+    str | None,
+    typer.Option(
+        "--rw",
+        metavar="MODES",
+        help="read, write, randread, randwrite, rw, randrw.",
+        show_default=USUAL["--rw"],
+    ),
+]
+Clients = Annotated[
+    str | None,
+    typer.Option(
+        "--clients", metavar="NUMBERS", help="Clients at once.", show_default=USUAL["--clients"]
+    ),
+]
+Size = Annotated[
+    str | None,
+    typer.Option(
+        "--size", metavar="SIZE", help="Bytes of all files together.", show_default=USUAL["--size"]
+    ),
+]
+PartTime = Annotated[
+    str | None,
+    typer.Option(
+        "--time", metavar="TIME", help="Length of each timed part.", show_default=USUAL["--time"]
+    ),
+]
+Repetitions = Annotated[
+    int | None,
+    typer.Option(
+        "--repetitions",
+        min=1,
+        help="Runs of each configuration.",
+        show_default=USUAL["--repetitions"],
+    ),
+]
 
 
 @app.command()
@@ -40,31 +90,12 @@ def measure(
     place: Annotated[
         Path, typer.Argument(metavar="SCENARIO|DIRECTORY", help="A scenario, or a directory.")
     ],
-    block_sizes: Annotated[
-        str | None,
-        typer.Option("--bs", metavar="SIZES", help="Bytes of a transfer: 4k,1m (directory)."),
-    ] = None,
-    modes: Annotated[
-        str | None,
-        typer.Option(
-            "--rw",
-            metavar="MODES",
-            help="read, write, randread, randwrite, rw, randrw; else read,randread,randwrite.",
-        ),
-    ] = None,
-    clients: Annotated[
-        str | None, typer.Option("--clients", metavar="NUMBERS", help="Clients at once: 1,8.")
-    ] = None,
-    size: Annotated[
-        str | None,
-        typer.Option("--size", metavar="SIZE", help="Bytes of all files together: 256m."),
-    ] = None,
-    time: Annotated[
-        str | None, typer.Option("--time", metavar="TIME", help="Length of each timed part: 5s.")
-    ] = None,
-    repetitions: Annotated[
-        int | None, typer.Option("--repetitions", min=1, help="Runs of each configuration: 3.")
-    ] = None,
+    block_sizes: BlockSizes = None,
+    modes: Modes = None,
+    clients: Clients = None,
+    size: Size = None,
+    time: PartTime = None,
+    repetitions: Repetitions = None,
     cold: Annotated[
         bool, typer.Option("--cold", help="Page caches emptied before each timed part.")
     ] = False,
@@ -88,8 +119,8 @@ def measure(
 ) -> None:
     """Measure a directory or every configuration of a scenario; no models.
 
-    For a directory, options say what is measured. The run folder keeps the scenario made of them,
-    and a page of the results, which needs the extra `page`.
+    For a directory, the options from --bs to --direct say what is measured. The run folder keeps
+    the scenario made of them, and a page of the results, which needs the extra `page`.
     """
     printing = printing_of(context, as_json)
     given: dict[str, str | int | bool | None] = {"--bs": block_sizes, "--rw": modes}

@@ -30,7 +30,7 @@ def replay(
     trace: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE", help="Trace of strace -f -T -tt, DXT, blkparse, Darshan, or dfslab."
+            metavar="FILE", help="Trace of strace -f -T -ttt -y, DXT, blkparse, Darshan, or dfslab."
         ),
     ],
     directory: Annotated[
@@ -89,6 +89,8 @@ def replay(
     from dfslab.report.answers import replayed
 
     report, folder = replayed.report(found, done.results), str(done.folder)
+    # The page is written only if a study has findings that are worth one.
+    names = [f"run: {folder}", *([f"page: {done.page}"] if done.page.is_file() else [])]
     with judged(done.results, allow_incomplete):
         answer = report.sentences(str(directory))
-        emit(printing, report.document(folder), *report.tables(wide), *answer, f"run: {folder}")
+        emit(printing, report.document(folder), *report.tables(wide), *answer, *names)

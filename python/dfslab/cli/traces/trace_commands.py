@@ -212,7 +212,11 @@ def _print_other_form(files: list[Path], form: str, how: Reading, scheduler: str
 def trace_report(
     context: typer.Context,
     files: Annotated[
-        list[Path], typer.Argument(help="OTLP files, or profiles of traced JVMs or their folder.")
+        list[Path],
+        typer.Argument(
+            help="Traces of OTLP, Jaeger, Zipkin, Chrome, strace -f -T -ttt -y and others, or "
+            "profiles of traced JVMs or their folder."
+        ),
     ],
     folded: Annotated[
         bool, typer.Option("--folded", help="Folded stacks for flame graph tools instead.")

@@ -19,7 +19,7 @@ from dfslab.imports import plain_file, strace_stamps
 from dfslab.imports.contract import CallImporter, FileCall, Recording
 from dfslab.spec.streams.vocabulary import OperationName
 
-TITLE = "System calls: the output of strace -f -T -ttt"
+TITLE = "System calls: the output of strace -f -T -ttt -y"
 CALL = re.compile(r"^(\w+)\((.*)\)\s+=\s+(-?\d+|0x[0-9a-f]+|\?)(?:<[^>]*>)?(.*)$")
 STARTED = re.compile(r"\w+\(")
 # The duration of a call in seconds, which strace -T appends to the call's line.

@@ -5,7 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dfslab.documents.table import Table, TableCell, absent, heads, number, signed, words
+from dfslab.documents.table import (
+    Table,
+    TableCell,
+    absent,
+    heads,
+    number,
+    percent_text,
+    signed,
+    words,
+)
 from dfslab.method import BASELINES
 from dfslab.report.answers.operation_units import common_unit
 from dfslab.report.answers.phase_rates import phases_of
@@ -13,6 +22,9 @@ from dfslab.report.answers.rates import SURE, interval, short_names
 from dfslab.report.answers.verdict import best_model
 from dfslab.studies.compare import Comparison
 from dfslab.studies.contract import FinishedRun, StudyResult
+
+# The baseline that predicts the mean of the measurements.
+MEAN = "mean"
 
 
 def tables_of(found: StudyResult, run: FinishedRun) -> list[Table]:
@@ -57,15 +69,37 @@ def comparison(found: Comparison, run: FinishedRun) -> Table:
         rows.extend(phases)
         marked += [row.held_out, *(False for _ in phases)]
     notes = ["* held out: no model was fitted on this configuration.", SURE]
-    if len(run.methods) > 1 and model:
-        notes.append(f"{model}: the best of {len(run.methods)} methods; --wide has all.")
+    title, note = title_and_note(model, found, len(run.methods))
     return Table(
-        "Measured, and predicted by the best model" if model else "Measured",
+        title,
         columns,
         rows,
-        notes,
+        [*notes, note] if note else notes,
         frozenset(i for i, held_out in enumerate(marked) if held_out),
     )
+
+
+def title_and_note(model: str, found: Comparison, methods: int) -> tuple[str, str]:
+    """Returns the title of the table and a note on the shown model; "" if there is nothing to note.
+
+    A model is called the best only if it was put to the test and errs less than the mean of the
+    measurements. `methods`: number of methods that the scenario names.
+    """
+    if not model:
+        return "Measured", ""
+    others = f"one of {methods} methods; --wide has all" if methods > 1 else ""
+    if model != best_model(found.held_out):
+        return f"Measured, and predicted by {model}", f"{model}: {others}." if others else ""
+    error, mean = found.held_out[model].median_abs_error, found.held_out.get(MEAN)
+    if mean is not None and error >= mean.median_abs_error:
+        note = (
+            f"{model}: no model is better than the mean of the measurements (median error "
+            f"{percent_text(error)} compared with {percent_text(mean.median_abs_error)}, held "
+            "out); --wide has all."
+        )
+        return f"Measured, and predicted by {model}", note
+    note = f"{model}: the best of {methods} methods; --wide has all." if methods > 1 else ""
+    return "Measured, and predicted by the best model", note
 
 
 def _phase_rows(point_id: str, run: FinishedRun, model: str) -> list[Sequence[TableCell]]:

@@ -26,6 +26,7 @@ from dfslab.imports.survey import TraceSurvey
 from dfslab.result import Result
 from dfslab.spec import units
 from dfslab.studies.checks.noise import TOO_NOISY, pooled_sd
+from dfslab.studies.checks.thresholds import OTHERS
 
 # Two times t1 and t2 count as equal if |t1 / t2 - 1| is at most this fraction. This is a choice: on
 # a quiet machine, the times of two repetitions of one program may differ by this fraction.
@@ -66,7 +67,8 @@ class ReplayReport:
 
     `done` is the number of operations that a repetition completed, as a mean over the repetitions.
     `planned` is the number of operations that a repetition should execute. `errors` is the number
-    of errors in all repetitions together.
+    of errors in all repetitions together. `others_share`: median fraction of the processors' time
+    that other programs used during the replay; 0 if it is unknown.
     """
 
     survey: TraceSurvey
@@ -76,6 +78,7 @@ class ReplayReport:
     planned: int
     cache: str
     errors: int = 0
+    others_share: float = 0.0
 
     def tables(self, is_wide: bool = False) -> list[Table]:
         """Returns the tables for a terminal: the recorded calls by name, and the times by
@@ -99,7 +102,7 @@ class ReplayReport:
             known = one.recorded_s_mean
             rows.append(
                 [
-                    words(one.operation),
+                    words(self._label(one.operation)),
                     count(one.calls),
                     absent() if known is None else quantity(known, "s"),
                     quantity(one.replayed_s_mean, "s"),
@@ -108,6 +111,13 @@ class ReplayReport:
             )
         title = "Mean time of a call"
         return Table(title, heads("operation", "calls", "recorded", "here", "here/recorded"), rows)
+
+    def _label(self, operation: str) -> str:
+        """Returns the name of an operation, followed by the names that its calls have in the trace
+        if these differ from it."""
+        names = self.survey.names.get(operation, Counter[str]())
+        others = [name for name, _ in names.most_common(MOST_NAMES) if name != operation]
+        return f"{operation} ({', '.join(others)})" if others else operation
 
     def totals_s(self) -> tuple[float, list[float]] | None:
         """Returns (time in the recording, times in each repetition of the replay), in seconds. A
@@ -123,9 +133,10 @@ class ReplayReport:
         return sum(one.recorded_s for one in known), each
 
     def sentences(self, directory: str) -> list[Paragraph]:
-        """Returns one to three sentences: what was replayed, how its times compare with the
-        recorded times, and under which conditions this comparison holds."""
-        found = [self._what(directory), self._compared(), self._conditions()]
+        """Returns one to four sentences: what was replayed, how its times compare with the
+        recorded times, which other load there was, and under which conditions this comparison
+        holds."""
+        found = [self._what(directory), self._compared(), self._meanwhile(), self._conditions()]
         return [Paragraph(one) for one in found if one]
 
     def _what(self, directory: str) -> str:
@@ -182,13 +193,23 @@ class ReplayReport:
         causes at least half of the difference. Returns "" if there is no such operation, or if only
         one operation is compared."""
         gaps = [
-            ((one.replayed_s_mean - one.recorded_s_mean) * one.calls, one.operation)
+            ((one.replayed_s_mean - one.recorded_s_mean) * one.calls, self._label(one.operation))
             for one in self.times
             if one.recorded_s_mean is not None
         ]
         gap_s, name = max(gaps, key=lambda one: one[0] * np.sign(difference_s))
         share = gap_s / difference_s if difference_s else 0.0
         return f", mostly by {name} calls" if len(gaps) > 1 and share >= 0.5 else ""
+
+    def _meanwhile(self) -> str:
+        """Returns a sentence on other programs that ran during the replay; "" if they used little
+        processor time, or if no times are compared."""
+        if self.others_share <= OTHERS or self.totals_s() is None:
+            return ""
+        return (
+            f"Meanwhile other programs used {self.others_share:.0%} of this machine's processors, "
+            "so part of the difference may be theirs; repeat on a quiet machine."
+        )
 
     def _conditions(self) -> str:
         held = []
@@ -218,6 +239,7 @@ class ReplayReport:
             ],
             "recorded_s": totals[0] if totals else None,
             "replayed_s": [*totals[1]] if totals else None,
+            "others_share": self.others_share,
             "done_share": self.done / self.planned,
             "answer": [one.text for one in self.sentences("the directory")],
         }
@@ -237,7 +259,17 @@ def report(survey: TraceSurvey, results: Sequence[Result]) -> ReplayReport:
         planned.total(),
         results[0].point.scenario.workload.cache,
         sum(one.count for result in results if result.load for one in result.load.errors),
+        _others_share(results),
     )
+
+
+def _others_share(results: Sequence[Result]) -> float:
+    """Returns the median fraction of the processors' time that other programs used during the
+    repetitions; 0 if no repetition recorded it."""
+    machines = [one.load.machine for one in results if one.load is not None]
+    shares = [one.others_share for one in machines if one is not None]
+    known = [share for share in shares if share is not None]
+    return float(np.median(known)) if known else 0.0
 
 
 def _operation(

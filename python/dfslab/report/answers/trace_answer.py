@@ -72,13 +72,13 @@ def _best_step(profile: TraceProfile) -> str:
         if best.verdict == UNSURE:
             return (
                 f"No saving is certain: {_name(best.step)} {factor} would save {_interval(best)} "
-                "of the end-to-end time; a longer recording narrows this interval."
+                "of the summed time of the call trees; a longer recording narrows this interval."
             )
         return f"No single step {factor} would shorten the whole noticeably."
     chosen = max(sure, key=lambda one: one.saving)
     text = (
-        f"{_name(chosen.step)} {factor} would save {_interval(chosen)} of the end-to-end time "
-        f"of {units.text(savings.end_to_end_s, 's', 3)}"
+        f"{_name(chosen.step)} {factor} would save {_interval(chosen)} of the summed time of the "
+        f"call trees, {units.text(savings.end_to_end_s, 's', 3)}"
     )
     if savings.trees < FEW_TREES:
         few = "one call tree" if savings.trees == 1 else f"{savings.trees} call trees"

@@ -37,8 +37,16 @@ PHRASES = (
     "stripe count",
 )
 MOST_SLIDERS = 12
-# Positions of a slider for a rate, a size or a time, as factors of the present value.
-FACTORS = tuple(2.0 ** (place / 2) for place in range(-8, 9))
+# The end of the keys of links' rates.
+BANDWIDTH = "adapter.bandwidth"
+# The phrases of NETWORK are of use only if the deployment has several nodes.
+NETWORK = ("link", "client link", "network latency")
+# Positions of a slider for a rate or a time, as factors of the present value. Small ratios of whole
+# numbers make values that users would choose.
+_ABOVE = (1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0)
+FACTORS = (*(1 / one for one in reversed(_ABOVE)), 1.0, *_ABOVE)
+# Positions of a slider for a size, as factors of the present value: powers of two, as sizes are.
+SIZE_FACTORS = tuple(2.0**place for place in range(-4, 5))
 # The largest factor between the present value of a whole number and a stop of its slider. The
 # slider stops at the present value and at the values of WHOLE_STOPS within this factor.
 WIDEST = 16
@@ -84,7 +92,10 @@ class Slider:
 def sliders_of(scenario: Scenario) -> list[Slider]:
     """Returns the sliders of a configuration, at most MOST_SLIDERS."""
     chosen: dict[str, Slider] = {}
+    has_network = sum(one.count for one in scenario.deployment.node) > 1
     for phrase in PHRASES:
+        if phrase in NETWORK and not has_network:
+            continue
         slider = slider_of(scenario, phrase)
         if slider is not None:
             chosen.setdefault(slider.key, slider)
@@ -118,7 +129,7 @@ def _is_number(subject: Subject) -> bool:
 
 def _stops(phrase: str, subject: Subject) -> Iterator[Stop]:
     if subject.unit != "1":
-        for factor in FACTORS:
+        for factor in SIZE_FACTORS if subject.unit == "B" else FACTORS:
             value = factor * fmean(float(one) for one in subject.present)
             yield Stop(_label(subject, factor), f"{phrase} x{factor:.6f}", value)
     elif len(set(subject.present)) == 1:
@@ -134,8 +145,17 @@ def _label(subject: Subject, factor: float) -> str:
     values = [float(one) * factor for one in subject.present]
     if subject.unit == "1":
         return f"{round(values[0]):,}"
-    texts = dict.fromkeys(units.text(one, subject.unit, 3) for one in values)
+    is_link = all(key.endswith(BANDWIDTH) for key in subject.keys)
+    show = bit_rate if is_link else lambda one: units.text(one, subject.unit, 3)
+    texts = dict.fromkeys(map(show, values))
     return " / ".join(texts)
+
+
+def bit_rate(value_bytes_per_s: float) -> str:
+    """Returns a rate of a link as text in bits per second, as links are sold."""
+    bits = value_bytes_per_s * 8
+    name, size = ("Gbit/s", 1e9) if bits >= 1e9 else ("Mbit/s", 1e6)
+    return f"{bits / size:.3g} {name}"
 
 
 def changes_at(

@@ -27,26 +27,31 @@ def files() -> dict[str, Path]:
 
 
 def scenario_file(given: Path) -> Path:
-    """Returns the file of a scenario. This is `given` if it exists or is a path rather than a plain
-    name. Otherwise it is the ready scenario with the name `given`.
+    """Returns the file of a scenario. This is `given` if it exists. Otherwise it is the ready
+    scenario with the name `given`, or `given` itself if it is a path of no known name.
+
+    A name that ends in .toml or has a slash is the path of a file, never a ready scenario: a user
+    who mistypes the name of the own file must not start an experiment of dfslab.
 
     Raises InputError in these cases:
     - `given` is an address.
-    - No ready scenario has the name. The error suggests a similar name.
-    - `given` is a path to a missing file, and a ready scenario has the name of this file.
+    - `given` is a plain name, and no ready scenario has this name. The error suggests a similar
+      name.
+    - `given` is the name or path of a missing file. The error suggests a ready scenario of a
+      similar name.
     """
     if given.exists():
         return given
     refuse_address(given)
     known = files()
-    if given.parent != Path() or given.suffix not in ("", ".toml"):
-        if given.stem in known and given.suffix in ("", ".toml"):
-            allowed = f"no such file; the name of the ready scenario is {given.stem}, without path"
-            raise InputError("scenario", str(given), allowed)
+    close = difflib.get_close_matches(given.stem.lower(), list(known), n=1)
+    if given.parent != Path() or given.suffix:
+        if given.suffix in ("", ".toml") and (given.parent == Path() or given.stem in known):
+            meant = f"; did you mean the ready scenario {close[0]} (no path)?" if close else ""
+            raise InputError("scenario", str(given), f"no such file{meant}")
         return given
     if given.stem in known:
         return known[given.stem]
-    close = difflib.get_close_matches(given.stem.lower(), list(known), n=1)
     hint = f"did you mean {close[0]}?" if close else "such as quickstart (`dfslab list`)"
     allowed = f"no such file, and no ready scenario has this name; {hint}"
     raise InputError("scenario", str(given), allowed)

@@ -40,6 +40,7 @@ from dfslab.studies.plans.deployments import (
     usual_systems,
 )
 from dfslab.studies.plans.sizing import (
+    HEADROOM,
     Load,
     fewest_clients,
     fewest_servers,
@@ -48,6 +49,11 @@ from dfslab.studies.plans.sizing import (
 )
 from dfslab.studies.plans.targets import KEY, Targets
 
+# What the number of clients of a plan is (see `fewest_clients`), as a note of the table.
+CLIENTS = (
+    "Clients: the fewest whose links, as fast as the servers', carry the targets' bytes and all "
+    f"copies at {HEADROOM:.0%} utilisation; with faster links there are fewer clients."
+)
 # Largest number of rows of a plan.
 MOST_ROWS = 6
 # The simulated deployment has at most SIMULATED_SERVERS servers, and SIMULATED_CLIENTS clients. It
@@ -115,9 +121,9 @@ class SimulatedCheck(BaseModel):
         error = "below 0.05%" if error == "0.0%" else error
         difference = self.computed_per_s / self.simulated_per_s - 1
         return (
-            f"Check of the model by another load than the targets: {self.clients} clients of "
-            f"{self.servers} servers, simulated: {rate}, standard error {error}; computed: "
-            f"{self.computed_per_s:.4g}, {difference:+.1%}."
+            f"Check of the model by a smaller load than the targets' ({self.clients} clients of "
+            f"{self.servers} servers, each with one call at a time), simulated: {rate}, "
+            f"standard error {error}; computed: {self.computed_per_s:.4g}, {difference:+.1%}."
         )
 
 
@@ -137,16 +143,29 @@ class Planned(BaseModel):
         if best.memory_bytes:
             needed = units.text(best.memory_bytes, "B", 3)
             memory = f" The metadata server needs {needed} for its files and blocks."
-        return [
-            f"Cheapest: {best.system} on {best.servers:,} servers ({best.hardware}, {best.copies} "
-            f"copies), cost {best.price:,.0f}; bottleneck: {best.bottleneck}; "
-            f"sure: {best.sureness}.{memory}",
-            self.check.sentence(),
+        found = [
+            f"Cheapest: {_named(best)}, for {best.clients:,} clients; bottleneck: "
+            f"{best.bottleneck}; sure: {best.sureness}.{memory}"
         ]
+        return [*found, *self._recommendation(), self.check.sentence()]
+
+    def _recommendation(self) -> list[str]:
+        """Returns a sentence that names the cheapest deployment of high certainty, or that there is
+        none. The list is empty if the cheapest deployment has this certainty."""
+        if self.rows[0].sureness == "high":
+            return []
+        sure = next((one for one in self.rows if one.sureness == "high"), None)
+        if sure is None:
+            return [
+                "No listed deployment reaches the targets for sure (high): plan for a higher "
+                "target, or measure a small cluster before you buy."
+            ]
+        return [f"Recommended, the cheapest that is sure (high): {_named(sure)}."]
 
     def table(self) -> Table:
         """Returns a table with one row for each deployment, the cheapest first."""
-        columns = [Column("deployment", "left"), Column("servers"), Column("cost")]
+        columns = [Column("deployment", "left"), Column("servers"), Column("clients")]
+        columns.append(Column("cost"))
         columns += [
             Column("headroom (90 %)"),
             Column("bottleneck", "left"),
@@ -156,6 +175,7 @@ class Planned(BaseModel):
             (
                 words(f"{one.system}, {one.copies} copies\n{one.hardware}"),
                 TableCell(one.servers, f"{one.servers:,}"),
+                TableCell(one.clients, f"{one.clients:,}"),
                 TableCell(one.price, f"{one.price:,.0f}"),
                 TableCell(
                     one.headroom,
@@ -170,6 +190,12 @@ class Planned(BaseModel):
         ]
         notes = [sureness_words("the targets are reached"), COST, *self.notes]
         return Table(f"Deployments for {self.target}", columns, rows, notes)
+
+
+def _named(one: PlannedDeployment) -> str:
+    """Returns a deployment and its cost in words."""
+    where = f"{one.system} on {one.servers:,} servers"
+    return f"{where} ({one.hardware}, {one.copies} copies), cost {one.price:,.0f}"
 
 
 @dataclass(frozen=True)
@@ -208,6 +234,7 @@ def plan(
         raise InputError(KEY, target, f"is impossible: {refused[0]}")
     found.sort(key=lambda one: one.row.price)
     notes = ["Clients are not priced. Copies, disks and links are those of the catalogue."]
+    notes.append(CLIENTS)
     notes.append(_width_note(uncertainty))
     if refused:
         notes.append(f"{len(refused)} other deployments miss the target, such as {refused[0]}")

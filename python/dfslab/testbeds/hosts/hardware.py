@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -25,6 +25,7 @@ from dfslab.spec.deployment import NodeGroup
 from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts.cluster import Cluster
 from dfslab.testbeds.hosts.host import Host
+from dfslab.testbeds.hosts.machine import ROUND_TRIP, Check, busy_words, load_per_core
 from dfslab.testbeds.hosts.network import PAYLOAD_SHARE, EmulatedLink
 from dfslab.testbeds.hosts.threads import threads
 
@@ -78,29 +79,6 @@ class DirectLine:
     ahead_bytes: float
 
 
-@dataclass(frozen=True)
-class Check:
-    """One measured quantity of one host, compared with its declared value.
-
-    `declared` is None if the quantity is not emulated. `allowed` is the largest permitted
-    difference between the measured and the declared value. `holds`: whether the difference is at
-    most `allowed`.
-    """
-
-    host: str
-    quantity: str
-    declared: float | None
-    measured: float
-    allowed: float
-    holds: bool = field(init=False)
-
-    def __post_init__(self) -> None:
-        within = self.declared is None or abs(self.measured - self.declared) <= self.allowed
-        # This is the only way in which a frozen dataclass can set a field that depends on other
-        # fields.
-        object.__setattr__(self, "holds", within)
-
-
 def measure(
     cluster: Cluster, storing: frozenset[str], known: set[str] | None = None
 ) -> list[Check]:
@@ -122,12 +100,12 @@ def measure(
         checks += later.result()
     for check in checks:
         if not check.holds:
+            what = f"checking the {check.quantity} of {check.host}"
             raise TestbedError(
                 "failed",
-                f"checking the {check.quantity} of {check.host}",
-                f"declared {check.declared:.4g}, measured {check.measured:.4g}, may differ by "
-                f"{check.allowed:.3g} (SI units); declare what the machine can give, or raise "
-                "deployment.tolerance",
+                what,
+                f"{check.difference()}; {busy_words(load_per_core())}declare what the machine can "
+                "give, or raise deployment.tolerance",
             )
     known |= links | disks
     return checks
@@ -351,7 +329,7 @@ def _trips(cluster: Cluster) -> list[Check]:
         # cannot be emulated, so it is not checked.
         promised = declared if there.delayed or declared > DELAY_SLACK_S else None
         measured = least_round_trip(source, sink)
-        checks.append(Check(source.name, "round trip", promised, measured, allowed))
+        checks.append(Check(source.name, ROUND_TRIP, promised, measured, allowed))
     return checks
 
 

@@ -1,14 +1,66 @@
-"""Derives link and disk limits from a deployment, and checks that this machine can emulate it."""
+"""Derives link and disk limits from a deployment, and checks that this machine can emulate it.
+A check compares a measured quantity with its declared value."""
 
 from __future__ import annotations
 
 import math
 import os
+from dataclasses import dataclass, field
 
+from dfslab.spec import units
 from dfslab.spec.deployment import Deployment, NodeGroup
 from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts import kernel
 from dfslab.testbeds.hosts.network import MOST_HOSTS, EmulatedLink
+
+# The name of a checked time. All other checked quantities are rates.
+ROUND_TRIP = "round trip"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One measured quantity of one host, compared with its declared value.
+
+    `declared` is None if the quantity is not emulated. `allowed` is the largest permitted
+    difference between the measured and the declared value. `holds`: whether the difference is at
+    most `allowed`. Values are in bytes per second, or in seconds for a
+    round trip.
+    """
+
+    host: str
+    quantity: str
+    declared: float | None
+    measured: float
+    allowed: float
+    holds: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        within = self.declared is None or abs(self.measured - self.declared) <= self.allowed
+        # This is the only way in which a frozen dataclass can set a field that depends on other
+        # fields.
+        object.__setattr__(self, "holds", within)
+
+    def difference(self) -> str:
+        """Returns the declared and the measured value, and how far they may differ, as text."""
+        unit = "s" if self.quantity == ROUND_TRIP else "B/s"
+        values = (self.declared or 0.0, self.measured, self.allowed)
+        declared, measured, allowed = (units.text(value, unit) for value in values)
+        return f"declared {declared}, measured {measured}, may differ by {allowed}"
+
+
+def busy_words(load_per_core: float) -> str:
+    """Returns the start of the advice after a failed check: to wait if other work keeps this
+    machine busy, otherwise "". `load_per_core`: the load average of this machine divided by its
+    number of processors."""
+    if load_per_core <= 1:
+        return ""
+    return f"this machine is busy ({load_per_core:.1f} tasks for each processor): wait, or "
+
+
+def load_per_core() -> float:
+    """Returns this machine's load average of the last minute, divided by the number of
+    processors."""
+    return os.getloadavg()[0] / (os.cpu_count() or 1)
 
 
 def link_of(group: NodeGroup, deployment: Deployment) -> EmulatedLink:
