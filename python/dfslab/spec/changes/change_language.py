@@ -11,6 +11,7 @@ import difflib
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from dfslab.spec import units
 from dfslab.spec.changes.change import DOUBLING, Change, adds_hardware, distance_of, kind_of
@@ -94,7 +95,8 @@ def _assigned(text: str, scenario: Scenario) -> Change:
     key, written = key.strip(), written.strip()
     for subject in subjects_of(scenario).values():
         if subject.keys == (key,) and not subject.base:
-            return _valued(text, subject, written.strip('"'))
+            alone = replace(subject, followers=())
+            return _valued(text, alone, written.strip('"'))
     try:
         value = json.loads(written)
     except json.JSONDecodeError:
@@ -125,6 +127,7 @@ def _valued(text: str, subject: Subject, written: str) -> Change:
         )
         for key, one in zip(subject.keys, new, strict=True)
     }
+    values |= _followed(subject, new)
     is_more = all(
         isinstance(old, int | float)
         and isinstance(one, int | float)
@@ -132,6 +135,21 @@ def _valued(text: str, subject: Subject, written: str) -> Change:
         for key, old, one in zip(subject.keys, subject.present, new, strict=True)
     )
     return Change(" ".join(text.split()), values, subject.kind, max(distances), is_more)
+
+
+def _followed(subject: Subject, new: Sequence[LevelValue]) -> dict[str, LevelValue]:
+    """Returns the new values of the measured values that change with the subject's hardware. `new`
+    has the new values of the subject's keys."""
+    ratios = {
+        key: float(value) / float(old)
+        for key, old, value in zip(subject.keys, subject.present, new, strict=True)
+        if isinstance(old, int | float) and isinstance(value, int | float) and old and value
+    }
+    return {
+        one.key: units.exact(one.value * ratios[one.hardware_key] ** one.power, one.unit)
+        for one in subject.followers
+        if one.hardware_key in ratios
+    }
 
 
 def _now(subject: Subject) -> str:
