@@ -1,5 +1,7 @@
-"""Tests of changes of a disk whose fsync and direct requests were measured. The limit, the gain of a
-faster disk and the keys without effect agree."""
+"""Tests of changes of a disk whose fsync and direct requests were measured.
+
+The limit, the gain of a faster disk and the keys without effect agree.
+"""
 
 from __future__ import annotations
 

@@ -20,8 +20,8 @@ OF_DISKS = (
     "requests",
     "request_rate",
 )
-# The measured values that a faster disk changes, by the key of the node's disk. `commit_time` is not
-# among them: it is the time of the journal, which models calibrate as a separate constant.
+# The measured values that a faster disk changes, by the key of the node's disk. `commit_time` is
+# not among them: it is the time of the journal, which models calibrate as a separate constant.
 OF_DISK_KEYS: Mapping[str, tuple[str, ...]] = {
     "read_rate": ("read_rate", "request_rate"),
     "write_rate": ("write_rate", "commit_rate", "commits_rate"),
