@@ -32,6 +32,8 @@ _PERCENT = re.compile(rf"^([+-])\s*{_NUMBER}\s*%$")
 _STEP = re.compile(r"^([+-])\s*(\S.*)$")
 _ASSIGNED = re.compile(r"^(deployment|file_system|workload)\.[\w.-]+\s*=")
 _BEGINS_VALUE = re.compile(r"[\d+×*/-]|x\d")
+# A rate of a link without "per second", as other options of commands accept it: "25Gbit".
+_BITS = re.compile(r"^[\d.]+\s*[kMGT]bit$")
 _FORMS = "a value such as 8, +1, x2 or /2"
 _SWITCH: dict[str, LevelValue] = {"on": True, "off": False, "true": True, "false": False}
 
@@ -208,6 +210,8 @@ def _absolute(text: str, subject: Subject, written: str) -> float:
             if is_odd_number(written):
                 raise ValueError
             return float(written)
+        if subject.unit == "B/s" and _BITS.match(written):
+            return parse(f"{written}/s", subject.unit)
         return parse(written, subject.unit)
     except ValueError as error:
         reason = str(error) if subject.unit not in ("1", "share") else f"needs {_FORMS}"
