@@ -36,7 +36,8 @@ def gain_hardware_sd(situation: Situation, changed: Situation, changes: Sequence
 def _with_known(scenario: Scenario, changes: Sequence[Change]) -> Scenario:
     """Returns the changed scenario without uncertainty of the hardware parts that `changes` set."""
     deployment = scenario.deployment
-    exact = {part: 1.0 for one in changes for key in one.values for part in _parts(key, deployment)}
+    keys = [key for one in changes for key in one.values]
+    exact: dict[str, float] = {part: 1.0 for key in keys for part in _parts(key, deployment)}
     uncertainty = deployment.uncertainty.model_copy(update=exact)
     known = deployment.model_copy(update={"uncertainty": uncertainty})
     return scenario.model_copy(update={"deployment": known})
