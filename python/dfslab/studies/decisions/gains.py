@@ -37,6 +37,9 @@ DOUBTED_FACTOR, DOUBTED_SHARE = 2.0, 0.5
 # Largest ratio of the bounds of an interval that states the size of a gain. A wider interval states
 # only that the gain is above its lower bound or below its upper bound.
 WIDEST = 100.0
+# From this factor on, a factor is printed without decimals. Its inverse is the smallest factor that
+# two decimals can show.
+WHOLE_FROM = 100.0
 # Because of noise, the natural logarithm of a measured gain may exceed the physically possible
 # value by this amount.
 TOLERANCE = 0.05
@@ -206,9 +209,9 @@ class GainEstimate(BaseModel):
 def factor_text(factor: float) -> str:
     """Returns a factor as text with two decimals. A factor of 100 or more has none, and a factor
     below 0.01 has one significant digit."""
-    if factor >= 100:
+    if factor >= WHOLE_FROM:
         return f"{factor:,.0f}"
-    return f"{factor:.2f}" if factor >= 0.01 else f"{factor:.1g}"
+    return f"{factor:.2f}" if factor * WHOLE_FROM >= 1 else f"{factor:.1g}"
 
 
 def sureness(right: float) -> Sureness:
