@@ -38,6 +38,7 @@ def beegfs():
         ("copies 2", {"file_system.replication": 2}, "copies"),
         ("Replication -1", {"file_system.replication": 0}, "copies"),
         ("server link 10 Gbit/s", {f"{SERVER}.adapter.bandwidth": "1250000000.0 B/s"}, "link"),
+        ("server link 10Gbit", {f"{SERVER}.adapter.bandwidth": "1250000000.0 B/s"}, "link"),
         ("server disk latency 1 ms", {f"{SERVER}.disk.latency": "0.001 s"}, "disk"),
         ("server cores /2", {f"{SERVER}.cores": 1}, "processor"),
         ("network latency +50 %", {"deployment.network.latency": "7.5e-05 s"}, "latency"),
@@ -58,6 +59,9 @@ def test_a_change_is_read(hdfs, text, values, kind):
     ("text", "allowed"),
     [
         ("servrs +1", "did you mean servers?"),
+        ("client link 10 GBit/s", 'did you mean "10 Gbit/s"?'),
+        ("client link 10gbps", 'did you mean "10 Gbit/s"?'),
+        ("client link 10Gb", 'did you mean "10 Gbit/s"?'),
         ("banana 7", "names nothing that can change"),
         ("copies", "needs a value such as 8, +1, x2 or /2; now 1"),
         ("copies two", "needs a value such as"),

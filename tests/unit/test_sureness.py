@@ -49,7 +49,7 @@ def test_a_change_gains_most_only_with_high_certainty():
     found = whatif(
         evidence_of(SCENARIOS / "nfs.toml"), ["server disk x2", "clients x2", "client link x4"]
     )
-    assert found.sentences()[0].startswith("Gains most: ")
+    assert found.sentences()[0].startswith("Gains most")
     unsure = [
         one.model_copy(update={"rate": one.rate.model_copy(update={"probability": 0.9})})
         for one in found.rows

@@ -38,6 +38,8 @@ _PLAIN = re.compile(r"^\s*((?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(1?[A-Za-z/µ
 _BINARY = {"KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40}
 # A size such as "4kb": bits in some programs, and 1024 or 1000 bytes in others.
 _AMBIGUOUS = re.compile(r"^\s*([\d.]+)\s*([kmgt])b\s*$")
+# A rate of a link in a notation that is not accepted, such as "10 gbps", "10Gb" or "10 GBit/s".
+_OF_LINK = re.compile(r"^\s*([\d.]+)\s*([kKmMgGtT])(?:[bB]its?|b|bps)(?:/s)?\s*$")
 # Suffixes in the notation of fio, dd and other tools, in which "64k" means 64 KiB.
 _SUFFIXES = {
     name: size
@@ -124,11 +126,16 @@ def parse(text: str, unit: str) -> float:
 def _reason(text: str, unit: str) -> str:
     """Returns the beginning of the message for a text that is not a quantity in `unit`. If the text
     is a quantity of another kind, the message names that kind. If it is a size with a small "b",
-    the message names two clear spellings."""
+    the message names two clear spellings. If it is the rate of a link, the message suggests a
+    spelling in bit/s."""
     if unit == "B" and (found := _AMBIGUOUS.match(text)):
         number, prefix = found[1], found[2]
         clear = f"{number}{prefix} ({number} {prefix.upper()}iB) or {number} {_SI[prefix]}B"
         return f"is ambiguous: write {clear}, "
+    if unit == "B/s" and (found := _OF_LINK.match(text)):
+        return (
+            f'is not a rate in bytes; did you mean "{found[1]} {_SI[found[2].lower()]}bit/s"? Use '
+        )
     for other, kind in _KINDS.items():
         if other != unit and plainly(text, other) is not None:
             return f"is {kind}; needs {_KINDS[unit]}: "

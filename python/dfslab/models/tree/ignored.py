@@ -7,6 +7,7 @@ on it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 
 from dfslab.models.tree.prediction import Situation
@@ -16,6 +17,7 @@ from dfslab.spec.model import CheckedModel
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.steps.lossy_path import tcp_path
 from dfslab.spec.steps.node import Later, walk, writes_back
+from dfslab.spec.systems.local_files import OF_DISK_KEYS
 
 # Keys that affect only a testbed or the load generator, not a prediction.
 OF_WORKLOADS = ("nodes", "processes", "mmap")
@@ -37,6 +39,8 @@ LOCAL_SYMBOLS = (
     *("requests", "request_rate", "creates", "deletes", "commits", "commit_rate", "commits_rate"),
     *("touch_rate", "write_call"),
 )
+# Largest relative difference of two rates that are equal but for rounding.
+ROUNDING = 1e-9
 # Keys of the network, with their default values. Each has an effect only in combination with other
 # keys. For example, the congestion control has an effect only if packets are lost.
 TOGETHER: dict[str, float | str] = {"jitter": 0.0, "loss": 0.0, "congestion": "cubic"}
@@ -133,11 +137,29 @@ def _of_group(
         if key.startswith("dirty_") and not _throttles(situation, constants, group, key):
             yield f"{place}.{key}"
     for key in _given(group.disk):
-        if key in OF_DISKS or "disk" not in has_work:
+        if key in OF_DISKS or "disk" not in has_work or _replaced(situation, constants, group, key):
             yield f"{place}.disk.{key}"
     for key in _given(group.adapter):
         if not {"nic.in", "nic.out"} & has_work:
             yield f"{place}.adapter.{key}"
+
+
+def _replaced(
+    situation: Situation, constants: Mapping[str, float], group: NodeGroup, key: str
+) -> bool:
+    """Returns whether half and twice the value of a disk's key leave the rate as it is, because
+    values that were measured on the node's local file system replace it, such as the measured rate
+    of fsync."""
+    measured = dict(group.local_files)
+    if not any(measured[one] for one in OF_DISK_KEYS.get(key, ())):
+        return False
+    value = float(dict(group.disk)[key])
+    changed = [
+        {**constants, **{f"{role}.disk_{key}": factor * value for role in group.roles}}
+        for factor in (1.0, 0.5, 2.0)
+    ]
+    usual, *others = (situation.predict(one).rate_per_s for one in changed)
+    return all(math.isclose(one, usual, rel_tol=ROUNDING) for one in others)
 
 
 def _uses_local_files(situation: Situation, group: NodeGroup, read: set[str]) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 from dfslab.spec.design import LevelValue
+from dfslab.spec.systems.local_files import OF_DISKS
 
 # The kinds of changes, named by what is changed. The error of predicted gains is estimated
 # separately for each kind.
@@ -66,7 +67,7 @@ class Change:
 
 def kind_of(key: str) -> ChangeKind:
     """Returns the kind of a change that sets the dotted `key`; SETTING if no other kind matches."""
-    if ".disk." in key:
+    if ".disk." in key or (".local_files." in key and key.rpartition(".")[2] in OF_DISKS):
         return DISK
     if key.startswith("deployment.node.") and key.endswith(".count"):
         return CLIENTS if key == "deployment.node.client.count" else SERVERS

@@ -11,6 +11,7 @@ import difflib
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from dfslab.spec import units
 from dfslab.spec.changes.change import DOUBLING, Change, adds_hardware, distance_of, kind_of
@@ -31,6 +32,8 @@ _PERCENT = re.compile(rf"^([+-])\s*{_NUMBER}\s*%$")
 _STEP = re.compile(r"^([+-])\s*(\S.*)$")
 _ASSIGNED = re.compile(r"^(deployment|file_system|workload)\.[\w.-]+\s*=")
 _BEGINS_VALUE = re.compile(r"[\d+×*/-]|x\d")
+# A rate of a link without "per second", as other options of commands accept it: "25Gbit".
+_BITS = re.compile(r"^[\d.]+\s*[kMGT]bit$")
 _FORMS = "a value such as 8, +1, x2 or /2"
 _SWITCH: dict[str, LevelValue] = {"on": True, "off": False, "true": True, "false": False}
 
@@ -94,7 +97,8 @@ def _assigned(text: str, scenario: Scenario) -> Change:
     key, written = key.strip(), written.strip()
     for subject in subjects_of(scenario).values():
         if subject.keys == (key,) and not subject.base:
-            return _valued(text, subject, written.strip('"'))
+            alone = replace(subject, followers=())
+            return _valued(text, alone, written.strip('"'))
     try:
         value = json.loads(written)
     except json.JSONDecodeError:
@@ -125,6 +129,7 @@ def _valued(text: str, subject: Subject, written: str) -> Change:
         )
         for key, one in zip(subject.keys, new, strict=True)
     }
+    values |= _followed(subject, new)
     is_more = all(
         isinstance(old, int | float)
         and isinstance(one, int | float)
@@ -132,6 +137,21 @@ def _valued(text: str, subject: Subject, written: str) -> Change:
         for key, old, one in zip(subject.keys, subject.present, new, strict=True)
     )
     return Change(" ".join(text.split()), values, subject.kind, max(distances), is_more)
+
+
+def _followed(subject: Subject, new: Sequence[LevelValue]) -> dict[str, LevelValue]:
+    """Returns the new values of the measured values that change with the subject's hardware. `new`
+    has the new values of the subject's keys."""
+    ratios = {
+        key: float(value) / float(old)
+        for key, old, value in zip(subject.keys, subject.present, new, strict=True)
+        if isinstance(old, int | float) and isinstance(value, int | float) and old and value
+    }
+    return {
+        one.key: units.exact(one.value * ratios[one.hardware_key] ** one.power, one.unit)
+        for one in subject.followers
+        if one.hardware_key in ratios
+    }
 
 
 def _now(subject: Subject) -> str:
@@ -190,6 +210,8 @@ def _absolute(text: str, subject: Subject, written: str) -> float:
             if is_odd_number(written):
                 raise ValueError
             return float(written)
+        if subject.unit == "B/s" and _BITS.match(written):
+            return parse(f"{written}/s", subject.unit)
         return parse(written, subject.unit)
     except ValueError as error:
         reason = str(error) if subject.unit not in ("1", "share") else f"needs {_FORMS}"

@@ -5,7 +5,7 @@ keys that the change sets."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pydantic import BaseModel
 
@@ -16,6 +16,7 @@ from dfslab.spec.design import LevelValue
 from dfslab.spec.environment import number, workload_parameters
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.systems.filesystem import Role
+from dfslab.spec.systems.local_files import OF_DISK_KEYS
 from dfslab.spec.systems.stored_copies import base_of, copies_at
 
 # Words for the nodes of a role, by the kind of the role.
@@ -55,6 +56,23 @@ COPIES_WORDS = ("copies", "replicas", "replication")
 
 
 @dataclass(frozen=True)
+class Follower:
+    """A value that was measured on a piece of hardware and changes with one of its keys.
+
+    For example, the measured rate of fsync doubles if the disk becomes twice as fast. `key`: the
+    dotted key of the measured value, `value`: the present value in `unit`. `hardware_key`: the
+    dotted key of the hardware. `power`: 1 if the value is proportional to the hardware's value, -1
+    if it is inversely proportional.
+    """
+
+    key: str
+    value: float
+    unit: str
+    hardware_key: str
+    power: int
+
+
+@dataclass(frozen=True)
 class Subject:
     """The subject of a change.
 
@@ -63,6 +81,7 @@ class Subject:
     fractions, "" for words. `present`: the present values as users write them, in SI units (text
     for words). `base`: the number that users write minus the number that the key stores. It is 1
     for the copies of a mirror, because the key stores 0 for one copy; otherwise it is 0.
+    `followers`: measured values that change with the keys.
     """
 
     names: tuple[str, ...]
@@ -70,6 +89,7 @@ class Subject:
     unit: str
     present: tuple[LevelValue, ...]
     base: int = 0
+    followers: tuple[Follower, ...] = ()
 
     @property
     def kind(self) -> ChangeKind:
@@ -80,7 +100,11 @@ def subjects_of(scenario: Scenario) -> dict[str, Subject]:
     """Returns the subjects that a scenario has, by the phrases that name them. Phrases are in lower
     case with single spaces."""
     found: dict[str, Subject] = {}
+    has_servers = discover.file_system(scenario.file_system.name).has_servers
     for subject in (*_of_workload(scenario), *_of_system(scenario), *_of_nodes(scenario)):
+        if has_servers and subject.followers:
+            # Models use the measured values of local files only if no server is between.
+            subject = replace(subject, followers=())
         for name in subject.names:
             found.setdefault(name, subject)
     return found
@@ -164,7 +188,21 @@ def _hardware_of(
             tuple(f"deployment.node.{group.name}.{key}" for group, key in dotted),
             unit,
             tuple(_value(group, key) for group, key in dotted),
+            followers=tuple(one for group, key in dotted for one in _followers(group, key)),
         )
+
+
+def _followers(group: NodeGroup, key: str) -> Iterator[Follower]:
+    """Yields the values of a node's local files that were measured and that change with a key of
+    its disk."""
+    first, _, own = key.partition(".")
+    for name in OF_DISK_KEYS.get(own, ()) if first == "disk" else ():
+        value = float(dict(group.local_files)[name])
+        if value:
+            power = 1 if own != "latency" or name.endswith("_time") else -1
+            unit = "s" if name.endswith("_time") else "B/s" if name.endswith("_rate") else "1/s"
+            place = f"deployment.node.{group.name}"
+            yield Follower(f"{place}.local_files.{name}", value, unit, f"{place}.{key}", power)
 
 
 def _value(group: NodeGroup, key: str) -> LevelValue:

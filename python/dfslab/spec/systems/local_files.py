@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from dfslab.spec.model import CheckedModel
 from dfslab.spec.units import BytesPerSecond, PerSecond, Seconds, quantity
 
@@ -18,6 +20,13 @@ OF_DISKS = (
     "requests",
     "request_rate",
 )
+# The measured values that a faster disk changes, by the key of the node's disk. `commit_time` is
+# not among them: it is the time of the journal, which models calibrate as a separate constant.
+OF_DISK_KEYS: Mapping[str, tuple[str, ...]] = {
+    "read_rate": ("read_rate", "request_rate"),
+    "write_rate": ("write_rate", "commit_rate", "commits_rate"),
+    "latency": ("read_time", "write_time", "requests", "commits"),
+}
 # The rates of measured lines. The measured duration of some calls is a line over the number of
 # bytes: time + bytes / rate.
 #

@@ -15,6 +15,7 @@ from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.systems.parameters import Parameter
 from dfslab.spec.systems.stored_copies import protects_data
+from dfslab.studies.decisions.risks import FEWER_COPIES, NOT_FORCED, is_sync
 
 # Changes to the hardware of one kind of nodes, in the language of changes.
 _HARDWARE = ("link x2", "disk x2", "disk latency /2", "disks x2", "cores x2", "clock x1.5")
@@ -24,8 +25,6 @@ _STATIONS = {LINK: "nic", DISK: "disk", PROCESSOR: "cpu"}
 NEARLY_BUSY = 0.5
 # Fastest clock in Hz that is recommended. No processor on sale has a faster one.
 MOST_CLOCK_HZ = 6e9
-_FEWER_COPIES = "data is lost with fewer failed nodes"
-_NOT_FORCED = "data that was written is lost if power fails"
 
 
 @dataclass(frozen=True)
@@ -101,7 +100,7 @@ def _texts(scenario: Scenario) -> Iterator[tuple[str, str]]:
         yield "machine cores x2", ""
     yield from ((f"transfer size {step}", "") for step in ("x4", "/4"))
     if scenario.workload.fsync:
-        yield "fsync off", _NOT_FORCED
+        yield "fsync off", NOT_FORCED
     for key, parameter in system.parameters.of_origin("filesystem").items():
         if not parameter.daemons_only:
             value = number(parameter, scenario.file_system.parameters.get(key))
@@ -129,25 +128,25 @@ def _settings(parameter: Parameter, value: float) -> Iterator[tuple[str, str]]:
     if parameter.choices:
         for choice in parameter.choices:
             if choice != value:
-                yield f"{name} {choice:g}", "" if choice or "sync" not in name else _NOT_FORCED
+                yield f"{name} {choice:g}", "" if choice or not is_sync(parameter) else NOT_FORCED
         return
     if parameter.purpose == "copies":
         yield f"{name} +1", ""
         if value > 1:
-            yield f"{name} -1", _FEWER_COPIES
-            yield f"{name} 1", _FEWER_COPIES
+            yield f"{name} -1", FEWER_COPIES
+            yield f"{name} 1", FEWER_COPIES
         return
     if parameter.purpose == "mirror":
-        yield (f"{name} 0", _FEWER_COPIES) if value else (f"{name} 1", "")
+        yield (f"{name} 0", FEWER_COPIES) if value else (f"{name} 1", "")
         return
     if parameter.purpose == "data fragments":
         # Of n pieces of a file, any n - k may be lost if k of them hold data.
-        yield f"{name} x2", _FEWER_COPIES
+        yield f"{name} x2", FEWER_COPIES
         yield f"{name} /2", ""
         return
     yield f"{name} x2", ""
     if value / 2 >= (parameter.minimum or 0.0):
-        yield f"{name} /2", _FEWER_COPIES if protects_data(parameter) else ""
+        yield f"{name} /2", FEWER_COPIES if protects_data(parameter) else ""
 
 
 def nearly_limits(action: CandidateAction, used: Sequence[tuple[str, str, float]]) -> bool:

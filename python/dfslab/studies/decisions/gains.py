@@ -34,6 +34,12 @@ WORTH_JOINING = 1.05
 # predicted log gain. Spreads below the fraction SMALL are ignored. The certainty of a doubted gain
 # is at most `LOW`: its direction may be right, but decisions depend on its size.
 DOUBTED_FACTOR, DOUBTED_SHARE = 2.0, 0.5
+# Largest ratio of the bounds of an interval that states the size of a gain. A wider interval states
+# only that the gain is above its lower bound or below its upper bound.
+WIDEST = 100.0
+# From this factor on, a factor is printed without decimals. Its inverse is the smallest factor that
+# two decimals can show.
+WHOLE_FROM = 100.0
 # Because of noise, the natural logarithm of a measured gain may exceed the physically possible
 # value by this amount.
 TOLERANCE = 0.05
@@ -56,6 +62,10 @@ LOWERED = (
     f'Words with "{DOUBT}" are at most low, whatever the probability: the stated uncertainty of '
     "hardware leaves the size of the gain open."
 )
+WIDE = (
+    f"Bounds that differ by more than a factor of {WIDEST:.0f} leave the size of a gain open. Such "
+    "a gain is at least its lower bound (a loss at most its upper bound), or nothing can be told."
+)
 NOISE = (
     "An interval is for a measured gain, with the noise of runs. The probability leaves this noise "
     "out, so the interval of a gain of high certainty may include 1."
@@ -69,6 +79,8 @@ def legend(gains: Iterable[GainEstimate]) -> list[str]:
     found = [WORDS] if shown else []
     if any(one.is_lowered for one in shown):
         found.append(LOWERED)
+    if any(one.is_wide for one in shown):
+        found.append(WIDE)
     if any(
         one.sureness is Sureness.HIGH and not one.is_none and one.low < 1 < one.high
         for one in shown
@@ -106,6 +118,19 @@ class GainEstimate(BaseModel):
         return math.log(factor_of(self.hardware_sd)) > min(math.log(DOUBTED_FACTOR), share)
 
     @property
+    def is_wide(self) -> bool:
+        """Whether the interval is so wide that it does not state the size of the gain."""
+        return self.high > WIDEST * self.low
+
+    @property
+    def certain_gain(self) -> float:
+        """The gain by which changes are ranked: the bound of a wide interval that is closer to 1,
+        else the predicted gain."""
+        if not self.is_wide:
+            return self.gain
+        return min(max(1.0, self.low), self.high)
+
+    @property
     def is_none(self) -> bool:
         """Whether the predicted gain changes the rate by less than NO_GAIN, so that it is reported
         as "none"."""
@@ -124,8 +149,11 @@ class GainEstimate(BaseModel):
 
     @property
     def sureness(self) -> Sureness:
-        """The certainty of the reported statement, as a word. It is at most `LOW` if uncertain
-        values of the hardware decide the gain (`is_doubted`)."""
+        """The certainty of the reported statement, as a word. It is `UNDECIDED` if a wide interval
+        includes 1. It is at most `LOW` if uncertain values of the hardware decide the gain
+        (`is_doubted`)."""
+        if self.is_wide and self.low <= 1 <= self.high:
+            return Sureness.UNDECIDED
         return Sureness.LOW if self.is_lowered else sureness(self.right)
 
     @property
@@ -143,11 +171,25 @@ class GainEstimate(BaseModel):
     def judgement(self) -> str:
         """The gain, its interval and its certainty in words. Every command and page judges a change
         by these words."""
-        interval = f"90 %: {self.low:.2f} to {self.high:.2f}"
+        interval = f"90 %: {factor_text(self.low)} to {factor_text(self.high)}"
         if self.sureness is Sureness.UNDECIDED:
-            return f"{self.sureness} (predicted × {self.gain:.2f}, {interval})"
-        what = "no gain" if self.is_none else f"× {self.gain:.2f}"
+            return f"{self.sureness} (predicted × {factor_text(self.gain)}, {interval})"
+        what = "no gain" if self.is_none else self.size
         return f"{what} ({interval}), sure: {self._reasoned}"
+
+    @property
+    def size(self) -> str:
+        """The size of the gain in words: "× 1.50", or "at least × 2.00" if the interval is wide."""
+        if not self.is_wide:
+            return f"× {factor_text(self.gain)}"
+        bound = "at least" if self.gain > 1 else "at most"
+        return f"{bound} × {factor_text(self.certain_gain)}"
+
+    @property
+    def cell_text(self) -> str:
+        """The gain and its interval for a cell of a table."""
+        low, high = factor_text(self.low), factor_text(self.high)
+        return f"× {factor_text(self.gain)} ({low}–{high})"
 
     @property
     def statement(self) -> str:
@@ -162,6 +204,14 @@ class GainEstimate(BaseModel):
     def _reasoned(self) -> str:
         """The word for the certainty, with the reason if the word is lowered."""
         return f"{self.sureness} ({DOUBT})" if self.is_lowered else self.sureness
+
+
+def factor_text(factor: float) -> str:
+    """Returns a factor as text with two decimals. A factor of 100 or more has none, and a factor
+    below 0.01 has one significant digit."""
+    if factor >= WHOLE_FROM:
+        return f"{factor:,.0f}"
+    return f"{factor:.2f}" if factor * WHOLE_FROM >= 1 else f"{factor:.1g}"
 
 
 def sureness(right: float) -> Sureness:

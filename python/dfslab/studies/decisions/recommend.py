@@ -16,9 +16,11 @@ from dfslab.models.tree.prediction import Situation, situation_of
 from dfslab.spec.changes.change import CLIENTS_X2
 from dfslab.spec.changes.change_language import apply
 from dfslab.spec.changes.goal import GOALS, Goal
+from dfslab.spec.design import LevelValue
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies.decisions.actions import CandidateAction, candidates, nearly_limits
+from dfslab.studies.decisions.assumed_cache import ASSUMED, cold_twin, reads_all_warm
 from dfslab.studies.decisions.decision_input import DecisionInput
 from dfslab.studies.decisions.gains import NO_GAIN, WORTH_JOINING, GainEstimate
 from dfslab.studies.decisions.prices import Prices
@@ -98,6 +100,7 @@ def recommend(
     spared: list[NotWorthIt] = []
     notes = list(evidence.notes)
     settling: list[str] = []
+    assumed: list[str] = []
     known: set[str] = set()
     kinds = _kinds(evidence, goal)
     notes += _uncovered(kinds)
@@ -106,6 +109,7 @@ def recommend(
         found = _affordable(search, prices, within)
         more_clients = clients_gain(search) if found else None
         rows += [_row(search, one, prices, more_clients) for one in found]
+        assumed += _assumed(search)
         untrusted = _cheapest_first(search, prices, within)
         withheld += sorted(
             (_withheld(search, one, prices) for one in untrusted), key=lambda one: one.change
@@ -125,6 +129,7 @@ def recommend(
         spared=spared,
         doubts=trust.reasons([]),
         settling=settling,
+        assumed=list(dict.fromkeys(assumed)),
         notes=list(dict.fromkeys(notes)),
     )
 
@@ -267,11 +272,43 @@ def _affordable(search: _Search, prices: Prices, within: float | None) -> list[_
     if search.goal == "cost":
         found.sort(key=lambda one: -one.log_gain / (1.0 + _price(search, one.action, prices)))
     kept: list[_Tried] = []
+    shortest = _shortest(found)
     for one in found:
+        if shortest[_values(one)] is not one:
+            continue
         count = len(one.action.changes)
         if sum(len(k.action.changes) == count for k in kept) < ROWS[count - 1]:
             kept.append(one)
     return kept
+
+
+def _values(one: _Tried) -> tuple[tuple[str, LevelValue], ...]:
+    """Returns the keys that an action sets, with their new values."""
+    return tuple(sorted((k, v) for c in one.action.changes for k, v in c.values.items()))
+
+
+def _shortest(found: Sequence[_Tried]) -> dict[tuple[tuple[str, LevelValue], ...], _Tried]:
+    """Returns the action of the fewest changes for each set of values. For example, "links x2" sets
+    the same values as "client link x2" and "server link x2" together."""
+    shortest: dict[tuple[tuple[str, LevelValue], ...], _Tried] = {}
+    for one in found:
+        known = shortest.setdefault(_values(one), one)
+        if len(one.action.changes) < len(known.action.changes):
+            shortest[_values(one)] = one
+    return shortest
+
+
+def _assumed(search: _Search) -> list[str]:
+    """Returns at most one sentence: that reads are assumed to find their data in memory, and what
+    limits them without it. It has no figure of a model that is not trusted."""
+    alike = search.alike
+    cold = cold_twin(alike.first)
+    if cold is None or search.untrusted or not reads_all_warm(alike.same_operations):
+        return []
+    situation = situation_of(cold.scenario)
+    limit = _limit(situation, search.model.evidence.constants(situation)[0])
+    operations = "+".join(search.situation.mix)
+    return [f"{ASSUMED}; with cache = cold the limit of {operations} is {limit}."]
 
 
 def _price(search: _Search, action: CandidateAction, prices: Prices) -> float:

@@ -12,20 +12,22 @@ import numpy as np
 from dfslab.arrays import Floats
 from dfslab.documents.table import labels_text, shared_text
 from dfslab.models.limit_text import text_of
-from dfslab.models.tree.hardware_draws import hardware_draws
 from dfslab.models.tree.limits import limits_of
 from dfslab.models.tree.predicted import Predictions
 from dfslab.models.tree.prediction import Situation, situation_of
-from dfslab.spec.changes.change import Change, possible_log_gain
+from dfslab.spec.changes.change import DISK, Change, possible_log_gain
 from dfslab.spec.changes.change_language import apply, parse_changes
 from dfslab.spec.changes.dedicated import dedicated
+from dfslab.spec.changes.set_values import set_values
 from dfslab.spec.design import LevelValue
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point
+from dfslab.studies.decisions.assumed_cache import ASSUMED, cold_twin, reads_all_warm
 from dfslab.studies.decisions.change_error import recorded_errors
 from dfslab.studies.decisions.decision_input import DecisionInput
 from dfslab.studies.decisions.doubts import duration_text
 from dfslab.studies.decisions.gains import Basis, GainEstimate, gain_of
+from dfslab.studies.decisions.hardware_doubt import gain_hardware_sd
 from dfslab.studies.decisions.intervention_error import OperationClass, errors_for
 from dfslab.studies.decisions.reported.whatif_table import (
     ChangedOperation,
@@ -33,6 +35,7 @@ from dfslab.studies.decisions.reported.whatif_table import (
     WithheldChange,
     is_as_good,
 )
+from dfslab.studies.decisions.risks import risk_of
 from dfslab.studies.decisions.trust import trust_in
 
 # Number of runs of a configuration before and after a change, to decide by measurement whether the
@@ -81,7 +84,8 @@ class PairedModel:
         ratios = after.rate_per_s / before.rate_per_s * _size_ratio(situation, changed)
         operations = operations_of(situation)
         rate = self._gain(ratios, changes, operations, possible_log_gain(changes))
-        rate = rate.model_copy(update={"hardware_sd": _hardware_sd(situation, changed)})
+        hardware_sd = gain_hardware_sd(situation, changed, changes)
+        rate = rate.model_copy(update={"hardware_sd": hardware_sd})
         times = {
             name: self._gain(
                 _ratios(before.latency_s[name], after.latency_s[name]), changes, operations
@@ -114,19 +118,6 @@ def operations_of(situation: Situation) -> OperationClass:
     return "data" if situation.whole.moved_bytes else "metadata"
 
 
-def _hardware_sd(situation: Situation, changed: Situation) -> float:
-    """Returns the standard deviation of the log gain that uncertain hardware alone causes; 0 if the
-    deployments state no uncertainty."""
-    drawn = [hardware_draws(one) for one in (situation, changed)]
-    if not all(drawn):
-        return 0.0
-    rates = [
-        one.predict_many([{**one.constants, **own} for own in draws]).rate_per_s[1:]
-        for one, draws in zip((situation, changed), drawn, strict=True)
-    ]
-    return float(np.std(np.log(rates[1] / rates[0])))
-
-
 def _ratios(before: Floats, after: Floats) -> Floats:
     """Returns the ratios before / after of times, element by element; 1 where both times are 0."""
     both = np.maximum(before, 1e-15), np.maximum(after, 1e-15)
@@ -157,6 +148,7 @@ def whatif(evidence: DecisionInput, texts: Sequence[str], together: bool = True)
     withheld: list[WithheldChange] = []
     notes = list(evidence.notes)
     settling: list[str] = []
+    assumed: list[str] = []
     while groups:
         group = groups.pop(0)
         found, refused = _gains_or_dedicated(model, [one.text for one in group])
@@ -169,6 +161,9 @@ def whatif(evidence: DecisionInput, texts: Sequence[str], together: bool = True)
             settling = settling or own
             continue
         notes += bases_of(evidence.basis, group, found[0].situation)
+        if len(group) == 1:
+            notes += set_values([one.point.scenario for one in found], name)
+            assumed += warm_cache(model, group[0], found)
         rows += _rows(model, name, group, found)
         if len(group) == len(single) > 1:
             fewer = _smallest(evidence, group, max(found, key=lambda one: one.rate.gain))
@@ -179,6 +174,7 @@ def whatif(evidence: DecisionInput, texts: Sequence[str], together: bool = True)
         rows=rows,
         withheld=withheld,
         settling=settling,
+        assumed=list(dict.fromkeys(assumed)),
         notes=list(dict.fromkeys(notes)),
     )
 
@@ -318,9 +314,27 @@ def _rows(
                 after_per_s=first.after_per_s,
                 limit=text_of(limits) if limits else "",
                 parts=len(changes),
+                risk=risk_of(first.point.scenario, first.changed.scenario),
             )
         )
     return rows
+
+
+def warm_cache(model: PairedModel, change: Change, gains: Sequence[PairedGain]) -> list[str]:
+    """Returns at most one sentence: that a change of disks gains nothing for reads because their
+    data is assumed to be in memory, and what it gains without the data in memory."""
+    if change.kind != DISK or not reads_all_warm([one.point for one in gains]):
+        return []
+    for one in gains:
+        cold = cold_twin(one.point)
+        if cold is None or not one.rate.is_none:
+            continue
+        try:
+            gain = model.gain(cold, parse_changes([change.text], cold.scenario)).rate
+        except InputError:
+            continue
+        return [f"{ASSUMED}; with cache = cold: {change.text}: {gain.judgement}."]
+    return []
 
 
 def _changed_by_hand(changes: Sequence[Change], point: Point) -> list[str]:

@@ -17,6 +17,10 @@ from dfslab.studies.decisions.reported.withheld import WithheldClients, withheld
 COST = "cost: US dollars, or the currency of --prices FILE"
 
 
+# Meanings of changes whose words are easily confused.
+_MEANINGS = {"disk x2": "a disk twice as fast", "disks x2": "twice as many disks"}
+
+
 class Recommendation(BaseModel):
     """A recommended action for configurations with the same operations and the same limit. Its gain
     is reliable; WithheldAction is for other actions.
@@ -100,6 +104,7 @@ class Recommended(BaseModel):
     doubts: list[str] = []
     settling: list[str]
     notes: list[str]
+    assumed: list[str] = []
 
     def sentences(self) -> list[str]:
         """The advice in a few sentences: the limit, the best action, and what is not worth its
@@ -109,11 +114,11 @@ class Recommended(BaseModel):
         if not lines:
             lines.append(NOTHING_GAINS)
         lines += [
-            f"Not worth it for {_group(one)}: {one.change} for {one.price:,.0f}: "
+            f"Not worth it for {_group(one)}: {explained(one.change)} for {one.price:,.0f}: "
             f"{one.gain.judgement}."
             for one in self.spared
         ]
-        return lines
+        return [*lines, *self.assumed]
 
     def best(self) -> list[Recommendation]:
         """Returns the best action of each kind of configurations. Actions whose gain is stated and
@@ -154,13 +159,10 @@ class Recommended(BaseModel):
         rows = [
             (
                 words(_kind(one)),
-                words(f"{one.change}\n! {one.risk}" if one.risk else one.change),
-                TableCell(
-                    one.gain.gain,
-                    f"× {one.gain.gain:.2f} ({one.gain.low:.2f}–{one.gain.high:.2f})",
-                    low=one.gain.low,
-                    high=one.gain.high,
+                words(
+                    f"{explained(one.change)}\n! {one.risk}" if one.risk else explained(one.change)
                 ),
+                TableCell(one.gain.gain, one.gain.cell_text, low=one.gain.low, high=one.gain.high),
                 TableCell(one.price, f"{one.price:,.0f}"),
                 words(one.gain.statement),
             )
@@ -186,6 +188,20 @@ def _best(rows: Sequence[Recommendation]) -> Recommendation:
     return min(alike, key=lambda one: one.price)
 
 
+def explained(change: str) -> str:
+    """Returns a change with the meaning of words that are easily confused, such as "disk x2 (a disk
+    twice as fast)"."""
+    parts = [f"{one}{_meaning(one)}" for one in change.split(" and ")]
+    return " and ".join(parts)
+
+
+def _meaning(change: str) -> str:
+    for words_of_change, meaning in _MEANINGS.items():
+        if f" {change}".endswith(f" {words_of_change}"):
+            return f" ({meaning})"
+    return ""
+
+
 def _kind(one: Recommendation) -> str:
     """Returns the operations, the number and the common values of configurations as lines."""
     lines = ["+".join(one.operations), f"{one.configurations} of {one.total}", one.where]
@@ -205,7 +221,8 @@ def _of(one: Recommendation | WithheldAction) -> str:
 def _sentence(one: Recommendation) -> str:
     limit = f"{_of(one)}: the limit is {one.limit}." if one.limit else f"{_of(one)}:"
     best = "Best" if one.gain.is_stated else "No change surely gains. Largest prediction"
-    found = f"{limit} {best}: {one.change}, {one.gain.judgement}; then limits: {one.next_limit}."
+    change = f"{explained(one.change)}, {one.gain.judgement}"
+    found = f"{limit} {best}: {change}; then limits: {one.next_limit}."
     if one.more_clients is None or one.change == CLIENTS_X2:
         return found
     return f"{found} Twice as many clients: {one.more_clients.judgement}."
