@@ -163,7 +163,8 @@ def _time(study: FinishedRun, found: FirstScreen | None, operations: str) -> Cha
             if operations in ("", str(describe(one.point)["operations"]))
         ]
         if shown:
-            results, titles = zip(*shown, strict=True)
+            results = [one for one, _ in shown]
+            titles = [name for _, name in shown]
             return what_limits.dependence(method, results, titles, on_first_screen=True)
     return ChartWithNotes()
 
