@@ -31,8 +31,8 @@ LIMIT_UNKNOWN = "Not known: repeats differ too much to tell what limits the rate
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """Returns HTML: the answer, two charts of one operation type beside it, the open questions, and
-    collapsed key figures. None if there are no results."""
+    """Returns HTML: the answer, two charts of one operation type at its right, the open questions,
+    and collapsed key figures. None if there are no results."""
     if not study.results:
         return None
     found = first_screen(study)
