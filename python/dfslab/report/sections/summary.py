@@ -31,8 +31,8 @@ LIMIT_UNKNOWN = "Not known, because the measurement is inconclusive."
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """Returns HTML: the answer, two charts of one operation type beside it, the open questions, and
-    collapsed key figures. None if there are no results."""
+    """Returns HTML: the answer, two charts of one operation type at its right, the open questions,
+    and collapsed key figures. None if there are no results."""
     if not study.results:
         return None
     found = first_screen(study)
@@ -163,7 +163,8 @@ def _time(study: FinishedRun, found: FirstScreen | None, operations: str) -> Cha
             if operations in ("", str(describe(one.point)["operations"]))
         ]
         if shown:
-            results, titles = zip(*shown, strict=True)
+            results = [one for one, _ in shown]
+            titles = [name for _, name in shown]
             return what_limits.dependence(method, results, titles, on_first_screen=True)
     return ChartWithNotes()
 

@@ -37,7 +37,7 @@ TRANSFERS = frozenset({"pread", "pwrite"})
 # would be more, all configurations with the same number of clients have one panel.
 MOST_PANELS = 24
 # Largest number of panels in the chart of the first screen. This is a choice: the chart stands
-# beside the answer, where a second panel would be too small to read.
+# at the right of the answer, where a second panel would be too small to read.
 MOST_FIRST_PANELS = 1
 # Largest relative difference between the predictions of two models that have one line in common.
 # This is a choice: the difference is about the width of a line.
