@@ -163,9 +163,11 @@ def compared_recordings() -> Headlines:
         "comparisons that find a difference (%)": 100
         * fmean(row.verdict in ("higher", "lower") for row in rows),
         "median smallest change that would be found (%)": 100
-        * median(row.detectable for row in rows),
+        * median(row.detectable for row in rows if row.detectable is not None),
         "median half-width of the change's interval (%)": 100
-        * median((row.high - row.low) / 2 for row in rows),
+        * median(
+            (row.high - row.low) / 2 for row in rows if row.high is not None and row.low is not None
+        ),
     }
 
 
