@@ -6,7 +6,7 @@ from importlib import import_module
 # `import dfslab` alone loads no library.
 __all__ = [
     "InputError",
-    "Predictions",
+    "PredictedScenario",
     "Result",
     "Run",
     "RunFailed",

@@ -1,7 +1,7 @@
 """The names of `dfslab.api`, for type checkers."""
 
 from dfslab.api import InputError as InputError
-from dfslab.api import Predictions as Predictions
+from dfslab.api import PredictedScenario as PredictedScenario
 from dfslab.api import Result as Result
 from dfslab.api import Run as Run
 from dfslab.api import RunFailed as RunFailed

@@ -22,7 +22,7 @@ from dfslab.nets import files as _nets
 from dfslab.report.answers import trace_answer as _trace_answer
 from dfslab.report.answers.changes import closing as _closing
 from dfslab.result import Result
-from dfslab.result_rows import Predictions, ResultRows
+from dfslab.result_rows import PredictedScenario, ResultRows
 from dfslab.spec.check import check, read_checked
 from dfslab.spec.files.ready import scenario_file
 from dfslab.spec.input_error import InputError, RunFailed
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "InputError",
-    "Predictions",
+    "PredictedScenario",
     "Result",
     "Run",
     "RunFailed",
@@ -153,7 +153,7 @@ def measure(
 
 def predict(
     source: ScenarioSource, method: str = "sequence", learnt_from: AnyPath | None = None
-) -> Predictions:
+) -> PredictedScenario:
     """Predicts every configuration of a scenario by one method. Nothing is measured.
 
     `learnt_from`: folder of a run. If given, the method is first fitted to the measurements of that
@@ -163,7 +163,7 @@ def predict(
     measured = None
     if learnt_from is not None:
         measured = [one for one in _results_of(Path(learnt_from)) if one.method == _MEASURE]
-    return Predictions(tuple(_predict(chosen, method, measured, silent_progress)))
+    return PredictedScenario(tuple(_predict(chosen, method, measured, silent_progress)))
 
 
 def load_run(folder: AnyPath) -> Run:

@@ -34,12 +34,12 @@ from dfslab.studies.contract import (
     StudyResult,
     silent_progress,
 )
-from dfslab.studies.decisions.paired_runs import check_comparable
+from dfslab.studies.decisions.comparing.paired_runs import check_comparable
 from dfslab.studies.designs import design_plan as designs
 from dfslab.studies.designs import run_duration
 from dfslab.studies.designs.lessons import Learning
 from dfslab.studies.learn import LearningStudy
-from dfslab.studies.runs import completeness, csv_runs, findings, interruption, store, stored
+from dfslab.studies.runs import completeness, csv_runs, findings, progress_kept, store, stored
 from dfslab.studies.runs.records import result_file
 from dfslab.studies.runs.stages import Stages, processor_s
 from dfslab.studies.runs.store import Store
@@ -137,7 +137,7 @@ class Laboratory:
             opened = store.open_run(plan.scenario, out, fresh=fresh)
             with opened.locked(), self._logged(plan, opened.folder) as options:
                 self._notify(resumption(plan.scenario, plan.methods, opened))
-                with interruption.reported(plan.scenario, plan.methods, opened, self._notify):
+                with progress_kept.reported(plan.scenario, plan.methods, opened, self._notify):
                     return self._finished(plan, opened, session, options, stages, always_page)
 
     def _finished(
@@ -409,7 +409,7 @@ class Laboratory:
         if known is None:
             notify(f"{folder}: {reason}; computing them once")
             self.weigh(run)
-            run.findings.notes += interruption.unfinished(run)
+            run.findings.notes += progress_kept.unfinished(run)
         elif lacking := _lacking(run, kinds):
             names = " and ".join(kind.study for kind in lacking)
             notify(f"{folder}: {names} not stored; computing once")

@@ -76,7 +76,7 @@ class ResultRows(ABC):
 
 
 @dataclass(frozen=True, repr=False)
-class Predictions(ResultRows, Sequence[Result]):
+class PredictedScenario(ResultRows, Sequence[Result]):
     """The predictions of one method for every configuration of a scenario: a sequence of results.
     `str(predictions)` gives the highest rates and what limits them."""
 
@@ -110,7 +110,7 @@ class Predictions(ResultRows, Sequence[Result]):
 
     def __repr__(self) -> str:
         method = self.predicted[0].method if self.predicted else "none"
-        return f"Predictions({len(self)} configurations, method {method!r})"
+        return f"PredictedScenario({len(self)} configurations, method {method!r})"
 
     def _repr_html_(self) -> str:
         """Returns the table and the answer as HTML, which a notebook displays."""

@@ -24,6 +24,7 @@ SCHEMAS = {
     ),
     "net/schema.json": ("documents/net_definition.py",),
     "trace/schema.json": ("documents/traces/trace_profile.py",),
+    "trace/merged_schema.json": ("documents/traces/merged_calls.py",),
 }
 # Names that a Python class and a Rust type share, although no schema connects the two. The value
 # says why both have this name.

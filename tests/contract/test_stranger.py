@@ -139,6 +139,7 @@ roles = { client = 1, keeper = 1, shelf = 1 }
 [file_system]
 name = "shelffs"
 tickets = 2
+access = { directory = "." }
 [workload]
 name = "mostly_reads"
 operations_per_client = 12

@@ -55,6 +55,7 @@ name = "machine"
 roles = { client = 1, keeper = 1, shelf = 1 }
 [file_system]
 name = "shelf"
+access = { directory = "." }
 [workload]
 name = "replay"
 form = "lines"

@@ -67,6 +67,7 @@ name = "machine"
 roles = { client = 1, catalog = 1, pit = 1 }
 [file_system]
 name = "quarry"
+access = { directory = "." }
 [workload]
 name = "sequential_read"
 """

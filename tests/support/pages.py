@@ -19,7 +19,7 @@ from dfslab.spec.files.outputs import Output
 from dfslab.spec.scenario import read
 from dfslab.spec.systems.choice import NAME_KEY
 from dfslab.studies.contract import Findings, FinishedRun
-from dfslab.studies.decisions.paired_runs import compare_runs
+from dfslab.studies.decisions.comparing.paired_runs import compare_runs
 from dfslab.studies.decisions.slider_points import slider_points
 from dfslab.studies.systems import compared
 from dfslab.studies.traces import trace_files

@@ -89,7 +89,7 @@ def test_predictions_need_no_run():
 
 def test_predictions_are_shown_in_short():
     found = dfslab.predict(TABLE)
-    assert repr(found) == "Predictions(2 configurations, method 'sequence')"
+    assert repr(found) == "PredictedScenario(2 configurations, method 'sequence')"
     assert str(found).startswith("Predicted by sequence (nothing was measured")
     assert "<table>" in found._repr_html_()
     assert [row["workload.clients"] for row in found.rows()] == [1, 2]

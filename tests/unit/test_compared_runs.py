@@ -12,8 +12,8 @@ from dfslab.quantiles import student, student_beyond
 from dfslab.report import comparison_page
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point
-from dfslab.studies.decisions.fail_rules import parse_rules
-from dfslab.studies.decisions.paired_runs import compare_runs, foreseen
+from dfslab.studies.decisions.comparing.fail_rules import parse_rules
+from dfslab.studies.decisions.comparing.paired_runs import compare_runs, foreseen
 from support import synthetic
 from support.command import dfslab
 from support.recorded import copied

@@ -15,13 +15,13 @@ from dfslab.spec.changes.change_language import parse_changes
 from dfslab.spec.changes.goal import Goal
 from dfslab.spec.scenario import Point
 from dfslab.studies.decisions.change_error import learnt
+from dfslab.studies.decisions.comparing.paired_runs import compare_runs
 from dfslab.studies.decisions.decision_input import (
     MODEL,
     DecisionInput,
     evidence_in,
     evidence_of_description,
 )
-from dfslab.studies.decisions.paired_runs import compare_runs
 from dfslab.studies.decisions.prices import prices_of
 from dfslab.studies.decisions.recommend import recommend
 from dfslab.studies.decisions.reported.advice_table import Recommended

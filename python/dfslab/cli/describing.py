@@ -30,9 +30,9 @@ FORMS = ("table", "formula", "mermaid", "plantuml", "net")
 WHOLE_WIDTH = 120
 NARROW_WITHOUT = ("id", "unit", "source")
 # Columns of the narrow table that are as wide as their longest word, with their largest widths. The
-# columns of MEANINGS share the width that is left.
+# columns of WIDE_COLUMNS share the width that is left.
 WORDS = {"key": 16, "default": 11, "origin": 11}
-MEANINGS = ("meaning", "acts in")
+WIDE_COLUMNS = ("meaning", "acts in")
 
 
 def filesystem(name: str, form: str, operation: str) -> tuple[Any, list[Any]]:
@@ -93,8 +93,8 @@ def _narrow_widths(rows: Sequence[Sequence[str]], columns: int) -> dict[str, int
         longest = max((len(word) for row in rows for word in row[place].split()), default=0)
         found[name] = min(most, max(longest, len(name)))
     # Each column has a space on both sides and a border on its left; the last has one on its right.
-    others = columns - sum(found.values()) - 3 * (len(WORDS) + len(MEANINGS)) - 1
-    first, second = MEANINGS
+    others = columns - sum(found.values()) - 3 * (len(WORDS) + len(WIDE_COLUMNS)) - 1
+    first, second = WIDE_COLUMNS
     return {**found, first: others // 2, second: others - others // 2}
 
 

@@ -11,7 +11,7 @@ from dfslab.laboratory import Laboratory
 from dfslab.report import comparison_page, page
 from dfslab.spec.scenario import read
 from dfslab.studies.contract import FinishedRun
-from dfslab.studies.decisions.paired_runs import compare_runs
+from dfslab.studies.decisions.comparing.paired_runs import compare_runs
 from dfslab.studies.runs import findings, store, stored
 from dfslab.web.catalog import SCENARIO
 

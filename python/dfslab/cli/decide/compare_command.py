@@ -24,7 +24,7 @@ from dfslab.cli.shared import (
 )
 from dfslab.spec.files.outputs import Output
 from dfslab.spec.input_error import InputError
-from dfslab.studies.decisions.fail_rules import parse_rules
+from dfslab.studies.decisions.comparing.fail_rules import parse_rules
 
 if TYPE_CHECKING:
     from dfslab.spec.scenario import Scenario
@@ -80,7 +80,7 @@ def _two_runs(
 ) -> None:
     """Compares two runs, and writes the page to `output` if it is not None. Exits with code 1 if a
     rule of --fail-if holds, or if results are incomplete and `allow_incomplete` is false."""
-    from dfslab.studies.decisions.paired_runs import compare_runs
+    from dfslab.studies.decisions.comparing.paired_runs import compare_runs
     from dfslab.studies.runs import store
 
     rules = parse_rules(fail_if)
@@ -110,7 +110,11 @@ def run_against(
     """Measures two scenarios alternately, and prints the differences between their results.
     `fresh`: start new runs instead of resuming unfinished ones. Exits with code 1 if results are
     incomplete and `allow_incomplete` is false."""
-    from dfslab.studies.decisions.paired_runs import check_comparable, compare_runs, foreseen
+    from dfslab.studies.decisions.comparing.paired_runs import (
+        check_comparable,
+        compare_runs,
+        foreseen,
+    )
 
     check_comparable(first, second)
     note(foreseen(first))

@@ -13,6 +13,7 @@ import typer
 from dfslab.cli.decide.advice_commands import lines
 from dfslab.cli.live.printing import Printing, printing_of
 from dfslab.cli.shared import AsJson, Force, emit, named_output, note, time_s, with_progress
+from dfslab.instruments.discovery.probe_progress import usual_s
 from dfslab.spec.files.outputs import Output, check_folder
 from dfslab.spec.input_error import InputError
 
@@ -204,7 +205,6 @@ def _discovered(
     Raises InputError if the text of an option is empty, or if an option does not fit the place.
     """
     from dfslab.instruments.discovery import place as places
-    from dfslab.instruments.discovery.probe_progress import usual_s
     from dfslab.instruments.discovery.probes import Probed
     from dfslab.spec import units
     from dfslab.studies.expect.grid import check_space, check_time, operations_of

@@ -61,7 +61,7 @@ Clients = Annotated[
         "--clients", metavar="NUMBERS", help="Clients at once.", show_default=USUAL["--clients"]
     ),
 ]
-Size = Annotated[
+SizeOption = Annotated[
     str | None,
     typer.Option(
         "--size", metavar="SIZE", help="Bytes of all files together.", show_default=USUAL["--size"]
@@ -73,7 +73,7 @@ PartTime = Annotated[
         "--time", metavar="TIME", help="Length of each timed part.", show_default=USUAL["--time"]
     ),
 ]
-Repetitions = Annotated[
+RepetitionsOption = Annotated[
     int | None,
     typer.Option(
         "--repetitions",
@@ -93,9 +93,9 @@ def measure(
     block_sizes: BlockSizes = None,
     modes: Modes = None,
     clients: Clients = None,
-    size: Size = None,
+    size: SizeOption = None,
     time: PartTime = None,
-    repetitions: Repetitions = None,
+    repetitions: RepetitionsOption = None,
     cold: Annotated[
         bool, typer.Option("--cold", help="Page caches emptied before each timed part.")
     ] = False,

@@ -64,7 +64,7 @@ LOWERED = (
 )
 WIDE = (
     f"Bounds that differ by more than a factor of {WIDEST:.0f} leave the size of a gain open. Such "
-    "a gain is at least its lower bound (a loss at most its upper bound), or nothing can be told."
+    "a gain is at least its lower bound (a loss at most its upper bound), or nothing is known."
 )
 NOISE = (
     "An interval is for a measured gain, with the noise of runs. The probability leaves this noise "

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from dfslab import quantiles
 from dfslab.method import CONFIDENCE
-from dfslab.studies.decisions.paired_runs import LEAST_LOG_SD
+from dfslab.studies.decisions.comparing.paired_runs import LEAST_LOG_SD
 from dfslab.studies.trials.trial_run import TrialRun
 
 # Name of the unchanged configuration in a trial.

@@ -24,8 +24,8 @@ from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies.contract import Progress
 from dfslab.studies.decisions.actions import CandidateAction
+from dfslab.studies.decisions.comparing.paired_runs import LEAST_LOG_SD
 from dfslab.studies.decisions.decision_input import DecisionInput
-from dfslab.studies.decisions.paired_runs import LEAST_LOG_SD
 from dfslab.studies.decisions.whatif import PairedModel
 from dfslab.studies.trials.interleaved import TimeBudget
 from dfslab.studies.trials.intervention_record import MeasuredIntervention, append, prediction_of

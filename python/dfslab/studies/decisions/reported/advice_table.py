@@ -18,7 +18,7 @@ COST = "cost: US dollars, or the currency of --prices FILE"
 
 
 # Meanings of changes whose words are easily confused.
-_MEANINGS = {"disk x2": "a disk twice as fast", "disks x2": "twice as many disks"}
+_LABELS = {"disk x2": "a disk twice as fast", "disks x2": "twice as many disks"}
 
 
 class Recommendation(BaseModel):
@@ -196,7 +196,7 @@ def explained(change: str) -> str:
 
 
 def _meaning(change: str) -> str:
-    for words_of_change, meaning in _MEANINGS.items():
+    for words_of_change, meaning in _LABELS.items():
         if f" {change}".endswith(f" {words_of_change}"):
             return f" ({meaning})"
     return ""

@@ -109,7 +109,7 @@ class ComparedRuns(BaseModel):
 
     def _answer(self) -> list[str]:
         if self.noise is None:
-            return [_largest(self.rows), "The noise is not known."]
+            return [f"{_largest(self.rows)} The noise is not known."]
         known = [one.detectable for one in self.rows if one.detectable is not None]
         smallest = float(np.median(known))
         noise = f"Repetitions of one configuration differ by {_percent(self.noise)} in their rate"

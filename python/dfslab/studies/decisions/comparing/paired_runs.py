@@ -21,7 +21,15 @@ from dfslab.method import CONFIDENCE
 from dfslab.result import Result
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario
-from dfslab.studies.decisions.fail_rules import KEY, FailRule
+from dfslab.studies.decisions.comparing.fail_rules import KEY, FailRule
+from dfslab.studies.decisions.comparing.run_pairs import (
+    IGNORED,
+    TIMES,
+    MetricPair,
+    identity,
+    pairing_of,
+    varied_keys,
+)
 from dfslab.studies.decisions.reported.compared_runs import (
     ALONE,
     NOTHING_FOUND,
@@ -30,14 +38,6 @@ from dfslab.studies.decisions.reported.compared_runs import (
     ComparedRuns,
     RunVerdict,
     size_text,
-)
-from dfslab.studies.decisions.run_pairs import (
-    IGNORED,
-    TIMES,
-    MetricPair,
-    identity,
-    pairing_of,
-    varied_keys,
 )
 
 # Probability that the comparison of two equal runs reports any difference.

@@ -1,0 +1,1 @@
+"""Comparisons of two runs, and rules that decide when a comparison fails."""
