@@ -277,7 +277,7 @@ WRONG = {
     "empty file": ("", (), ["FILE", "is empty"]),
     "no trace": ("hello\n", (), ["FILE", "no known form", "--form", "strace"]),
     "unknown form": (STRACE, ("--form", "strase"), ["strase", "strace"]),
-    "another form": (DXT, ("--form", "blkparse"), ["holds no operation", "--form dxt"]),
+    "another form": (DXT, ("--form", "blkparse"), ["line 1", "is malformed", "--form dxt"]),
     "a stream form": (STRACE, ("--form", "recorded"), ["no recorded stream", "--form strace"]),
     "no time": ('open("x", O_RDONLY) = 3\n', ("--form", "strace"), ["no time", "-ttt"]),
     "whole seconds": (

@@ -133,7 +133,7 @@ def test_what_cannot_be_compared_is_one_line(tmp_path, repetitions, words, named
 
 def test_sweeps_without_a_common_configuration_are_refused(tmp_path):
     first, second = scenario(tmp_path, "a"), scenario(tmp_path, "b")
-    first.write_text(first.read_text() + '[[sweep]]\n"workload.clients" = [1, 2]\n')
+    first.write_text(first.read_text() + '[[sweep]]\n"workload.clients" = [2, 4]\n')
     done = dfslab("run", first, "--against", second, cwd=tmp_path)
     assert done.returncode == 2
     assert "has no configuration of a" in done.stderr
