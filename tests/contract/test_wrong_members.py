@@ -260,9 +260,9 @@ methods = ["measure"]
 @pytest.mark.parametrize(
     ("before", "after", "stated"),
     [
-        ('    name = "quarry_study"\n', "", "OwnStudy has the name None, must have 'quarry_study'"),
+        ('    name = "quarry_study"\n', "", "OwnStudy has the name '', must have 'quarry_study'"),
         ("result = Own", "result = int", "OwnStudy must have a result, the class of its results"),
-        ('    study = "quarry_study"\n', "", "has results of the study None; Own.study must be"),
+        ('    study = "quarry_study"\n', "", "has results of the study ''; Own.study must be"),
         ("Needs(results=True)", "True", "OwnStudy has needs = True, must be Needs(...)"),
         ("needs =", 'order = "x"\n    needs =', "OwnStudy has order = 'x', must be an integer"),
         ("needs =", 'stage = "x"\n    needs =', "OwnStudy has a stage that 'x' is unknown"),

@@ -49,7 +49,7 @@ class StudyResult(BaseModel):
 
     # Name of the study. It is the study's key in the stored findings and in JSON, and the anchor of
     # the study's section on the page.
-    study: ClassVar[str]
+    study: ClassVar[str] = ""
     # Whether `dfslab run` also prints the tables. If false, only the study's own command prints
     # them.
     is_printed_by_run: ClassVar[bool] = True
@@ -125,7 +125,7 @@ class Study(ABC, Generic[FoundOf]):
     own command reports the failure.
     """
 
-    name: str
+    name: str = ""
     result: type[FoundOf]
     needs: Needs = Needs()
     order: int = 100
@@ -300,23 +300,26 @@ def find(name: str) -> Study[StudyResult]:
 def _violations(study: Study[StudyResult], name: str) -> Iterator[str]:
     """Yields the attributes of a study that violate the interface, each with what is allowed.
     `name`: the name that the study must have."""
-    # Members outside this package are not type-checked. An attribute may be missing or of any type.
-    given = {one: getattr(study, one, None) for one in ("name", "result", "order", "stage")}
-    kind, own = given["result"], type(study).__name__
-    if given["name"] != name:
-        yield f"{own} has the name {given['name']!r}, must have {name!r}, as in NAMES"
+    # Members outside this package are not type-checked. An attribute may be of any type.
+    own = type(study).__name__
+    if study.name != name:
+        yield f"{own} has the name {study.name!r}, must have {name!r}, as in NAMES"
+    try:
+        kind = study.result
+    except AttributeError:
+        kind = None
     if not isinstance(kind, type) or not issubclass(kind, StudyResult):
         yield f"{own} must have a result, the class of its results, which derives from StudyResult"
         return
-    if getattr(kind, "study", None) != name:
-        stated = getattr(kind, "study", None)
+    if kind.study != name:
+        stated = kind.study
         yield f"{own} has results of the study {stated!r}; {kind.__name__}.study must be {name!r}"
     if not isinstance(study.needs, Needs):
         yield f"{own} has needs = {study.needs!r}, must be Needs(...)"
-    if not isinstance(given["order"], int):
-        yield f"{own} has order = {given['order']!r}, must be an integer"
-    if given["stage"] not in get_args(Stage):
-        yield f"{own} has a stage that {unlisted(given['stage'], get_args(Stage))}"
+    if not isinstance(study.order, int):
+        yield f"{own} has order = {study.order!r}, must be an integer"
+    if study.stage not in get_args(Stage):
+        yield f"{own} has a stage that {unlisted(study.stage, get_args(Stage))}"
     yield from _section_violations(kind)
 
 

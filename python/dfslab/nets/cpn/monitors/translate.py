@@ -4,7 +4,7 @@ be translated is left out with a reason, and the net runs with the other monitor
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dfslab.documents.net_run import (
     FileMonitor,
@@ -15,6 +15,7 @@ from dfslab.documents.net_run import (
     ValueMonitor,
 )
 from dfslab.nets.cpn.cpn_declarations import Declarations
+from dfslab.nets.cpn.cpn_evaluate import Evaluator
 from dfslab.nets.cpn.cpn_values import (
     BOOL,
     INT,
@@ -71,6 +72,22 @@ class _Draft:
         return ValueMonitor(
             levels=self.levels, observations=self.observations, initial=self.initial
         )
+
+
+@dataclass(frozen=True)
+class _Functions:
+    """The functions of a monitor, and the evaluator that reads them. It knows the counts of all
+    monitors as levels of this one."""
+
+    monitor: WrittenMonitor
+    evaluator: Evaluator
+
+    def of(self, name: str) -> MonitorFunction:
+        """Returns the function `name`. Raises InputError if the file has none of this name."""
+        text = self.monitor.functions.get(name, "")
+        if not text:
+            raise InputError(self.monitor.context, name, "is missing")
+        return MonitorFunction(text, f"{self.monitor.context}, {name}", self.evaluator)
 
 
 class MonitorTranslator:
@@ -163,48 +180,44 @@ class MonitorTranslator:
         """Translates a monitor with a predicate and, if it collects data, an observer. A monitor
         without transitions is called at every firing of the net, as in CPN Tools."""
         draft = _Draft()
-        before = {**self.evaluator.globals}
-        self.evaluator.globals.update(self.counts(draft))
-        try:
-            marks = {place.mark: self.mark(draft, place) for place in subnet.places}
-            if one.kind == DATA_COLLECTION:
-                self.check_stop(one)
-                draft.initial = self.initial(one, subnet)
-            callers: list[tuple[str, CpnValue | None]] = [
-                (each.name, binding_element(each)) for each in subnet.transitions
-            ]
-            if not subnet.transitions:
-                callers = [(each.name, None) for each in self.nodes.transitions.values()]
-            for transition, element in callers:
-                found = self.observation(one, transition, element, marks)
-                draft.observations += [found] if found is not None else []
-        finally:
-            self.evaluator.globals.clear()
-            self.evaluator.globals.update(before)
+        known = {**self.evaluator.globals, **self.counts(draft)}
+        own = _Functions(one, replace(self.evaluator, globals=known))
+        marks = {place.mark: self.mark(draft, place) for place in subnet.places}
+        if one.kind == DATA_COLLECTION:
+            self.check_stop(own)
+            draft.initial = self.initial(own, subnet)
+        callers: list[tuple[str, CpnValue | None]] = [
+            (each.name, binding_element(each)) for each in subnet.transitions
+        ]
+        if not subnet.transitions:
+            callers = [(each.name, None) for each in self.nodes.transitions.values()]
+        for transition, element in callers:
+            found = self.observation(own, transition, element, marks)
+            draft.observations += [found] if found is not None else []
         return draft
 
     def observation(
         self,
-        one: WrittenMonitor,
+        own: _Functions,
         transition: str,
         element: CpnValue | None,
         marks: Mapping[str, CpnValue],
     ) -> FiringObservation | None:
         """Evaluates the predicate and the observer of a monitor for the firings of one transition.
         Returns None if the predicate is always false for them."""
-        when = self.leaf(one, "Predicate", (BOOL,), element, marks)
+        when = self.leaf(own, "Predicate", (BOOL,), element, marks)
         if is_false(when):
             return None
         value = constant(1, INT)
-        if one.kind == DATA_COLLECTION:
-            value = self.leaf(one, "Observer", (INT, REAL), element, marks)
+        if own.monitor.kind == DATA_COLLECTION:
+            value = self.leaf(own, "Observer", (INT, REAL), element, marks)
         return FiringObservation(
             transition=transition, value=value.text, when=None if is_true(when) else when.text
         )
 
     def leaf(
         self,
-        one: WrittenMonitor,
+        own: _Functions,
         name: str,
         kinds: tuple[Plain, ...],
         element: CpnValue | None,
@@ -212,40 +225,32 @@ class MonitorTranslator:
     ) -> Leaf:
         """Evaluates the function `name` of a monitor, whose value must be of a type in `kinds`.
         Raises InputError if the value draws at random."""
-        function = self.function(one, name)
+        function = own.of(name)
         found = function.leaf(kinds, element, marks)
         return self.undrawn(found, function.context) if found.draws else found
 
-    def function(self, one: WrittenMonitor, name: str) -> MonitorFunction:
-        """Returns a function of a monitor. Raises InputError if the file has none of this name."""
-        text = one.functions.get(name, "")
-        context = f"{one.context}, {name}"
-        if not text:
-            raise InputError(one.context, name, "is missing")
-        return MonitorFunction(text, context, self.evaluator)
-
-    def check_stop(self, one: WrittenMonitor) -> None:
+    def check_stop(self, own: _Functions) -> None:
         """Raises InputError if a monitor has a stop function that observes a value at the end of a
         run."""
-        if not one.functions.get("Stop"):
+        if not own.monitor.functions.get("Stop"):
             return
-        bodies = self.function(one, "Stop").bodies
+        bodies = own.of("Stop").bodies
         if len(bodies) != 1 or bodies[0].word != "NONE":
             reason = (
                 "values at the end of a run are not computed; compute them from the counts, sums "
                 "and means of the other monitors (dfslab net run --json)"
             )
-            raise InputError(one.context, "Stop", reason)
+            raise InputError(own.monitor.context, "Stop", reason)
 
-    def initial(self, one: WrittenMonitor, subnet: Subnet) -> float | None:
+    def initial(self, own: _Functions, subnet: Subnet) -> float | None:
         """Returns the value of a data collector at time zero; None if it has none."""
-        if not one.functions.get("Init function"):
+        if not own.monitor.functions.get("Init function"):
             return None
         sizes = {
             place.mark: marking_of_size(constant(self.levels.tokens(place.name).initial, INT))
             for place in subnet.places
         }
-        return self.function(one, "Init function").optional(sizes)
+        return own.of("Init function").optional(sizes)
 
     # Levels: numbers that the monitor keeps up to date.
 
