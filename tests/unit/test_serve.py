@@ -198,6 +198,8 @@ def test_sliders_change_the_prediction(site):
     net = site.post("/api/whatif/net", {"source": HOSTS, "positions": clients}).document
     assert 0.3 * more["after_per_s"] < net["rate_per_s"] < 3 * more["after_per_s"]
     assert net["low"] < net["rate_per_s"] < net["high"]
+    differ = more["after_per_s"] > 1.1 * net["high"] or more["after_per_s"] < net["low"] / 1.1
+    assert any("The models differ" in one for one in net["notes"]) == differ
 
 
 def test_a_run_calibrates_its_sliders(site):

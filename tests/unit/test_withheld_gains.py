@@ -11,6 +11,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pytest
+from dfslab.method import RunFailed
 from dfslab.models.tree.prediction import Situation
 from dfslab.report.answers.verdict import verdict
 from dfslab.result import Result
@@ -25,7 +27,7 @@ from dfslab.studies.decisions.recommend import recommend
 from dfslab.studies.decisions.reported.advised import Advised
 from dfslab.studies.decisions.trust import Contradiction, Trust, trust_in
 from dfslab.studies.decisions.whatif import PairedModel, whatif
-from dfslab.web.whatif_board import Board, WhatIfRequest, answer
+from dfslab.web.whatif_board import Board, WhatIfRequest, answer, net_answer
 from support import synthetic
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
@@ -153,10 +155,13 @@ def test_gains_of_one_kind_are_withheld_and_the_others_stated():
 def test_the_board_prints_nothing_of_a_withheld_gain():
     scenario, results = planted_run(lambda point: 100.0 / point.scenario.workload.clients)
     board = Board(evidence_in(Path("run"), scenario, results))
-    found = answer(board, WhatIfRequest(source="run", positions={"workload.clients": 0}))
-    if not found.withheld:
-        found = answer(board, WhatIfRequest(source="run", positions={"workload.clients": 1}))
+    changed = WhatIfRequest(source="run", positions={"workload.clients": 0})
+    if not answer(board, changed).withheld:
+        changed = WhatIfRequest(source="run", positions={"workload.clients": 1})
+    found = answer(board, changed)
     assert found.withheld
+    with pytest.raises(RunFailed, match="its rate is withheld, as the gain is"):
+        net_answer(board, changed)
     assert (found.gain, found.after_per_s, found.times, found.limit) == (None, None, [], "")
 
 

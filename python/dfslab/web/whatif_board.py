@@ -14,7 +14,7 @@ from dfslab import discover
 from dfslab.documents import metrics
 from dfslab.documents.answers import Sureness
 from dfslab.documents.document import Document, StrictDocument
-from dfslab.documents.table import labels_text
+from dfslab.documents.table import labels_text, number_text
 from dfslab.method import Model, RunFailed
 from dfslab.models.limit_text import text_of
 from dfslab.models.tree.limits import limits_of
@@ -24,6 +24,7 @@ from dfslab.report.answers.operation_units import unit_of
 from dfslab.report.charts import palette
 from dfslab.report.charts.figure import Axis, Bars, Panel
 from dfslab.report.charts.svg import figure
+from dfslab.result import Metric
 from dfslab.spec.changes.change import Change
 from dfslab.spec.changes.change_language import apply, parse_change
 from dfslab.spec.changes.sliders import Slider, changes_at, sliders_of
@@ -42,6 +43,8 @@ NET = "petri"
 READY, RUN = "scenario:", "run:"
 BOARDS_KEPT = 16
 MOST_STATIONS = 8
+# From this ratio of the rates of both models on, the answer says that the models differ.
+MODELS_DIFFER = 1.1
 # Largest utilisation on the axis, as a fraction. It is above 1 to leave space for the label of 100
 # %.
 MOST_SHOWN = 1.06
@@ -317,14 +320,35 @@ def _by_name(found: _Predicted) -> dict[str, float]:
 
 def net_answer(board: Board, request: WhatIfRequest) -> NetRate:
     """Simulates the configuration with the changes of the sliders. Raises InputError if the changed
-    configuration is not allowed, and RunFailed if the net cannot simulate it."""
+    configuration is not allowed. Raises RunFailed if the gain of the changes is withheld, or if the
+    net cannot simulate the configuration."""
     point = board.point(request.point)
-    changed = apply(point.scenario, board.changes(request.point, request.positions))
+    changes = board.changes(request.point, request.positions)
+    reasons = board.trust.reasons([one.kind for one in changes]) if changes else []
+    if reasons:
+        raise RunFailed(f"its rate is withheld, as the gain is: {reasons[0]}")
+    changed = apply(point.scenario, changes)
     found = board.net.run(Point(scenario=changed, labels=point.labels))
     rate = found.metrics.get(metrics.RATE)
     if rate is None:
         raise RunFailed("; ".join(found.notes) or "the net finished no operation")
-    return NetRate(rate_per_s=rate.value, low=rate.low, high=rate.high, notes=found.notes)
+    queue = board.predicted(board.model.gain(point, changes).changed) if changes else None
+    queue_per_s = (queue or board.unchanged(point)).rate_per_s
+    notes = [*found.notes, *_difference(rate, queue_per_s)]
+    return NetRate(rate_per_s=rate.value, low=rate.low, high=rate.high, notes=notes)
+
+
+def _difference(net: Metric, queue_per_s: float) -> list[str]:
+    """Returns a sentence if the net and the queueing model predict clearly different rates, else an
+    empty list. The net's interval holds the noise of its simulation."""
+    low, high = net.low or net.value, net.high or net.value
+    factor = max(queue_per_s / high, low / queue_per_s)
+    if factor < MODELS_DIFFER:
+        return []
+    return [
+        f"The queueing model gives {number_text(queue_per_s)}/s. The models differ, so neither "
+        "rate is sure; measure the change"
+    ]
 
 
 def source_name(source: str) -> str:
