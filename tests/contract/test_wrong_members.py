@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from dfslab import discover
 from dfslab.cli import root
+from dfslab.cli.quick import member_check
 from dfslab.documents.evidence import Evidence
 from dfslab.imports import tool_report
 from dfslab.laboratory import Laboratory
@@ -120,6 +121,16 @@ def quarry(folder: Path, before: str = "", after: str = "") -> None:
 def test_a_file_system_may_import_its_own_files_relatively(plugins):
     quarry(plugins)
     assert discover.file_system("quarry").title == "Quarry: chunks behind a catalog"
+
+
+def test_bytes_that_no_message_carries_are_noted(plugins):
+    quarry(plugins)
+    found = member_check.check_all()
+    (note,) = member_check.notes(found)
+    assert "no message of read carries the file's bytes, although pit may be" in note
+    assert [one.problem for one in found if one.name == "quarry"] == [""]
+    predicted = command.dfslab("predict", written(plugins, "s.toml", SCENARIO), cwd=plugins)
+    assert "no message of read carries the file's bytes" in " ".join(predicted.stdout.split())
 
 
 @pytest.mark.parametrize("case", WRONG)

@@ -3,9 +3,10 @@ description lacks. The description has one tree of steps for each operation."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from dfslab import discover
 from dfslab.spec import units
 from dfslab.spec.steps.calls import WHOLE
 from dfslab.spec.steps.file_bytes import moved_without_message
@@ -95,6 +96,12 @@ def notes(system: FileSystem, operations: Sequence[str]) -> list[str]:
         f"{', '.join(data)} may be on another host: give calls their request_bytes or "
         "response_bytes"
     ]
+
+
+def notes_of(names: Iterable[str]) -> list[str]:
+    """Returns the notes on all operations of the file systems with these names."""
+    systems = [discover.file_system(name) for name in dict.fromkeys(names)]
+    return [text for one in systems for text in notes(one, list(one.operations))]
 
 
 def paper_order(wu: str) -> tuple[int, str]:

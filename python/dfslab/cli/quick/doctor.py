@@ -98,7 +98,8 @@ def _check_members(printing: Printing) -> None:
     missing = [f"DFSLAB_PATH: {one}: no such folder" for one in member_check.missing_folders()]
     problems = [*missing, *member_check.problems(found)]
     if found:
-        emit(printing, found, member_check.table(found), *problems)
+        lines = [*problems, *member_check.notes(found)]
+        emit(printing, found, member_check.table(found), *lines)
     elif missing:
         emit(printing, found, *missing)
     else:

@@ -54,12 +54,14 @@ OPTIONAL: Mapping[str, tuple[str, type]] = {
 @dataclass(frozen=True)
 class CheckedMember:
     """A member that was checked. `kind`: its type, such as "study". `origin`: its file or entry
-    point. `problem`: the first violation of the interface; "" if there is none."""
+    point. `problem`: the first violation of the interface; "" if there is none. `note`: what a
+    description lacks so that its predictions may be wrong; "" if nothing is known to be missing."""
 
     kind: str
     name: str
     origin: str
     problem: str = ""
+    note: str = ""
 
 
 def missing_folders() -> list[Path]:
@@ -101,6 +103,12 @@ def problems(found: list[CheckedMember]) -> list[str]:
     ]
 
 
+def notes(found: list[CheckedMember]) -> list[str]:
+    """Returns one line for each member with a note. It begins with the member's file or entry
+    point."""
+    return [f"{one.origin}: {one.note}" for one in found if one.note]
+
+
 def _unread_groups() -> Iterator[CheckedMember]:
     known = [room.group for room in discover.ROOMS]
     for one in installed.entry_points(tuple(sys.path)):
@@ -116,11 +124,18 @@ def _checked(
     try:
         with discover.blamed(path):
             problem = next(check(name, path), "")
+            note = _lacking(name) if room is discover.FILE_SYSTEMS and not problem else ""
     except (discover.DiscoveryError, InputError) as error:
-        problem = str(error)
+        problem, note = str(error), ""
     except ModuleNotFoundError as error:
-        problem = extras.missing(error) or str(error)
-    return CheckedMember(room.noun, name, discover.source(path), problem)
+        problem, note = extras.missing(error) or str(error), ""
+    return CheckedMember(room.noun, name, discover.source(path), problem, note)
+
+
+def _lacking(name: str) -> str:
+    """Returns what the description of a file system lacks; "" if nothing."""
+    system = discover.file_system(name)
+    return "; ".join(description.notes(system, list(system.operations)))
 
 
 def _file_system(name: str, path: Path) -> Iterator[str]:

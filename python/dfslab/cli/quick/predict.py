@@ -135,7 +135,16 @@ def _emit_predictions(
     # `Result` for this takes time, which text output saves.
     document = [result.model_dump(mode="json") for result in results] if printing.as_json else None
     shown = [result_table(results)] if wide else result_tables(results)
-    emit(printing, document, *shown, *map(Paragraph, closing_of_predictions(results, source)))
+    closing = [*_lacking(results), *closing_of_predictions(results, source)]
+    emit(printing, document, *shown, *map(Paragraph, closing))
+
+
+def _lacking(results: Sequence[Result]) -> list[str]:
+    """Returns what the descriptions of the predicted file systems lack, so that the predictions may
+    be wrong."""
+    from dfslab.report.description import notes_of
+
+    return notes_of(one.point.scenario.file_system.name for one in results)
 
 
 def _of_table(

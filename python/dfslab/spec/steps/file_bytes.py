@@ -10,19 +10,26 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from dfslab.spec.steps.expression import Expr
-from dfslab.spec.steps.node import Call, Node, Use, walk
+from dfslab.spec.steps.node import Call, Node, Use
 
 
 def moved_without_message(tree: Node, roles: Collection[str]) -> bool:
     """Returns whether the operation `tree` uses a disk of one of the `roles` for a time that
     depends on the file's size, although no message of the operation depends on this size."""
-    return any(_is_on_disk(step, roles) for step in walk(tree)) and not any(_sent(tree))
+    return any(_on_disk(tree, roles)) and not any(_sent(tree))
 
 
-def _is_on_disk(step: Node, roles: Collection[str]) -> bool:
-    if not isinstance(step, Use) or step.resource.kind != "disk":
-        return False
-    return step.resource.role in roles and _depends(step.expressions())
+def _on_disk(node: Node, roles: Collection[str], repeated: bool = False) -> Iterator[bool]:
+    """Yields for each use of a disk of one of the `roles` in `node`, including `node` itself,
+    whether its time depends on the file's size.
+
+    `repeated`: whether the number of executions of `node` depends on the file's size.
+    """
+    depends = repeated or _depends(node.expressions())
+    if isinstance(node, Use) and node.resource.kind == "disk" and node.resource.role in roles:
+        yield depends
+    for child in node.children():
+        yield from _on_disk(child, roles, depends)
 
 
 def _sent(node: Node, repeated: bool = False) -> Iterator[bool]:
