@@ -232,5 +232,5 @@ fn operations_of_ceph_with_the_way_to_each_event() {
     assert!(refused
         .expect_err("half a dump")
         .to_string()
-        .contains("EOF"));
+        .contains("the file ends within"));
 }
