@@ -32,7 +32,15 @@ DOUBTS = "Figures that are wrong or in doubt"
 AFTER_DOUBTS = ("ignored by", "ideal:", "Measured:", "page:", "run:")
 # First words of paragraphs that are not in every run's output, because they depend on the
 # measurements.
-OPTIONAL = ("Inconclusive:", "What limits", "The limit by", "Page cache:", "From ", "Change:")
+OPTIONAL = (
+    "Inconclusive:",
+    "What limits",
+    "The limit by",
+    "Page cache:",
+    "From ",
+    "Change:",
+    "Would settle it:",
+)
 MEANWHILE = re.compile(r" Meanwhile other programs used # of this machine's processors\.")
 # The title of the table of measured rates, and the note on it if no model is better than the mean.
 BEST_TITLE = "Measured, and predicted by the best model"

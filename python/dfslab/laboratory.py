@@ -19,7 +19,7 @@ from dfslab.notify import Notify, silent
 from dfslab.report import run_document
 from dfslab.report.answers.result_notes import result_notes
 from dfslab.result import Result
-from dfslab.spec.check import checked
+from dfslab.spec.check import check_place, checked
 from dfslab.spec.files.outputs import Output, check_folder, new_file
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point, Scenario, read
@@ -231,14 +231,14 @@ class Laboratory:
         points, left_out = checked(scenario)
         if left_out:
             scenario = scenario.with_rows([point.labels for point in points])
-        measured = [m for m in scenario.run.methods if discover.is_instrument(m)]
+        measured = [m for m in scenario.run.methods if discover.is_instrument(m) and not known]
+        for point in points if measured else ():
+            check_place(point.scenario)
         methods = [
             known if known is not None and name == known.name else run_method(discover.method(name))
             for name in scenario.run.methods
         ]
-        return RunPlan(
-            scenario, points, methods, [] if known is not None else measured, recording, left_out
-        )
+        return RunPlan(scenario, points, methods, measured, recording, left_out)
 
     @contextmanager
     def session(self) -> Iterator[access.InstrumentSession]:

@@ -45,6 +45,7 @@ NOT_EXECUTED = {
     ("docs/howto/my-mount.md", "init ."): "probes the disk; guide/expecting.md runs it in memory",
     ("docs/howto/my-mount.md", "whatif found.toml"): "guide/expecting.md asks such a scenario",
     ("docs/howto/batch-systems.md", "measure fleet.toml --scheduler"): "needs the nodes of a job",
+    ("docs/howto/server-or-network.md", "init /mnt/gluster"): "needs a mounted file system",
     ("docs/kumar.md", "calibrate scenarios/kumar-glusterfs.toml"): "root; replaces recorded data",
     ("docs/tutorial.md", "run quickstart"): "takes minutes; `make demo` runs it",
 }

@@ -234,7 +234,9 @@ def test_hardware_that_is_not_as_declared_is_refused(nothing_left, monkeypatch):
         "check_links",
         lambda cluster: [replace(check, measured=check.measured * 0.5) for check in real(cluster)],
     )
-    with pytest.raises(TestbedError, match="checking the link rate of server-1: declared 1.25e"):
+    with pytest.raises(
+        TestbedError, match="checking the link rate of server-1: declared 12.5 MB/s"
+    ):
         Bare.up(deployment=declared(), name="refused")
     assert "refused" not in {one.name for one in registry.list_testbeds()}
 

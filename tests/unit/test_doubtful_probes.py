@@ -78,7 +78,8 @@ def test_a_doubtful_rate_is_written_with_its_interval_and_the_way_to_settle_it(
     for shown in (" ".join(printed.split()), written):
         assert "doubtful; 90 %:" in shown
         assert reason in shown
-        assert f"`dfslab init {directory} --force` on a quiet machine" in shown
+        assert f"`dfslab init {directory} -o " in shown
+        assert " --force` on a quiet machine" in shown
     uncertain = read(directory.parent / "mine.toml").deployment.uncertainty
     assert uncertain.disk > 5
 

@@ -129,7 +129,7 @@ def test_init_writes_a_scenario_that_other_commands_take(tmp_path, quick):
     assert done.returncode == 0, done.stderr
     text = (tmp_path / "mine.toml").read_text()
     assert text.startswith("# disk of this machine 3 GB/s (declared)")
-    assert done.stderr.startswith("dfslab: probing memory, disk and calls: some seconds")
+    assert done.stderr.startswith("dfslab: probing memory, disk and calls: writes up to ")
     again = dfslab("init", place, "-o", "mine.toml", cwd=tmp_path)
     assert again.returncode == 2
     assert "exists already" in again.stderr

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from dfslab.cli.exchange import importing
 from dfslab.imports import as_results, tool_report
 from dfslab.imports.results import fio_json
 from support import tool_texts
@@ -174,4 +173,4 @@ def test_an_incomplete_result_ends_with_1_and_an_unknown_file_with_2(tmp_path):
 
 
 def test_the_help_has_an_example():
-    assert "Example: dfslab import fio.json" in (importing.import_results.__doc__ or "")
+    assert "dfslab import fio.json" in dfslab("import", "-h").stdout

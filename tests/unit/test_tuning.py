@@ -345,7 +345,7 @@ def test_in_a_directory_only_clients_change(source, tmp_path):
             ("small.toml", "--set", "workload.arrival=poisson", "--set", "workload.rate=3 /s"),
             "workload.arrival",
         ),
-        (("small.toml", "--set", "file_system.access.testbed=false"), "access.testbed"),
+        (("small.toml", "--set", "file_system.access.testbed=false"), "or testbed = true"),
         (("small.toml", "--records", "/proc/none/records"), "--records"),
         ((".",), "--yes"),
     ],

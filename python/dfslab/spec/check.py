@@ -398,10 +398,18 @@ def _check_access(scenario: Scenario, system: FileSystem) -> None:
     needs_address = "uri" in system.access_keys and "measure" in scenario.run.methods
     if needs_address and not (access.uri or access.testbed):
         raise InputError("file_system.access", None, f"{system.name} needs testbed = true or a uri")
-    # Without a place, instruments use a temporary directory. It is on a file system of this
-    # machine, so its speed says nothing of another file system.
-    is_placed = access.is_stated or system.name == LOCAL
-    if not is_placed and any(map(discover.is_instrument, scenario.run.methods)):
-        other = "; or testbed = true" if system.has_testbed else ""
-        allowed = f"{system.name} is measured where it is mounted: give that directory{other}"
-        raise InputError("file_system.access.directory", None, allowed)
+
+
+def check_place(scenario: Scenario) -> None:
+    """Checks that a scenario that is to be measured states where its file system is. Raises
+    InputError if it does not, unless the file system is a local directory.
+
+    Without a place, instruments use a temporary directory. It is on a file system of this machine,
+    so its speed says nothing of another file system.
+    """
+    choice = scenario.file_system
+    if choice.access.is_stated or choice.name == LOCAL:
+        return
+    other = "; or testbed = true" if discover.file_system(choice.name).has_testbed else ""
+    allowed = f"{choice.name} is measured where it is mounted: give that directory{other}"
+    raise InputError("file_system.access.directory", None, allowed)

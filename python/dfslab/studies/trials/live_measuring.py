@@ -13,7 +13,7 @@ from dfslab.method import MEASURE
 from dfslab.models.tree.prediction import situation_of
 from dfslab.notify import Notify
 from dfslab.result import Result
-from dfslab.spec.check import check
+from dfslab.spec.check import check, check_place
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies.trials.trial_run import Measuring
 
@@ -49,6 +49,7 @@ def measurable(scenario: Scenario) -> Scenario:
     InputError if the scenario cannot be measured."""
     alone = scenario.with_methods([MEASURE])
     check(alone)
+    check_place(alone)
     return alone
 
 
