@@ -65,6 +65,12 @@ class _Workload(_Table):
     clients: JsonValue = None
     cache: JsonValue = None
 
+    @property
+    def values(self) -> Mapping[str, JsonValue]:
+        """Returns the value of each key of SETTINGS, None for a key that the file does not set."""
+        found = (self.transfer_size, self.file_size, self.clients, self.cache)
+        return dict(zip(SETTINGS, found, strict=True))
+
 
 class _Run(Document):
     methods: list[str] = []
@@ -85,7 +91,7 @@ class _ScenarioHead(Document):
         workload's table."""
         found = []
         for key in SETTINGS:
-            own = getattr(self.workload, key)
+            own = self.workload.values[key]
             swept = [grid[path] for grid in self.sweep if (path := f"workload.{key}") in grid]
             values = [one for grid in swept for one in (grid if isinstance(grid, list) else [grid])]
             texts = list(dict.fromkeys(map(str, values or ([] if own is None else [own]))))

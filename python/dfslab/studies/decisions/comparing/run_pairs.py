@@ -27,14 +27,6 @@ TIMES = frozenset(time_name(LATENCY, one) for one in ("mean", "p50", "p90", "p99
 IGNORED: tuple[tuple[str, ...], ...] = ((), ("file_system.", "deployment."))
 # Largest number of differing settings, or of unpaired configurations, that a sentence names.
 MOST_NAMED = 6
-# The facts of a provenance that can explain a difference between runs, with their names.
-_ORIGIN: Mapping[str, str] = {
-    "host": "host",
-    "cores": "processor cores",
-    "memory_bytes": "memory (bytes)",
-    "kernel": "kernel",
-    "software": "dfslab",
-}
 # The identity of a configuration in both runs: its varied keys, each with the sort key of its
 # value, so that "1 MiB" equals "1024 KiB".
 Identity = tuple[tuple[str, tuple[int, float, str]], ...]
@@ -232,16 +224,28 @@ def _origins(pairs: Sequence[PairedConfiguration]) -> list[str]:
     ]
 
 
+def _facts(origin: Provenance) -> Mapping[str, str]:
+    """Returns the facts of a provenance that can explain a difference between runs, by name."""
+    return {
+        "host": origin.host,
+        "processor cores": str(origin.cores),
+        "memory (bytes)": str(origin.memory_bytes),
+        "kernel": origin.kernel,
+        "dfslab": origin.software,
+    }
+
+
 def _origin(
     first: Sequence[Provenance], second: Sequence[Provenance]
 ) -> dict[str, tuple[LevelValue, LevelValue]]:
+    """Returns the facts that differ between two runs, by name, each with its values before and
+    after."""
     found: dict[str, tuple[LevelValue, LevelValue]] = {}
-    for key, name in _ORIGIN.items():
-        values = [
-            ", ".join(sorted({str(getattr(one, key)) for one in own})) for own in (first, second)
-        ]
-        if values[0] != values[1]:
-            found[name] = (values[0], values[1])
+    runs = [[_facts(one) for one in own] for own in (first, second)]
+    for name in runs[0][0]:
+        before, after = (", ".join(sorted({facts[name] for facts in own})) for own in runs)
+        if before != after:
+            found[name] = (before, after)
     return found
 
 
