@@ -95,8 +95,9 @@ def _without_doubts(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _joined(lines: Iterable[str]) -> Iterator[str]:
-    """Yields one line for the heads of each table, one for each row, and one for each paragraph
-    between tables. In the output, all lines of a paragraph except the first are indented.
+    """Joins wrapped lines. Yields one line for the heads of each table, one for each row, and one
+    for each paragraph between tables. In `lines`, all lines of a paragraph except the first are
+    indented.
     """
     pending: list[list[str]] = []
     for line in lines:

@@ -54,7 +54,7 @@ def test_no_effect_needs_an_interval_within_the_margin(value, half, verdict):
 
 def test_no_effect_is_over_the_whole_range_of_a_factor():
     """The margin of "no effect" applies to the change over the whole range of a factor. A slope of
-    at most 0.06 for each doubling is no effect if the levels of the factor span one doubling. With
+    log2 rate of at most 0.06 a doubling is no effect if the factor's levels span one doubling. With
     the same slope, a factor whose levels span twelve doublings may have an effect."""
     near, far = (slope("block_size", 0.01, 0.05) for _ in range(2))
     far.doublings = 12.0

@@ -38,7 +38,8 @@ def of_a_run(folder: Path) -> Path:
 
 
 def of_predictions(folder: Path) -> Path:
-    """Writes the page of a run in which nothing was measured, with sliders."""
+    """Writes the page of a run that has predictions only. The page has sliders. Returns the path
+    of the page."""
     scenario = read(SCENARIOS / "pvfs.toml")
     model = sequence.make("sequence")
     run = FinishedRun(scenario, [model.run(point) for point in checked(scenario).points])

@@ -82,8 +82,8 @@ def quick_java():
 
 
 def pytest_configure():
-    """Makes commands that tests start react to Ctrl-C, even if pytest runs in the background of a
-    shell."""
+    """Ensures that the commands of tests react to Ctrl-C. A shell that starts pytest in the
+    background lets it ignore SIGINT, and the commands would inherit this."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -28,8 +28,8 @@ attended.run(work)
 
 
 def started(work: str) -> tuple[subprocess.Popen[str], int]:
-    """Starts a parent process that runs the Python code `work` in a child process and waits for it.
-    Returns (parent process, PID of the child)."""
+    """Starts a parent process. It runs the Python code `work` in a child process and waits for the
+    child. Returns (parent process, PID of the child)."""
     program = PROGRAM.format(work=work)
     process = subprocess.Popen(
         [sys.executable, "-P", "-c", program],

@@ -38,7 +38,7 @@ class MachineProfile(BaseModel):
 
     @property
     def node(self) -> NodeGroup:
-        """The node of the profile, which has only one."""
+        """The only node group of the profile. It has one node."""
         return self.deployment.node[0]
 
 

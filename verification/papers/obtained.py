@@ -62,12 +62,13 @@ Probe = Callable[[], Obtained]
 
 
 def obtained(row: Row) -> Obtained:
-    """Returns the result for a row, which is one statement of a paper. If the row names a function
-    `probe`, the function's result is returned. Otherwise the result consists of the figures that
-    the row names.
+    """Returns the result for a row, which is one statement of a paper. The first case that applies
+    decides:
 
-    If all bars of the row still await a recording, the function `earlier` of the row judges an
-    earlier recording. If the row has no such function, it is not judged.
+    1. The row names a function `probe`: the result of this function.
+    2. The row names bars (pass criteria) of scenarios, and none of them is recorded yet: the
+       result of the row's function `earlier` for an older recording, or "not judged" without it.
+    3. Otherwise: the figures that the row names, judged by their bars.
     """
     if row.probe:
         return probe_of(row)()

@@ -221,8 +221,8 @@ impl<'a> Client<'a> {
         error
     }
 
-    /// Creates the client's directories and the files that exist when its stream of operations
-    /// starts. Calls `prepared` after each file and ends early once `stop` returns true.
+    /// Creates the client's directories, and the files that must exist before the client's first
+    /// operation. Calls `prepared` after each file. Returns early once `stop` returns true.
     pub fn prepare(&mut self, stop: &dyn Fn() -> bool, prepared: &dyn Fn()) -> Result<()> {
         if self.setup.own_directories() {
             let own = format!("c{}", self.number);

@@ -28,7 +28,8 @@ const PAGES_A_GENERATION: u64 = 509;
 /// Stale bytes therefore differ from the bytes of the last overwrite.
 ///
 /// The pool is page aligned and followed by a copy of its beginning, so any range is contiguous.
-/// Writing therefore takes no copy (under 30 ns a call), and checking is one comparison. The
+/// A write therefore needs no copy of the data: finding its bytes takes less than 30 ns. A check is
+/// one comparison. The
 /// periodic pool has two drawbacks. Two files of one client have the same content with probability
 /// 1/1021. A storage system that deduplicates pages finds duplicates.
 pub struct Content {

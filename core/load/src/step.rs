@@ -92,8 +92,8 @@ impl Step {
         NAMES[self as usize]
     }
 
-    /// The variant for the metadata-server call `call`, made by the target's client library within
-    /// this step. None if this call is not reported separately.
+    /// Returns the step that stands for the metadata-server call `call`, which the client library
+    /// makes within this step. None if the call is not reported separately.
     pub fn inner(self, call: &str) -> Option<Step> {
         match (self, call) {
             (Step::Open, "getBlockLocations") => Some(Step::OpenGetBlockLocations),

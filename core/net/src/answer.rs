@@ -128,7 +128,7 @@ pub(crate) struct StateSpace {
     pub(crate) scc_graph: Option<SccGraph>,
 }
 
-/// An enabled transition with one possible binding.
+/// A transition, and one of the bindings with which it is enabled.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Binding {
     /// For each variable of the transition, the token that the variable would be bound to.

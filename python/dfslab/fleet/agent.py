@@ -92,7 +92,8 @@ class Lines:
         self._buffer += block
 
     def command(self) -> ControllerCommand:
-        """Waits for the next command of the controller, which follows the plan.
+        """Waits for the next command of the controller, and returns it. The controller sends the
+        plan first, and commands after it.
 
         Raises Stopped if the input has ended.
         """

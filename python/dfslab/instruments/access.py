@@ -303,8 +303,8 @@ class InstrumentSession:
         if running is None or running.key not in ("", key):
             if running is not None:
                 self.close()
-            # A testbed that failed to start once is not tried again: later runs fail at once
-            # instead of waiting.
+            # A testbed that has failed to start is not started again: later runs fail
+            # immediately instead of waiting.
             if key in self._failed:
                 raise RunFailed(self._failed[key])
             try:

@@ -50,7 +50,7 @@ def loops(profile: TraceProfile) -> list[Loop]:
     """Returns the steps that are executed more than once within one call of their parent. The most
     often repeated step is first.
 
-    If a step occurs in trees of different shape, the result has an entry for each occurrence.
+    A step that occurs at several paths of the call tree has one entry for each path.
     """
     found = [
         Loop(path, node.times.least, node.times.p50, node.times.most, node.times.callers)

@@ -26,10 +26,11 @@ class WarmUp:
 
 
 class Traceable(ABC):
-    """A testbed whose processes can count their calls.
+    """A testbed whose processes can count their calls and write the counts to files (call
+    profiles).
 
-    `traced()` returns the parameters that turn counting on. Profiles are written to `folder` if it
-    is given, else to the testbed's own folder.
+    `traced(folder)` returns the parameters that turn counting on. The files are written to
+    `folder`, or to the testbed's own folder if `folder` is None.
     """
 
     @classmethod

@@ -90,8 +90,8 @@ def figure_3() -> Obtained:
 
 
 def _terms(operation: str, wanted: set[str]) -> Obtained:
-    """Judges whether an operation makes the invocations `wanted`, which are the terms of a sum in
-    Wu 2013."""
+    """Judges whether an operation makes at least the invocations `wanted`. Their times are the
+    terms of a sum in Wu 2013."""
     found = _by_label(operation)
     terms = " + ".join(name if one.count == 1 else f"N {name}" for name, one in found.items())
     return judged(

@@ -293,9 +293,9 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         }
     }
 
-    /// Returns the cell and lane that a token enters, if the cell is found in the table (see
-    /// `direct`): such a cell is never freed. None for other cells, or if no transition takes the
-    /// token. `seat` says where the tokens of the place wait.
+    /// Returns the position (cell and lane in one number) that a token enters. Returns None if the
+    /// cell is not in the table `direct`, or if no transition takes the token. Cells in this table
+    /// are never freed. `seat`: the cluster, key and lane of the tokens of the token's place.
     #[inline(always)]
     fn permanent_position(&self, token: u32, seat: &PlaceSeat) -> Option<u64> {
         let (cluster, key, lane) = match seat {

@@ -39,9 +39,10 @@ impl Profile {
             };
             let (span, in_piece) = (end - start, (end - start) * (rate + next) / 2.0);
             if left <= in_piece && in_piece > 0.0 {
-                // Solves `rate t + (next - rate) t² / (2 span) = left` for the time t after the
-                // start of the piece, in a form without cancellation. The piece lasts `span` and
-                // its rate goes from `rate` to `next`; `left` is the remaining integral.
+                // During the piece, which lasts `span`, the rate changes linearly from `rate` to
+                // `next`. `left`: the integral of the rate that is missing at its start. Solves
+                // `rate t + (next - rate) t² / (2 span) = left` for the time t after the start,
+                // in a form that subtracts no nearly equal numbers.
                 let slope = (next - rate) / span;
                 let root = (rate * rate + 2.0 * slope * left).max(0.0).sqrt();
                 let after = if left > 0.0 {

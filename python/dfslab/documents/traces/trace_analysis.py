@@ -86,7 +86,8 @@ class StepChange(Document):
     # Effect of the change in self time on the second cohort, in seconds: (self time per call in the
     # second cohort - self time per call in the first cohort) * calls in the second cohort.
     own_change_s: float
-    # Relative change of the step's mean duration.
+    # Change of the step's mean duration from the first to the second cohort, as a fraction of the
+    # first: 0.1 is 10 % longer.
     change: float
     # `p`: P value of Welch's t test. `p_corrected`: P value after Holm's correction for all steps
     # tested.

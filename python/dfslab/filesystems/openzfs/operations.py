@@ -35,8 +35,8 @@ from dfslab.spec.steps.operation import (
 calls = named("calls", Max(1, ceiling(P.file_size / P.transfer_size)))
 call_bytes = named("call_bytes", P.file_size / calls)
 # A file is read or written in `rounds` rounds of `round_bytes` each. In one round, every disk
-# handles one request. The request covers several neighbouring records, up to the aggregation limit
-# (`aggregation`).
+# handles one request. The request covers neighbouring records of at most `aggregation` bytes in
+# all.
 rounds = named("rounds", Max(1, ceiling(P.file_size / (P.vdevs * P.data_disks * P.aggregation))))
 round_bytes = named("round_bytes", P.file_size / rounds)
 uncached = P.direct | P.cold

@@ -34,8 +34,8 @@ def profile(paths: Sequence[Path]) -> TraceProfile:
 
 
 def document(files: Sequence[tuple[str, File]], top: MergedStep) -> TraceProfile:
-    """Returns the document of call profiles that are already read (`files`) and merged. `top` is
-    the root of the merged tree."""
+    """Returns the document of call profiles. `files`: (path, content) of each profile. `top`: the
+    root of the tree into which the profiles were merged."""
     if not top.children:
         raise InputError("profile", None, "holds no call", files[0][0])
     found = _profile_of(top)

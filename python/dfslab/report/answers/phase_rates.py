@@ -18,8 +18,9 @@ MOST_PHASES = 12
 @dataclass(frozen=True)
 class PhaseRates:
     """One phase of a configuration: its operations per second, and its bytes per second (None if no
-    file data is moved). Both rates are means over the repetitions. `limit`: the strongest limit of
-    a predicted phase, with its share of the phase's time; "" if no limit is predicted."""
+    file data is moved). Both rates are means over the repetitions. `limit`: text that
+    names the resource that limits a predicted phase most, and the share of the phase's time that
+    this resource takes; "" if nothing is predicted."""
 
     name: str
     rate: Metric

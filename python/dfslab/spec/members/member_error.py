@@ -44,8 +44,9 @@ def located(error: BaseException, path: Path, places: Iterable[Path]) -> Discove
 
 
 def reason(error: BaseException) -> str:
-    """Returns the type and the message of an exception as one line of limited length. An exception
-    that was raised for the reader of its message has no type."""
+    """Returns an exception as one line of limited length: its type and its message. The type is
+    left out if the message was written for users: a DiscoveryError, or an AssertionError with a
+    message."""
     if isinstance(error, SyntaxError):
         text = f"SyntaxError: {error.msg}"
     elif isinstance(error, DiscoveryError) or (isinstance(error, AssertionError) and error.args):

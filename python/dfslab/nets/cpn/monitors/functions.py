@@ -94,8 +94,8 @@ class MonitorFunction:
         return Rec(tuple((str(at + 1), one) for at, one in enumerate(known)))
 
     def value(self, element: CpnValue | None, marks: Mapping[str, CpnValue]) -> CpnValue:
-        """Evaluates the function for a binding element (None: the monitor has no transitions) and
-        the markings of places by name."""
+        """Returns the value of the monitor's function. `element`: the binding element, or None if
+        the monitor has no transitions. `marks`: the marking of each place, by the place's name."""
         evaluator = self.evaluator
         function = evaluator.declared(self.declared, {})[self.tree.word]
         try:

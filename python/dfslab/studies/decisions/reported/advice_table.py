@@ -152,8 +152,9 @@ class Recommended(BaseModel):
         return found
 
     def table(self) -> Table:
-        """Returns a table with one row for each action and kind of configuration. If
-        there are such rows, a note names the actions whose gain is withheld."""
+        """Returns a table with one row for each pair of an action and a kind of configuration. If
+        the table has rows, a note names the actions whose gain is not printed, because a reader
+        could not rely on it."""
         columns = [Column(name, "left") for name in ("operations", "change")]
         columns += [Column("gain (90 %)"), Column("cost"), Column("how sure", "left")]
         rows = [
