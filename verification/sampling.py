@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-SHARE = 0.1
+SHARE = 0.05
 
 
 def sampled(names: Iterable[str], share: float, seed: str) -> set[str]:

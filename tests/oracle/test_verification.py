@@ -264,13 +264,13 @@ def test_a_share_is_one_at_least_the_same_by_its_seed_and_all_by_all_seeds():
     assert {experiment for experiment, _ in run.chosen(0.01, "a")} == recorded
 
 
-def test_a_tenth_of_a_marked_grid_is_run_and_all_of_what_is_not(pytester):
+def test_a_twentieth_of_a_marked_grid_is_run_and_all_of_what_is_not(pytester):
     pytester.makeconftest('pytest_plugins = ["verification.sampling"]')
     file = pytester.makepyfile("""
         import pytest
 
         @pytest.mark.grid
-        @pytest.mark.parametrize("case", range(20))
+        @pytest.mark.parametrize("case", range(40))
         def test_grid(case):
             assert case >= 0
 
@@ -279,11 +279,11 @@ def test_a_tenth_of_a_marked_grid_is_run_and_all_of_what_is_not(pytester):
             assert case >= 0
     """)
     share = pytester.runpytest_inprocess("-p", "no:xdist", "--grid-seed=7")
-    share.assert_outcomes(passed=5, deselected=18)
-    share.stdout.fnmatch_lines(["grids: --grid-share 0.1 --grid-seed 7"])
-    pytester.runpytest_inprocess("-p", "no:xdist", "--grid-share=1").assert_outcomes(passed=23)
+    share.assert_outcomes(passed=5, deselected=38)
+    share.stdout.fnmatch_lines(["grids: --grid-share 0.05 --grid-seed 7"])
+    pytester.runpytest_inprocess("-p", "no:xdist", "--grid-share=1").assert_outcomes(passed=43)
     named = pytester.runpytest_inprocess("-p", "no:xdist", f"{file.name}::test_grid")
-    named.assert_outcomes(passed=20)
+    named.assert_outcomes(passed=40)
 
 
 def test_new_figures_replace_those_of_their_recording_only():
