@@ -4,6 +4,7 @@ without transitions are read in every format."""
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from dfslab.nets import engine, files
@@ -25,9 +26,11 @@ JSON = {
     "": "is no JSON: Expecting value: line 1, column 1",
     NET + ',\n"places": 3}': "places: is given twice",
     NET + ',\n"functions": {"f": 1}}': "functions.f = 1: must be an object",
+    NET + ',\n"constants": {"c": "1"}}': 'constants.c = "1": must be a JSON number',
 }
 # Texts that only appear in errors of Python or Rust. No message may contain them.
 RAW = re.compile(r"sys\.|NoneType|\bint\b|\bdict\b|struct |object at|Traceback")
+PROTOCOL = Path(__file__).parents[2] / "scenarios" / "nets" / "protocol.cpn"
 PNML = "http://www.pnml.org/version-2009/grammar"
 
 
@@ -41,6 +44,22 @@ def test_a_wrong_definition_is_refused_in_the_words_of_json(text, tmp_path):
     assert JSON[text] in message
     assert not RAW.search(message)
     assert len(message.splitlines()) == 1
+
+
+def test_a_fusion_set_of_an_id_that_no_place_has_is_refused(tmp_path):
+    text = PROTOCOL.read_text(encoding="utf-8")
+    path = tmp_path / "net.cpn"
+    fusion = '<fusion id="f" name="Shared"><fusion_elm idref="ID9"/></fusion>'
+    path.write_text(text.replace("</cpnet>", f"{fusion}</cpnet>"), encoding="utf-8")
+    with pytest.raises(InputError, match="fusion Shared, idref = 'ID9': is the id of no place"):
+        files.read(path)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_a_byte_order_mark_determines_the_encoding(encoding, tmp_path):
+    path = tmp_path / "net.cpn"
+    path.write_text(PROTOCOL.read_text(encoding="utf-8"), encoding=encoding)
+    assert files.read(path) == files.read(PROTOCOL)
 
 
 @pytest.mark.parametrize("kind", ["ptnet", "symmetricnet"])

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol
@@ -17,6 +18,8 @@ from dfslab.spec.input_error import InputError
 
 BYTES_MOST = 50_000_000
 HEAD_BYTES = 4096
+# The encodings of files that begin with a byte order mark, as editors on Windows write it.
+MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
 
 class Picture(Protocol):
@@ -70,9 +73,11 @@ def _format_of(path: Path, data: bytes) -> NetFormat:
 
 
 def _decoded(data: bytes, found: NetFormat) -> str | None:
-    """Returns the text of a file. It is decoded by the first encoding of its format in which the
-    file is valid. Returns None if there is no such encoding."""
-    for encoding in found.encodings:
+    """Returns the text of a file. A byte order mark determines the encoding. Without such a mark,
+    it is the first encoding of the file's format in which the file is valid. Returns None if there
+    is no such encoding."""
+    marked = [encoding for mark, encoding in MARKS.items() if data.startswith(mark)]
+    for encoding in marked or found.encodings:
         try:
             return data.decode(encoding)
         except UnicodeDecodeError:

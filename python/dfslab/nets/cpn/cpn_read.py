@@ -128,11 +128,7 @@ class _CpnReader:
         self.pages = {page.key: page for page in map(self.page, net.findall("page"))}
         if not self.pages:
             raise InputError("cpn", None, "has no page")
-        self.fusions = {
-            element.get("idref", ""): fusion.get("name", "")
-            for fusion in net.findall("fusion")
-            for element in fusion.findall("fusion_elm")
-        }
+        self.fusions = self.fusion_sets(net)
         self.net = Net(next(iter(self.pages.values())).name or "cpn")
         self.places: dict[str, Place] = {}
         # The colour set of each place, by the place's name in the flat net.
@@ -267,6 +263,20 @@ class _CpnReader:
             values = self.transition(page, node, path + name, arcs.get(key, []))
             own = constructor_name(page.name, name)
             self.nodes.transitions[path, key] = ReadTransition(path + name, own, number, values)
+
+    def fusion_sets(self, net: ET.Element) -> dict[str, str]:
+        """Returns the name of the fusion set of each place that is in one, by the id of the place.
+        Raises InputError if a fusion set names an id that no place has."""
+        known = {key for page in self.pages.values() for key in page.places}
+        found = {}
+        for fusion in net.findall("fusion"):
+            name = fusion.get("name", "")
+            for element in fusion.findall("fusion_elm"):
+                key = element.get("idref", "")
+                if key not in known:
+                    raise InputError(f"fusion {name}, idref", key, "is the id of no place")
+                found[key] = name
+        return found
 
     def free(self, name: str) -> str:
         return name if name not in self.places else f"{name}'"

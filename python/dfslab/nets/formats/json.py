@@ -38,7 +38,8 @@ def read(text: str) -> NetFile:
     if not isinstance(found, dict):
         raise InputError("json", None, f"is {KINDS[type(found)]}; a net is an object")
     try:
-        return NetFile(net=NetDefinition.model_validate(found))
+        # In the strict mode, a text such as "1" does not stand for a number.
+        return NetFile(net=NetDefinition.model_validate_json(text, strict=True))
     except ValidationError as error:
         first = error.errors()[0]
     name = str(found.get("name", "?"))
