@@ -112,7 +112,8 @@ def _assigned(text: str, scenario: Scenario) -> Change:
 
 def _valued(text: str, subject: Subject, written: str) -> Change:
     if not written:
-        quoted = f'; a change and its value share one pair of quotes: "{text} x2"'
+        whole = text.rstrip(" =")
+        quoted = f'; a change and its value share one pair of quotes: "{whole} x2"'
         raise InputError(KEY, text, f"needs {_FORMS}{_now(subject)}{quoted}")
     new = [_new(text, subject, written, present) for present in subject.present]
     if written[0] in "+-" and "%" not in written and len(subject.keys) > 1 and subject.unit == "1":
