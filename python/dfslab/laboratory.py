@@ -14,6 +14,7 @@ from dfslab import discover
 from dfslab.fleet.live_log import LiveLog
 from dfslab.instruments import access, external_program
 from dfslab.instruments.contract import MeasurementOptions, RunMethod, run_method
+from dfslab.instruments.room import check_room
 from dfslab.method import MEASURE, RunFailed
 from dfslab.notify import Notify, silent
 from dfslab.report import run_document
@@ -234,6 +235,7 @@ class Laboratory:
         measured = [m for m in scenario.run.methods if discover.is_instrument(m) and not known]
         for point in points if measured else ():
             check_place(point.scenario)
+        check_room(points if measured else ())
         methods = [
             known if known is not None and name == known.name else run_method(discover.method(name))
             for name in scenario.run.methods

@@ -121,7 +121,7 @@ MISTAKES = {
     "export kept --as pdf": ["must be one of", "csv", "dfslab report"],
     "export kept --as csv --json": ["--json", "needs --output FILE"],
     "learn good.toml nowhere --next": ["no such file"],
-    "learn good.toml table.csv --next": ["as `dfslab export` writes"],
+    "learn good.toml table.csv --next": ["`dfslab export RUN --as runs` writes"],
     "learn good.toml table.csv --next --page x.html": ["--page", "leave out --next"],
     "learn good.toml table.csv --about clients": ["--about", "needs KEY=VALUE"],
     "measure folder --all-instruments": ["--all-instruments", "is for a scenario"],
@@ -130,7 +130,7 @@ MISTAKES = {
     "learn good.toml table.csv": ["[[design.factor]]"],
     "design good.toml": ["[[design.factor]]"],
     "import text.toml": ["no result of a known tool"],
-    "import nowhere.json": ["nowhere.json", "No such file"],
+    "import nowhere.json": ["nowhere.json", "no such file"],
     "trace report nowhere": ["no such file"],
     "trace report .": ["is a folder without call profiles"],
     "trace report empty.toml": ["empty"],
@@ -265,6 +265,32 @@ MISTAKES = {
     "compat ior -a HDF5 -o x": ["must be POSIX"],
     "compat mdtest": ["needs -n or -I"],
     "replay good.toml nowhere": ["DIRECTORY", "existing directory"],
+    "measure folder --time 5000d": ["--time", "must be at most 31,557,600 s"],
+    "measure folder --repetitions 9999": ["--repetitions", "at most 1000"],
+    "measure folder --set workload.data_per_client=16": ["needs a unit", '"16 MiB"'],
+    "run good.toml --set workload.file_size=16": ["needs a unit", '"16 MiB"'],
+    "run good.toml --set workload.file_size=1PB": ["needs 909 TiB", "free"],
+    "run good.toml --set run.time_limit=0s": ["must be more than 0"],
+    "run good.toml --from table.csv": ["the column repetition is missing", "--as runs"],
+    "run good.toml --from empty.toml": ["it is empty", "--as runs"],
+    "compat mdtest -n many": ["mdtest.-n", "must be a whole number"],
+    "net check empty.cpn": ["FILE", "is empty"],
+    "import folder": ["FILE", "is a folder, not a file"],
+    "check nowhere": ["FILE", "no such file"],
+    "replay folder folder": ["needs the file that holds the trace"],
+    "replay nowhere folder": ["FILE", "no such file"],
+    "whatif hdfs 'faster disks'": ['did you mean "disk x2"?', "dfslab whatif --help"],
+    "whatif hdfs 'disk x0'": ["legal in no configuration", "more than 0"],
+    "predict glusterfs --set deployment.node.server.count=5": ["copies = 1 or 5, or 4 or 6 bricks"],
+    "plan 'write >= 2 GB/s' --file-system nfs --copies 3": ["--copies", "must be 1"],
+    "plan 'write <= 2 GB/s'": ["TARGET"],
+    "plan 'p99 create >= 20 ms'": ["TARGET"],
+    "plan 'write >= 2 GB/s' --uncertain disk": ["--uncertain"],
+    "plan 'write >= 2 GB/s' --uncertain disc=2": ["--uncertain", "disk"],
+    "trace report random.bin": ["neither OTLP"],
+    "trace report good.toml --page folder": ["--page", "is a folder"],
+    "trace receive --into good.toml": ["--into", "must be a new or an empty folder"],
+    "trace top nowhere": ["no such folder"],
 }
 
 
@@ -275,6 +301,8 @@ def place(tmp_path: Path) -> Path:
         (tmp_path / f"{name}.toml").write_text(text)
     (tmp_path / "binary.toml").write_bytes(bytes(range(128, 256)))
     (tmp_path / "bad.cpn").write_text("<workspaceElements>")
+    (tmp_path / "empty.cpn").write_text("")
+    (tmp_path / "random.bin").write_bytes(bytes(range(200, 0, -1)) * 4)
     (tmp_path / "table.csv").write_text("a,b\n1,2\n")
     (tmp_path / "fio.json").write_text('{"fio version": "fio-3.33", "jobs": []}')
     (tmp_path / "folder").mkdir()
@@ -284,7 +312,7 @@ def place(tmp_path: Path) -> Path:
 
 
 def test_there_are_more_than_a_hundred_of_them():
-    assert len(MISTAKES) >= 170
+    assert len(MISTAKES) >= 220
     for options in (
         "serve --",
         "tune ",

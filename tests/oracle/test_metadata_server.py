@@ -400,11 +400,37 @@ def test_the_command_answers(monkeypatch, capsys, tmp_path):
     monkeypatch.setenv("COLUMNS", "80")
     main()
     shown = capsys.readouterr().out
-    assert "that fit hdfs's namenode with 16 GiB" in shown
+    assert shown.startswith("The lowest limit is that of write")
     assert "assumed: outside bursts, 50% of the capacity is in use" in shown
     assert "call queue" in " ".join(shown.split())
-    assert "The lowest limit is that of write" in shown
+    assert shown.count("┏") == 1, "one table"
     assert max(map(len, shown.splitlines())) <= 80
+    monkeypatch.setattr(sys, "argv", ["dfslab", *words, "--wide"])
+    main()
+    wide = capsys.readouterr().out
+    assert "that fit hdfs's namenode with 16 GiB" in wide
+    assert wide.count("┏") == 3
+
+
+def test_groups_of_configurations_share_one_table(monkeypatch, capsys, tmp_path):
+    """The answer names the group with the lowest limit. An operation with the same limit in all
+    groups has one row."""
+    sweep = '\n[[sweep]]\n"file_system.replication" = [1, 2]\n'
+    path = tmp_path / "hdfs.toml"
+    text = scenario("hdfs", access={"testbed": True}).toml()
+    path.write_text(text.replace("sweep = []\n", "") + sweep)
+    monkeypatch.setattr(sys, "argv", ["dfslab", "predict", str(path), "--metadata-server"])
+    monkeypatch.setenv("COLUMNS", "80")
+    main()
+    shown = capsys.readouterr().out
+    assert "(replication 2)." in " ".join(shown.split("┏")[0].split())
+    assert shown.count("┏") == 1
+    rows = [line for line in shown.splitlines() if line.startswith("│ ")]
+    assert [line.split("│")[5].strip() for line in rows if "files written" in line] == [
+        "replication 1",
+        "replication 2",
+    ]
+    assert [line.split("│")[5].strip() for line in rows if "│ stats" in line] == ["all"]
 
 
 SWEEP = """

@@ -75,13 +75,12 @@ def copies(tmp_path):
     return path
 
 
-def row(change: str, gain: GainEstimate, configurations: list[str]) -> ChangedOperation:
+def row(change: str, gain: GainEstimate, configuration: str) -> ChangedOperation:
     return ChangedOperation(
         change=change,
         operations=["read"],
-        configurations=configurations,
+        configuration=configuration,
         total=2,
-        where="",
         rate=gain,
         times={},
         before_per_s=1.0,
@@ -108,19 +107,20 @@ def test_no_assumption_is_stated_if_cold_data_is_predicted_too(warm):
 
 def test_changes_are_compared_within_a_configuration():
     twice, high = gain_of(np.array([2.0]), [0.05]), gain_of(np.array([1.9]), [0.05])
-    rows = [row("clients x2", twice, ["warm"]), row("disk x2", high, ["cold"])]
+    rows = [row("clients x2", twice, "warm"), row("disk x2", high, "cold")]
     assert most_sentence(rows) == (
         "Gains most with high certainty, by configurations: clients x2 in 1 of 2 (up to × 2.00 for "
         "read), disk x2 in 1 of 2 (up to × 1.90 for read)."
     )
-    both = [row("clients x2", twice, ["warm", "cold"]), row("disk x2", high, ["cold"])]
+    both = [row("clients x2", twice, one) for one in ("warm", "cold")]
+    both.append(row("disk x2", high, "cold"))
     assert most_sentence(both) == "Gains most: clients x2, × 2.00 for read."
 
 
 def test_an_unsure_larger_gain_is_not_called_hardly_anything():
     twice, unsure = gain_of(np.array([2.0]), [0.05]), gain_of(np.array([4.0]), [1.2])
     assert unsure.sureness is Sureness.MEDIUM
-    rows = [row("clients x2", twice, ["warm"]), row("disk x2", unsure, ["warm"])]
+    rows = [row("clients x2", twice, "warm"), row("disk x2", unsure, "warm")]
     assert most_sentence(rows).startswith("Gains most with high certainty")
 
 
@@ -158,7 +158,7 @@ def test_a_lost_copy_is_marked(copies):
 def test_a_loss_elsewhere_is_in_the_sentence(copies):
     copies.write_text(COPIES + '[[sweep]]\n"file_system.copies" = [1, 3]\n')
     found = whatif(evidence_of(copies), ["copies 2"])
-    assert "It loses for write (copies 1): × " in found.sentences()[0]
+    assert "It loses for copies 1: × " in found.sentences()[0]
 
 
 def test_the_old_and_the_new_value_are_named(warm):

@@ -122,7 +122,7 @@ def test_the_package_is_imported_before_it_is_installed(monkeypatch):
 def test_gains_of_changes_are_predicted_for_a_scenario_and_for_a_run(tmp_path):
     found = dfslab.whatif("glusterfs", "servers +1")
     assert found.basis == "description"
-    assert found.sentences()[0].startswith("servers +1: write")
+    assert found.sentences()[0].startswith("servers +1: × ")
     of_run = dfslab.whatif(dfslab.load_run(copied(tmp_path / "run")), "disk x2")
     assert of_run.basis == "run"
     assert of_run.rows or of_run.withheld

@@ -58,7 +58,15 @@ def test_a_change_is_read(hdfs, text, values, kind):
 @pytest.mark.parametrize(
     ("text", "allowed"),
     [
-        ("servrs +1", "did you mean servers?"),
+        ("servrs +1", 'did you mean "servers +1"?'),
+        ("faster disks", 'did you mean "disk x2"?'),
+        ("NVMe drives", 'did you mean "disk x2"?'),
+        ("more RAM", 'did you mean "memory x2"?'),
+        ("less latency", 'did you mean "latency /2"?'),
+        ("add a server", 'did you mean "servers +1"?'),
+        ("fewer clients", 'did you mean "clients -1"?'),
+        ("warm cache", 'did you mean "cache warm"?'),
+        ("blorp", 'a change is such as "servers +1". Most used: servers, clients'),
         ("client link 10 GBit/s", 'did you mean "10 Gbit/s"?'),
         ("client link 10gbps", 'did you mean "10 Gbit/s"?'),
         ("client link 10Gb", 'did you mean "10 Gbit/s"?'),

@@ -316,7 +316,7 @@ def test_no_two_rows_of_an_answer_have_one_name():
     and the configurations. The part for the configurations has the values of all keys in which the
     rows differ, even if one configuration lacks such a key."""
     found = whatif(evidence_of(ready.files()["glusterfs"]), ["clients 8"])
-    names = [(*one.operations, one.change, one.where) for one in found.rows]
+    names = [(*one.operations, one.change, one.configuration) for one in found.rows]
     assert len(names) >= 4
     assert len(set(names)) == len(names)
 

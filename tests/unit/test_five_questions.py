@@ -66,14 +66,15 @@ def test_a_server_or_a_faster_network():
     assert set(best) == {servers, link, f"{servers} and {link}"}
     assert best[link]["gain"] > 1.3 > best[servers]["gain"]
     answered = {
-        change: re.findall(rf"(?<!and ){re.escape(change)}: write.*?groups below\)", said)
+        change: re.findall(rf"(?<!and ){re.escape(change)}: ×.*?then limits: ", said)
         for change in best
     }
     assert [len(one) for one in answered.values()] == [1] * len(best)
     for change, rate in best.items():
         assert f"× {rate['gain']:.2f}" in answered[change][0]
         assert f"90 %: {rate['low']:.2f} to {rate['high']:.2f}" in answered[change][0]
-    assert answered[servers][0].startswith("servers +1: write (copies not set; shard 1): ")
+    assert answered[servers][0].startswith("servers +1: × ")
+    assert "Largest, sequential_write, shard 1: " in answered[servers][0]
     assert "sure: low" in answered[servers][0]
     assert "sure: high" in answered[link][0]
 
@@ -88,9 +89,10 @@ def test_hdfs_with_twenty_datanodes():
     assert gains["datanodes 20"] < 1.05
     everything = "datanodes 20 and client nodes 20 and clients 20"
     assert gains[everything] > 5
-    start = said.index(f"{everything}: write (replication 1): × {gains[everything]:.2f}")
-    sentence = said[start : said.index(" below)", start)]
-    assert "then limits: server.disk" in sentence
+    start = said.index(f"{everything}: × ")
+    sentence = said[start : said.index("server.disk", start)]
+    assert f"Largest, sequential_write, replication 1: × {gains[everything]:.2f}" in sentence
+    assert sentence.endswith("then limits: ")
 
 
 def test_what_limits_in_a_trace():

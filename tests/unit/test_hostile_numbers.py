@@ -114,8 +114,8 @@ def test_a_change_has_one_sign_and_a_number(tmp_path: Path, text: str):
 def test_a_swept_key_that_is_set_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     path = tmp_path / "swept.toml"
     path.write_text(SCENARIO + '[[sweep]]\n"workload.file_size" = ["4 KiB", "8 KiB"]\n')
-    checked_with(read(path), ["workload.file_size=1"])
-    words = "--set workload.file_size=1 replaces the 2 values that the scenario varies"
+    checked_with(read(path), ["workload.file_size=1 B"])
+    words = "--set workload.file_size=1 B replaces the 2 values that the scenario varies"
     assert words in capsys.readouterr().err
     checked_with(read(path), ["workload.clients=1"])
     assert capsys.readouterr().err == ""

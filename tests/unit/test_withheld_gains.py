@@ -282,7 +282,7 @@ def test_measurements_that_are_too_noisy_support_no_gain():
     assert advice.rows == []
     assert advice.withheld
     assert summary.settling == advice.settling[0]
-    assert "10 repetitions on a quiet machine" in summary.settling
+    assert "10 repetitions when `dfslab doctor` calls this machine quiet" in summary.settling
     assert all("repeats of one configuration differ" in one.withheld[0] for one in advice.withheld)
 
 

@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from dfslab.spec.model import CheckedModel
-from dfslab.spec.units import Bytes, BytesPerSecond, PerSecond, Seconds
+from dfslab.spec.units import Bytes, BytesPerSecond, CountedBytes, PerSecond, Seconds
 
 WholeNumber = Annotated[int, Field(ge=0)]
 FromZero = Annotated[float, Field(ge=0)]
@@ -38,10 +38,10 @@ class Work(CheckedModel):
     """The workload that produced the figures."""
 
     operation: Operation = Field("", description="What the operations do")
-    operation_size: Bytes | None = Field(None, description="Bytes of each operation")
+    operation_size: CountedBytes | None = Field(None, description="Bytes of each operation")
     operations: WholeNumber | None = Field(None, description="Operations that were counted")
-    bytes_moved: Bytes | None = Field(None, description="Bytes that were counted")
-    data_size: Bytes | None = Field(None, description="Distinct bytes that were accessed")
+    bytes_moved: CountedBytes | None = Field(None, description="Bytes that were counted")
+    data_size: CountedBytes | None = Field(None, description="Distinct bytes that were accessed")
     errors: WholeNumber | None = Field(None, description="Operations that failed and are counted")
     duration: Seconds | None = Field(None, description="Timed part, as the figures use it")
     elapsed: Seconds | None = Field(None, description="Time by the dates of start and end")
@@ -88,8 +88,10 @@ class Caches(CheckedModel):
     resident: FromZero | None = Field(
         None, description="Share of the files in clients' page caches at the start"
     )
-    disk_reads: Bytes | None = Field(None, description="Bytes that came off disks meanwhile")
-    first_reads: Bytes | None = Field(None, description="Bytes that were read for the first time")
+    disk_reads: CountedBytes | None = Field(None, description="Bytes that came off disks meanwhile")
+    first_reads: CountedBytes | None = Field(
+        None, description="Bytes that were read for the first time"
+    )
 
 
 class Data(CheckedModel):
@@ -152,7 +154,7 @@ class WorkPart(CheckedModel):
     repetition.
     """
 
-    size: Bytes
+    size: CountedBytes
     time: Seconds
 
 

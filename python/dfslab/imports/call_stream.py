@@ -45,7 +45,7 @@ def _read(path: Path, form: str, recording: Recording, clients: int) -> Replay:
             raise ValueError(f"holds no operation on files under {recording.under}")
         return found
     except OSError as error:
-        raise InputError(KEY, str(path), f"cannot be read: {error.strerror}") from error
+        raise inputs.unreadable(KEY, path, error) from error
     except ValueError as error:
         others = [name for name in contract.recognised(path) if name != form]
         hint = f"; it looks like form = {' or '.join(map(repr, others))}" if others else ""

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from dfslab.imports import call_stream, contract, plain_file, strace_stamps
 from dfslab.imports.contract import CallImporter, FileCall, Recording, Replay, StreamImporter
+from dfslab.spec.files import inputs
 from dfslab.spec.input_error import InputError
 
 FILE, ROOT = "FILE", "--root"
@@ -118,7 +119,7 @@ def survey(path: Path, requested: TraceRequest) -> TraceSurvey:
             return _of_stream(path, form, importer, requested)
         return _of_calls(path, form, importer, requested)
     except OSError as error:
-        raise InputError(FILE, str(path), f"cannot be read: {error.strerror}") from error
+        raise inputs.unreadable(FILE, path, error) from error
     except InputError:
         raise
     except ValueError as error:

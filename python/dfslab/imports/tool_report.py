@@ -24,6 +24,7 @@ from dfslab import discover
 from dfslab.documents import metrics
 from dfslab.documents.evidence import Evidence
 from dfslab.imports import plain_file
+from dfslab.spec.files import inputs
 from dfslab.spec.input_error import InputError
 from dfslab.spec.members.member_error import DiscoveryError, MemberValueError, defined_at, unlisted
 
@@ -160,7 +161,7 @@ def read(path: Path, form: str = "") -> ToolReport:
             raise InputError(KEY, str(path), _choice(names))
         text = plain_file.content(path, MOST_BYTES, KEY).decode(errors="replace")
     except OSError as error:
-        raise InputError(KEY, str(path), f"cannot be read: {error.strerror}") from error
+        raise inputs.unreadable(KEY, path, error) from error
     try:
         own = reader(names[0])
         found = own.read(text)

@@ -53,6 +53,8 @@ def read_file(path: Path) -> NetFile:
     text = _decoded(data, found)
     if text is None:
         raise InputError("FILE", str(path), "is no UTF-8 text")
+    if not text.strip():
+        raise InputError("FILE", str(path), "is empty")
     try:
         return found.read(text)
     except RecursionError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from dfslab.documents.table import (
@@ -17,52 +18,106 @@ from dfslab.documents.table import (
 from dfslab.models.queue.metadata_server import Capacity, Peak, ServerLimits
 from dfslab.spec import units
 
+_NUMBER = re.compile(r" \(\d+ configurations\)$")
 MEMORY_SOURCES = "Sources differ in the memory that a file and its blocks take."
 INTERVALS = "In brackets: 90 % interval, from the interval of the most operations per second."
-PEAK_NOTE = (
-    "Largest rate during a burst of the given length at which the call queue refuses no call and "
-    "the mean response stays within {bound}."
-)
 
 
-def limits_answer(limits: ServerLimits, wide: bool = False) -> list[Table | Paragraph | str]:
-    """Returns the parts of the answer in the order of printing:
+def limits_answer(
+    every: Sequence[ServerLimits], wide: bool = False
+) -> list[Table | Paragraph | str]:
+    """Returns the parts of the answer in the order of printing: up to three sentences on the lowest
+    limits of all configurations, one table of the most operations per second, the assumptions and
+    the notes.
 
-    - a line with the configurations;
-    - one to three sentences on the number of files, the lowest request rate and the largest bursts;
-    - tables of the numbers of files (if known), of the request rates, and of the bursts;
-    - the assumptions and notes.
-
-    If `wide` is true, the table of bursts has all quantiles of the response time.
+    If `wide` is true, each group of configurations has its own sentences, and tables of the
+    numbers of files (if known), of the request rates, and of the bursts with all quantiles.
+    `every`: the limits of each group of configurations; at least one.
     """
+    if wide:
+        return [part for one in every for part in _all_of(one)]
+    found: list[Table | Paragraph | str] = [Paragraph(one) for one in _sentences(every)]
+    found.append(_brief_capacity(every))
+    stated = [f"assumed: {text}" for one in every for text in one.assumptions]
+    stated += [text for one in every for text in one.notes]
+    return [*found, *map(Paragraph, dict.fromkeys(stated))]
+
+
+def _all_of(limits: ServerLimits) -> list[Table | Paragraph | str]:
+    """Returns all sentences and tables of one group of configurations."""
     found: list[Table | Paragraph | str] = [f"{limits.system}: {limits.configuration}"]
-    found += [Paragraph(one) for one in _sentences(limits)]
+    found += [Paragraph(one) for one in _sentences([limits])]
     if limits.files:
         found.append(_files(limits))
-    found += [_capacity(limits), _all_peaks(limits) if wide else _peaks(limits)]
     assumed = [f"assumed: {one}" for one in limits.assumptions]
-    return [*found, *assumed, *limits.notes, ""]
+    return [*found, _capacity(limits), _all_peaks(limits), *assumed, *limits.notes, ""]
 
 
-def _sentences(limits: ServerLimits) -> list[str]:
+def _sentences(every: Sequence[ServerLimits]) -> list[str]:
+    """Returns the sentences on the lowest limits of all groups: the rate, the bursts and the number
+    of files. If there are several groups, a sentence names the group with the limit."""
     found = []
-    if limits.files:
-        counts = [one.files for one in limits.files]
-        low, high = _many(min(counts)), _many(max(counts))
-        span = low if low == high else f"{low} to {high}"
-        found.append(f"The memory of {_servers(limits)} holds {span} files{_file_size(limits)}.")
-    if limits.capacity:
-        least = min(limits.capacity, key=lambda one: one.rate_per_s)
+    rates = [(one, rate) for one in every for rate in one.capacity]
+    if rates:
+        limits, least = min(rates, key=lambda pair: pair[1].rate_per_s)
+        place = f" ({_group(limits)})" if len(every) > 1 else ""
         found.append(
             f"The lowest limit is that of {least.operation}: {_many(least.rate_per_s)} "
-            f"{least.unit}/s (90 %: {_interval(least)}), limited by "
-            f"{least.bottleneck}."
+            f"{least.unit}/s (90 %: {_interval(least)}), limited by {least.bottleneck}{place}."
         )
         peaks = [one for one in limits.peaks if one.operation == least.operation]
         if peaks:
-            rates = [f"{_largest(one)} for {_length(one)}" for one in peaks]
-            found.append(f"Largest bursts, {least.unit}/s (90 %): {', '.join(rates)}.")
+            bursts = ", ".join(f"{_largest(one)} for {_length(one)}" for one in peaks)
+            bound = units.text(limits.bound_s, "s")
+            found.append(
+                f"Largest bursts, {least.unit}/s (90 %), with a mean response within {bound} and "
+                f"no call refused by the call queue: {bursts}."
+            )
+    holding = [one for one in every if one.files]
+    if holding:
+        limits = min(holding, key=lambda one: min(figure.files for figure in one.files))
+        counts = [figure.files for figure in limits.files]
+        low, high = _many(min(counts)), _many(max(counts))
+        span = low if low == high else f"{low} to {high}"
+        sources = f", by {len(counts)} sources" if len(counts) > 1 else ""
+        found.append(
+            f"The memory of {_servers(limits)} holds {span} files{_file_size(limits)}{sources}."
+        )
     return found
+
+
+def _brief_capacity(every: Sequence[ServerLimits]) -> Table:
+    """Returns the table of the most operations per second over all groups. Groups with the same
+    rate of an operation share one row."""
+    rows: dict[tuple[str, str, str, str], list[str]] = {}
+    first: dict[tuple[str, str, str, str], Capacity] = {}
+    for limits in every:
+        for one in limits.capacity:
+            key = (one.operation, _many(one.rate_per_s), _interval(one), one.bottleneck)
+            rows.setdefault(key, []).append(_group(limits))
+            first.setdefault(key, one)
+    shown = sorted(first, key=lambda key: list(dict.fromkeys(k[0] for k in first)).index(key[0]))
+    columns = heads("counted", "most/s", "90 % interval", "limit", left=["limit"])
+    if len(every) > 1:
+        columns.append(Column("configurations", "left", wraps=True))
+    cells = []
+    for key in shown:
+        one, places = first[key], rows[key]
+        row = [words(one.unit)]
+        row.append(TableCell(one.rate_per_s, key[1], low=one.low_per_s, high=one.high_per_s))
+        row += [words(key[2]), words(one.bottleneck)]
+        if len(every) > 1:
+            row.append(words("all" if len(places) == len(every) else "; ".join(places)))
+        cells.append(row)
+    where = {_servers(one): None for one in every}
+    of = f" of {next(iter(where))}" if len(where) == 1 else ""
+    note = "--wide has the bursts of each operation, all quantiles and the sources of the memory."
+    return Table(f"Most operations per second{of}", columns, cells, [note])
+
+
+def _group(limits: ServerLimits) -> str:
+    """Returns the name of a group of configurations without their number."""
+    return _NUMBER.sub("", limits.configuration)
 
 
 def _servers(limits: ServerLimits) -> str:
@@ -109,31 +164,6 @@ def _capacity(limits: ServerLimits) -> Table:
     return Table(title, columns, rows)
 
 
-def _peaks(limits: ServerLimits) -> Table:
-    """Returns a table of the largest rate that each operation sustains during a burst. It has one
-    row for each operation and one column for each length of a burst."""
-    by_length: dict[str, dict[str, Peak]] = {}
-    for one in limits.peaks:
-        by_length.setdefault(_length(one), {})[one.operation] = one
-    columns = heads("operation", *(f"for {length}" for length in by_length))
-    rows = [[words(name), *_rates(name, list(by_length.values()))] for name in _operations(limits)]
-    note = PEAK_NOTE.format(bound=units.text(limits.bound_s, "s"))
-    return Table(
-        "Largest bursts, operations/s as counted above",
-        columns,
-        rows,
-        [note, INTERVALS, "--wide has all quantiles."],
-    )
-
-
-def _rates(operation: str, lengths: Sequence[dict[str, Peak]]) -> list[TableCell]:
-    found = [length.get(operation) for length in lengths]
-    return [
-        absent() if one is None else _with_interval(one.largest_per_s, one.interval_per_s)
-        for one in found
-    ]
-
-
 def _all_peaks(limits: ServerLimits) -> Table:
     """Returns a table with one row for each operation and each length of a burst. A row has these
     values:
@@ -169,10 +199,6 @@ def _all_peaks(limits: ServerLimits) -> Table:
     note = "Drain time: until the queue of the burst is empty, at half of the capacity's load."
     counted = "Rates are operations/s as counted above."
     return Table(title, columns, rows, [note, counted, INTERVALS])
-
-
-def _operations(limits: ServerLimits) -> list[str]:
-    return list(dict.fromkeys(one.operation for one in limits.peaks))
 
 
 def _length(one: Peak) -> str:

@@ -9,7 +9,9 @@ from pydantic import JsonValue
 from rich.markup import escape
 from rich.table import Table
 
+from dfslab.documents.table import Paragraph
 from dfslab.documents.traces.call_path import CallPath
+from dfslab.documents.traces.other_calls import of_files
 from dfslab.documents.traces.trace_analysis import (
     CohortComparison,
     ModelledStep,
@@ -29,16 +31,22 @@ MOST_ROWS, MOST_ROWS_WIDE = 10, 20
 MOST_NAME = 56
 
 
-def ranking_tables(profile: TraceProfile, is_wide: bool = False) -> list[Table | str]:
+def ranking_tables(profile: TraceProfile, is_wide: bool = False) -> list[Table | Paragraph | str]:
     """Returns the tables of a profile: the steps with the largest self time, further analyses,
     clock offsets, and the calls that were lost or left out. If the trace marks waits, they have a
     separate table.
 
-    Rankings of steps have at most MOST_ROWS rows and fit into 80 columns. If `is_wide` is true,
-    they have up to MOST_ROWS_WIDE rows and more columns.
+    Rankings of steps have at most MOST_ROWS rows and fit into 80 columns. They lack system calls
+    that are not on files, which a line sums up. If `is_wide` is true, the rankings have all calls,
+    up to MOST_ROWS_WIDE rows and more columns.
     """
     most = MOST_ROWS_WIDE if is_wide else MOST_ROWS
-    tables: list[Table | str] = [_steps(_title(profile), profile.ranking[:most], is_wide)]
+    profile, others = (profile, None) if is_wide else of_files(profile)
+    tables: list[Table | Paragraph | str] = [
+        _steps(_title(profile), profile.ranking[:most], is_wide)
+    ]
+    if others is not None:
+        tables.append(Paragraph(f"{others.sentence()} --wide lists them."))
     if profile.waits:
         waits = profile.waits[:most]
         tables.append(_steps("Waits: queues, locks, other processes", waits, is_wide))
@@ -46,8 +54,8 @@ def ranking_tables(profile: TraceProfile, is_wide: bool = False) -> list[Table |
     if profile.clocks:
         tables.append(clocks_table(profile.clocks))
     if lost := repeats.lost(profile):
-        tables.append(f"Repaired or dropped: {lost}.")
-    return [*tables, *(escape(line) for line in repeats.left_out(profile))]
+        tables.append(Paragraph(f"Repaired or dropped: {lost}."))
+    return [*tables, *map(Paragraph, repeats.left_out(profile))]
 
 
 def _title(profile: TraceProfile) -> str:

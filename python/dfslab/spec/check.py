@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from dfslab import discover
 from dfslab.notify import Notify, silent
+from dfslab.spec import units
 from dfslab.spec.deployment import Emulation
 from dfslab.spec.design import LevelValue
 from dfslab.spec.environment import parameters, workload_parameters
@@ -20,6 +21,7 @@ from dfslab.spec.steps.calls import TRANSFERS
 from dfslab.spec.streams.workload import FileParameters, RunValues, Workload, stream_mix
 from dfslab.spec.systems.choice import LOCAL, NAME_KEY
 from dfslab.spec.systems.filesystem import FileSystem
+from dfslab.spec.systems.nearest_legal import nearest_legal
 
 # Labels that identify a configuration apart from its file system. They are the index of the
 # configuration's grid in the sweep, and the values of all varied keys except the name of the file
@@ -200,6 +202,7 @@ def _check_point(scenario: Scenario) -> None:
     if scenario.workload.cache == "direct" and (own.transfer_size % 4096 or own.file_size % 4096):
         allowed = "direct I/O needs file and transfer sizes in multiples of 4096 B"
         raise InputError("workload.transfer_size", own.transfer_size, allowed)
+    _check_volume(own)
     modelled = {name for name in scenario.run.methods if not discover.is_instrument(name)}
     _check_arrival(scenario, modelled)
     if workload.command is not None:
@@ -212,13 +215,27 @@ def _check_point(scenario: Scenario) -> None:
     _check_faults(scenario)
     _check_roles(scenario, system)
     instances = {role.name: scenario.deployment.instances(role.name) for role in system.roles}
-    for key, allowed in system.illegal(parameters(scenario, system), instances):
+    known = parameters(scenario, system)
+    for key, allowed in system.illegal(known, instances):
         value = scenario.file_system.parameters.get(key, instances.get(key))
-        is_default = value is None and key in parameters(scenario, system)
+        is_default = value is None and key in known
         if is_default:
-            value = parameters(scenario, system)[key]
+            value = known[key]
         hint = "; that is the default, so give the key a value" if is_default else ""
-        raise InputError(f"file_system.{key}", value, f"must be {allowed}{hint}")
+        nearest = nearest_legal(system, key, known, instances)
+        legal = f"; legal next to it: {nearest}" if nearest else ""
+        raise InputError(f"file_system.{key}", value, f"must be {allowed}{hint}{legal}")
+
+
+def _check_volume(own: FileParameters) -> None:
+    """Checks that the bytes that a scenario gives each client are at least one transfer. Does
+    nothing if the scenario gives a number of operations instead. Raises InputError."""
+    given_bytes, least_bytes = own.data_per_client, min(own.transfer_size, own.file_size)
+    is_used = "data_per_client" in own.model_fields_set and not own.operations_per_client
+    if is_used and given_bytes < least_bytes:
+        least = units.text(least_bytes, "B")
+        allowed = f'is less than one transfer, {least}; give at least "{least}", such as "16 MiB"'
+        raise InputError("workload.data_per_client", units.text(given_bytes, "B"), allowed)
 
 
 def _check_command(scenario: Scenario, workload: Workload, own: FileParameters) -> None:

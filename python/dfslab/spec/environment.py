@@ -25,7 +25,7 @@ from dfslab.spec.streams.vocabulary import Stream
 from dfslab.spec.streams.workload import FileParameters, Workload
 from dfslab.spec.systems.filesystem import FileSystem
 from dfslab.spec.systems.parameters import COMMON, Parameter
-from dfslab.spec.units import parse
+from dfslab.spec.units import bare_bytes, parse
 
 PAGE_BYTES = 4096
 # Assumed fraction of a client's memory that is available to its page cache.
@@ -77,7 +77,7 @@ def number(parameter: Parameter, written: Any) -> float:
         elif isinstance(written, bool) or (parameter.unit not in ("1", "B") and written):
             raise ValueError(f"needs a quantity in {parameter.unit}")
         else:
-            number = float(written)
+            number = bare_bytes(written) if parameter.unit == "B" else float(written)
     except ValueError as error:
         reason = str(error) if parameter.unit != "1" else "is not a number"
         raise InputError(key, written, reason) from error

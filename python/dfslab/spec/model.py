@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self, TypeVar, get_args, get_origin
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
+from dfslab.spec import units
 from dfslab.spec.files.plain_number import PLAIN, is_odd_number
 from dfslab.spec.input_error import InputError, unknown
 
@@ -200,8 +201,24 @@ def input_error(
         return InputError(path, None, "is required")
     if path in _LISTS_OF_TABLES and detail["type"] == "list_type":
         return InputError(path, None, f"must be a list of tables: write [[{path}]], not [{path}]")
-    message = str(cause) if cause else _worded(detail["type"], detail.get("ctx", {}), detail["msg"])
+    limits = _with_units(detail.get("ctx", {}), detail["input"])
+    message = str(cause) if cause else _worded(detail["type"], limits, detail["msg"])
     return InputError(path or "scenario", detail["input"], message[0].lower() + message[1:])
+
+
+def _with_units(context: Mapping[str, object], given: object) -> dict[str, object]:
+    """Returns the limits of a value in pydantic's error. If the value `given` is a quantity such as
+    "5 s", the limits have its unit."""
+    known = dict(context)
+    for unit in units.FACTORS if isinstance(given, str) else ():
+        if units.plainly(given, unit) is not None:
+            limits = {name: known[name] for name in ("ge", "gt", "le", "lt") if name in known}
+            return known | {
+                name: units.text(float(limit), unit)
+                for name, limit in limits.items()
+                if isinstance(limit, int | float) and limit
+            }
+    return known
 
 
 def _named(path: tuple[int | str, ...], table: object) -> list[int | str]:

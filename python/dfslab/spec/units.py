@@ -90,6 +90,9 @@ def _registry() -> pint.UnitRegistry[float]:
     return pint.UnitRegistry(cache_folder=None)
 
 
+# The smallest number of bytes, apart from 0, that is accepted without a unit: a sector of a disk.
+# A user who writes a smaller number almost always means KiB or MiB.
+LEAST_BARE_BYTES = 512
 # The largest quantity that is accepted. Larger ones are typing errors: no machine has 10^24 bytes,
 # and products of larger numbers overflow.
 LARGEST = 1e24
@@ -221,7 +224,26 @@ def exact(value: float, unit: str) -> str:
     return f"{value!r} {'B' if unit == 'B' else unit}"
 
 
-def _validator(unit: str) -> Callable[[object], float]:
+def bare_bytes(value: float) -> float:
+    """Returns a number of bytes that is written without a unit.
+
+    Raises ValueError if the number is between 0 and LEAST_BARE_BYTES, because such a number rarely
+    means bytes. The error proposes clear spellings.
+    """
+    number = float(value)
+    if 0 < number < LEAST_BARE_BYTES:
+        clear = f'"{number:g} MiB", "{number:g} KiB" or "{number:g} B"'
+        raise ValueError(f"needs a unit: write {clear}")
+    return number
+
+
+def _validator(unit: str, is_written: bool = True) -> Callable[[object], float]:
+    """Returns the function that converts a value of a field to a number in the SI `unit`.
+
+    `is_written`: whether people write the values. If programs count them, each number is
+    accepted.
+    """
+
     def check(value: object) -> float:
         if isinstance(value, bool):
             raise ValueError(f"is not a quantity like {_EXAMPLES[unit]}")
@@ -231,6 +253,7 @@ def _validator(unit: str) -> Callable[[object], float]:
             number = float(value)
             if number < 0 or not math.isfinite(number):
                 raise ValueError("must be finite and not negative")
+            number = bare_bytes(number) if is_written else number
             if number > LARGEST:
                 raise ValueError(f"must be at most {LARGEST:g} {unit}")
         elif isinstance(value, int | float):
@@ -242,11 +265,11 @@ def _validator(unit: str) -> Callable[[object], float]:
     return check
 
 
-def _quantity(unit: str) -> tuple[BeforeValidator, PlainSerializer, str]:
+def _quantity(unit: str, is_written: bool = True) -> tuple[BeforeValidator, PlainSerializer, str]:
     # After validation, the value is a plain float. It is written with its unit, so that the
     # scenario's TOML text can be read again.
     return (
-        BeforeValidator(_validator(unit)),
+        BeforeValidator(_validator(unit, is_written)),
         PlainSerializer(lambda value: exact(value, unit), when_used="unless-none"),
         unit,
     )
@@ -265,6 +288,8 @@ _bytes, _seconds, _rate, _hertz, _per_s, _watts = map(
     _quantity, ("B", "s", "B/s", "Hz", "1/s", "W")
 )
 Bytes = Annotated[float, *_bytes]
+# Bytes that a program counted: small numbers without a unit are accepted.
+CountedBytes = Annotated[float, *_quantity("B", is_written=False)]
 Seconds = Annotated[float, *_seconds]
 BytesPerSecond = Annotated[float, *_rate]
 Hertz = Annotated[float, *_hertz]

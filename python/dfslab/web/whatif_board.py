@@ -14,7 +14,7 @@ from dfslab import discover
 from dfslab.documents import metrics
 from dfslab.documents.answers import Sureness
 from dfslab.documents.document import Document, StrictDocument
-from dfslab.documents.table import labels_text, number_text
+from dfslab.documents.table import number_text
 from dfslab.method import Model, RunFailed
 from dfslab.models.limit_text import text_of
 from dfslab.models.tree.limits import limits_of
@@ -146,7 +146,10 @@ class Board:
     @property
     def names(self) -> list[str]:
         """Returns the names of the configurations."""
-        return [labels_text(one.labels) or one.scenario.name for one in self.evidence.points]
+        name = self.evidence.name
+        return [
+            name(one.labels) if one.labels else one.scenario.name for one in self.evidence.points
+        ]
 
     def point(self, number: int) -> Point:
         """Returns the configuration with the index `number`. Raises InputError if there is no such

@@ -11,7 +11,7 @@ import typer
 
 from dfslab.cli.decide.verify_option import verified
 from dfslab.cli.live.printing import Printing, printing_of
-from dfslab.cli.shared import AsJson, emit, for_run, note, time_s
+from dfslab.cli.shared import AsJson, Wide, emit, for_run, note, time_s
 from dfslab.spec.changes.goal import goal_of
 from dfslab.spec.files.ready import scenario_file
 from dfslab.spec.input_error import InputError
@@ -73,12 +73,18 @@ def whatif(
     changes: Annotated[
         list[str], typer.Argument(metavar="CHANGE…", help='Such as "servers +1" or "copies 2".')
     ],
+    wide: Wide = False,
     as_json: AsJson = False,
 ) -> None:
     """What changes would gain, such as "servers +1", and how sure that is.
 
     Several changes are predicted one by one and together. A value is absolute (8, "10 Gbit/s") or
     relative (+1, x2, /2, "+50 %").
+
+    What can change: numbers (servers, clients, client nodes, disks, copies), hardware (disk, disk
+    latency, link, cores, clock, memory; of some nodes: server disk, client link), latency, cache,
+    fsync, think time, the workload's sizes (transfer size, file size), the settings of the file
+    system (`dfslab show filesystem NAME`), and any KEY=VALUE of the scenario.
     """
     printing = printing_of(context, as_json)
     source = existing_source(source)
@@ -89,7 +95,8 @@ def whatif(
     check_is_described(source)
     found = gains_of(evidence_of(source), changes)
     found = found.model_copy(update={"settling": for_run(source, found.settling)})
-    emit(printing, found.document(), *lines(found.sentences()), found.table())
+    tables = [found.table()] if wide else found.brief_tables()
+    emit(printing, found.document(), *lines(found.sentences()), *tables)
 
 
 @app.command()

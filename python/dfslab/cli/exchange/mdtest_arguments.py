@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,10 +38,16 @@ class RequestedMdtest:
     repetitions: int
 
 
+# What argparse reports about an option whose value is no whole number.
+_NO_NUMBER = re.compile(r"argument (-\w+): invalid int value: '(.*)'$")
+
+
 class _ArgumentParser(argparse.ArgumentParser):
     """An argument parser that raises errors of one line instead of printing its usage."""
 
     def error(self, message: str) -> NoReturn:
+        if wrong := _NO_NUMBER.match(message):
+            raise InputError(f"{self.prog}.{wrong[1]}", wrong[2], "must be a whole number")
         raise InputError(self.prog, None, message)
 
 

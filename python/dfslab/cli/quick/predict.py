@@ -120,7 +120,7 @@ def _measured(run: Path | None) -> list[Result] | None:
 def _emit_limits(printing: Printing, limits: Sequence[ServerLimits], wide: bool) -> None:
     from dfslab.report.server_limits import limits_answer
 
-    emit(printing, limits, *(part for one in limits for part in limits_answer(one, wide)))
+    emit(printing, limits, *limits_answer(limits, wide))
 
 
 def _emit_predictions(

@@ -15,6 +15,8 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
 
+from dfslab.cli.live.printing import Printing
+from dfslab.cli.shared import emit
 from dfslab.cli.traces.trace_work import RECEIVED
 from dfslab.documents.traces.call_path import CallPath
 from dfslab.documents.traces.trace_analysis import ReceivedProfile
@@ -203,8 +205,8 @@ def watch(
     if last is None:
         console.print(f"nothing was written into {folder}", markup=False)
         return
-    for table in terminal_traces.ranking_tables(once(folder)):
-        console.print(table)
+    printing = Printing(is_colourless=is_colourless)
+    emit(printing, None, *terminal_traces.ranking_tables(once(folder)))
 
 
 def _looks(folder: Path, interval_s: float, clock: Clock) -> Iterator[Snapshot | None]:

@@ -9,6 +9,7 @@ from dfslab.imports import plain_file
 from dfslab.imports.applications import darshan_log, parser_text
 from dfslab.imports.applications.io_counters import IoCounters
 from dfslab.imports.darshan_calls import is_binary_log
+from dfslab.spec.files import inputs
 from dfslab.spec.input_error import InputError
 
 KEY = "FILE"
@@ -39,7 +40,7 @@ def read(path: Path) -> IoCounters:
         text = plain_file.content(path, MOST_BYTES, KEY).decode(errors="replace")
         return parser_text.read(text)
     except OSError as error:
-        raise InputError(KEY, str(path), f"cannot be read: {error.strerror}") from error
+        raise inputs.unreadable(KEY, path, error) from error
     except InputError:
         raise
     except ValueError as error:

@@ -30,6 +30,14 @@ ENDLESS = 1_000_000_000
 SECTOR_BYTES = 4096
 
 
+# The options whose values become keys of the scenario.
+_OPTION_OF = {
+    "run.time_limit": "--time",
+    "run.repetitions": "--repetitions",
+    "workload.clients": "--clients",
+}
+
+
 @dataclass(frozen=True)
 class Transfers:
     """The transfers to measure, as the user wrote them in the options of `dfslab measure`. Each
@@ -65,8 +73,7 @@ def scenario(directory: Path, wanted: Transfers) -> Scenario:
     clients = [_clients(text) for text in _listed("--clients", wanted.clients)]
     modes = [_mode(text) for text in _listed("--rw", wanted.modes)]
     parts = [_part_bytes(size_bytes, number, blocks, wanted.size) for number in clients]
-    return build(
-        Scenario,
+    return _built(
         {
             "schema": 1,
             "name": folder_name(directory),
@@ -88,8 +95,18 @@ def scenario(directory: Path, wanted: Transfers) -> Scenario:
                 _grid(modes, blocks, number, part)
                 for number, part in zip(clients, parts, strict=True)
             ],
-        },
+        }
     )
+
+
+def _built(table: TomlTable) -> Scenario:
+    """Returns the scenario in `table`. Raises InputError, which names the option of the command
+    instead of the scenario's key."""
+    try:
+        return build(Scenario, table)
+    except InputError as error:
+        option = _OPTION_OF.get(error.key, error.key)
+        raise InputError(option, error.value, error.allowed) from error
 
 
 def check_directory(directory: Path) -> None:

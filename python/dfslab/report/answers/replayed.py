@@ -27,6 +27,7 @@ from dfslab.result import Result
 from dfslab.spec import units
 from dfslab.studies.checks.noise import TOO_NOISY, pooled_sd
 from dfslab.studies.checks.thresholds import OTHERS
+from dfslab.studies.decisions.doubts import others_share
 
 # Two times t1 and t2 count as equal if |t1 / t2 - 1| is at most this fraction. This is a choice: on
 # a quiet machine, the times of two repetitions of one program may differ by this fraction.
@@ -180,8 +181,8 @@ class ReplayReport:
         text = f"These calls took {then} in the recording and take {shown} here: "
         if noise is not None and noise > TOO_NOISY:
             return text + (
-                f"inconclusive, because repetitions differ by {noise:.0%}; repeat on a quiet "
-                "machine or with --repetitions 10."
+                f"inconclusive, because repetitions differ by {noise:.0%}; repeat when `dfslab "
+                "doctor` calls this machine quiet, with --repetitions 10."
             )
         text += f"{_in_words(here_s, recorded_s)}{self._most_of(here_s - recorded_s)}."
         if noise is None:
@@ -208,7 +209,7 @@ class ReplayReport:
             return ""
         return (
             f"Meanwhile other programs used {self.others_share:.0%} of this machine's processors, "
-            "so part of the difference may be theirs; repeat on a quiet machine."
+            "so part of the difference may be theirs; repeat when `dfslab doctor` calls it quiet."
         )
 
     def _conditions(self) -> str:
@@ -259,17 +260,8 @@ def report(survey: TraceSurvey, results: Sequence[Result]) -> ReplayReport:
         planned.total(),
         results[0].point.scenario.workload.cache,
         sum(one.count for result in results if result.load for one in result.load.errors),
-        _others_share(results),
+        others_share(results) or 0.0,
     )
-
-
-def _others_share(results: Sequence[Result]) -> float:
-    """Returns the median fraction of the processors' time that other programs used during the
-    repetitions; 0 if no repetition recorded it."""
-    machines = [one.load.machine for one in results if one.load is not None]
-    shares = [one.others_share for one in machines if one is not None]
-    known = [share for share in shares if share is not None]
-    return float(np.median(known)) if known else 0.0
 
 
 def _operation(

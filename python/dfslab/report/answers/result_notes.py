@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dfslab.result import Result
+from dfslab.spec.systems.setting_notes import setting_notes
 
 
 def result_notes(results: Iterable[Result]) -> list[str]:
-    """Returns the different notes of results, in their order. The keys of the scenario that models
-    ignore follow."""
+    """Returns the different notes of results, in their order. The meanings of varied settings of
+    file systems and the keys of the scenario that models ignore follow."""
     known = list(results)
     notes = dict.fromkeys(note for one in known for note in one.notes)
-    return [*notes, *_ignored(known)]
+    varied = ((one.point.scenario.file_system.name, key) for one in known for key in one.labels)
+    return [*notes, *setting_notes(varied), *_ignored(known)]
 
 
 def _ignored(results: Iterable[Result]) -> list[str]:

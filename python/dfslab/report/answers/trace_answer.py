@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dfslab.documents.table import percent_text
 from dfslab.documents.traces.call_path import CallPath
+from dfslab.documents.traces.other_calls import OtherCalls, of_files
 from dfslab.documents.traces.trace_analysis import PartGain, TraceAnalysis
 from dfslab.documents.traces.trace_profile import Entry, Saving, SavingVerdict, TraceProfile
 from dfslab.report.paths import short_path
@@ -25,21 +26,32 @@ UNSURE: SavingVerdict = "cannot tell"
 
 def sentences(profile: TraceProfile) -> list[str]:
     """Returns the answer of a profile, one string for each sentence. The list is empty for a
-    profile without timed calls."""
-    found = [_most_time(profile), _best_step(profile), _best_part(TraceAnalysis.of(profile))]
+    profile without timed calls. System calls that are not on files are compared with calls on files
+    only by the sum of their times."""
+    profile, others = of_files(profile)
+    found = [
+        _most_time(profile, others),
+        _best_step(profile),
+        _best_part(TraceAnalysis.of(profile)),
+    ]
     return [one for one in found if one][:3]
 
 
-def _most_time(profile: TraceProfile) -> str:
-    """Returns a sentence with the step that has the largest self time; "" if no step has any."""
+def _most_time(profile: TraceProfile, others: OtherCalls | None) -> str:
+    """Returns a sentence with the step that has the largest self time; "" if no step has any.
+    `others`: the calls that are not on files, which the profile lacks."""
     timed = [one for one in profile.ranking if one.self_ns > 0]
     if not timed:
         return ""
     most = max(timed, key=lambda one: one.self_ns)
     what = "calls that servers counted" if profile.counted else f"{_trees(profile)} recorded"
+    rest = ""
+    if others is not None:
+        what = f"calls on files of the {what}"
+        rest = f" Calls that are not on files take {percent_text(others.share)}."
     return (
         f"Most self time of the {what}: {_name(most.path)}, "
-        f"{percent_text(most.share)} ({_of_entry(most)})."
+        f"{percent_text(most.share)} ({_of_entry(most)}).{rest}"
     )
 
 

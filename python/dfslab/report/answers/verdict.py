@@ -28,14 +28,19 @@ from dfslab.studies.checks.thresholds import OTHERS
 from dfslab.studies.compare import Comparison, ErrorScore
 from dfslab.studies.contract import FinishedRun
 from dfslab.studies.decisions.decision_input import MODEL
-from dfslab.studies.decisions.doubts import Doubt, model_doubt, noise_doubt
+from dfslab.studies.decisions.doubts import (
+    Doubt,
+    model_doubt,
+    noise_doubt,
+    others_share,
+    repeated_runs,
+)
 from dfslab.studies.decisions.reported.advised import Advised
 
 # Replaces the statement on what limits the rate if other programs used much processor time. That
 # statement is a conclusion from the growth of rates with the number of clients.
 BUSY_MACHINE = (
-    "What limits is withheld: without the other programs, rates may grow differently with clients. "
-    "Repeat on a quiet machine."
+    "What limits is withheld: without the other programs, rates may grow differently with clients."
 )
 READS = frozenset({"read", "pread"})
 
@@ -67,17 +72,22 @@ def _of_rates(
     if measured:
         comparison = run.find(Comparison)
         if comparison is None or not run.methods:
-            return _of_measurements(measured, noise)
+            return _of_measurements(measured, noise, run)
         return _of_comparison(measured, comparison, run)
     predicted = [one for name in run.methods for one in run.of_method(name)]
     return of_predictions(predicted)
 
 
-def _of_measurements(rates: Sequence[ConfigurationRate], noise: float | None) -> RunAnswer:
+def _of_measurements(
+    rates: Sequence[ConfigurationRate], noise: float | None, run: FinishedRun
+) -> RunAnswer:
     observed = f"Measured: {most(rates)}.{_meanwhile(rates)}"
     limit = scaling(rates)
     if limit and _others_share(rates) > OTHERS:
-        return RunAnswer(observed, BUSY_MACHINE, _from_memory(rates), is_withheld=True)
+        settling = _settling(Doubt(BUSY_MACHINE, repeated_runs(run.of_method(MEASURE))), run)
+        return RunAnswer(
+            observed, BUSY_MACHINE, _from_memory(rates), is_withheld=True, settling=settling
+        )
     if limit and noise is None:
         limit += " Nothing was repeated, so the noise is not known."
     elif limit and noise is not None:
@@ -141,14 +151,7 @@ def _meanwhile(rates: Sequence[ConfigurationRate]) -> str:
 def _others_share(rates: Sequence[ConfigurationRate]) -> float:
     """Returns the median fraction of the processors' time that other programs used on the clients'
     machine during the runs; 0 if no run recorded it."""
-    shares = [
-        result.load.machine.others_share
-        for one in rates
-        for result in one.results
-        if result.load is not None and result.load.machine is not None
-    ]
-    known = [share for share in shares if share is not None]
-    return float(np.median(known)) if known else 0.0
+    return others_share([result for one in rates for result in one.results]) or 0.0
 
 
 def best_model(scores: dict[str, ErrorScore]) -> str | None:

@@ -23,6 +23,7 @@ from dfslab.documents.table import (
     words,
 )
 from dfslab.documents.traces.call_path import CallPath
+from dfslab.documents.traces.other_calls import OtherCalls, of_files
 from dfslab.documents.traces.trace_analysis import (
     CohortComparison,
     ModelledStep,
@@ -123,6 +124,7 @@ def parts(profile: TraceProfile) -> list[TracePart]:
     if not profile.roots:
         return [TracePart("answer", TITLE, Tab.ANSWER, None)]
     analysis = TraceAnalysis.of(profile)
+    profile, others = of_files(profile)
     found = [
         TracePart("answer", TITLE, Tab.ANSWER, _answer(profile)),
         TracePart(
@@ -141,7 +143,7 @@ def parts(profile: TraceProfile) -> list[TracePart]:
             + flame(profile.roots, "call trees by time")
             + timelines(profile.timelines),
         ),
-        TracePart("steps", "Steps", Tab.TRACE, _rankings(profile)),
+        TracePart("steps", "Steps", Tab.TRACE, _rankings(profile, others)),
     ]
     return [one if one.body else replace(one, body=None) for one in found]
 
@@ -194,10 +196,11 @@ def _changed(profile: TraceProfile, compared: CohortComparison | None) -> Markup
     )
 
 
-def _rankings(profile: TraceProfile) -> Markup:
+def _rankings(profile: TraceProfile, others: OtherCalls | None) -> Markup:
     """Returns the HTML of the trace's steps: rankings of steps and of waits, retried and repeated
-    steps, and the offsets of the hosts' clocks."""
+    steps, and the offsets of the hosts' clocks. `others`: calls that the rankings lack."""
     parts = [heading("Steps by self time"), note(RANKED), _steps(profile.ranking)]
+    parts += [] if others is None else [note(others.sentence())]
     if profile.waits:
         parts += [heading("Waits: queues, locks, other processes"), _steps(profile.waits)]
     parts += [_repeats(profile)]

@@ -7,7 +7,6 @@ present value: "+1", "-1", "x2", "/2", "+50 %". `KEY=VALUE` sets a dotted key of
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from collections.abc import Sequence
@@ -15,7 +14,8 @@ from dataclasses import replace
 
 from dfslab.spec import units
 from dfslab.spec.changes.change import DOUBLING, Change, adds_hardware, distance_of, kind_of
-from dfslab.spec.changes.subjects import HARDWARE_WORDS, Subject, subjects_of
+from dfslab.spec.changes.meant_change import meant_change, respelled
+from dfslab.spec.changes.subjects import Subject, subjects_of
 from dfslab.spec.check import check
 from dfslab.spec.design import LevelValue
 from dfslab.spec.files.plain_number import is_odd_number
@@ -35,6 +35,8 @@ _BEGINS_VALUE = re.compile(r"[\d+×*/-]|x\d")
 # A rate of a link without "per second", as other options of commands accept it: "25Gbit".
 _BITS = re.compile(r"^[\d.]+\s*[kMGT]bit$")
 _FORMS = "a value such as 8, +1, x2 or /2"
+# The subjects that the error about an unknown one lists.
+USUAL = ("servers", "clients", "copies", "disk", "link", "cores", "memory", "latency", "cache")
 _SWITCH: dict[str, LevelValue] = {"on": True, "off": False, "true": True, "false": False}
 
 
@@ -55,7 +57,7 @@ def parse_change(text: str, scenario: Scenario) -> Change:
         if _BEGINS_VALUE.match(word):
             name = " ".join(words[:count]) or text
             break
-    raise InputError(KEY, text, _unknown(name, phrases))
+    raise InputError(KEY, text, _unknown(text, name, phrases))
 
 
 def parse_changes(texts: Sequence[str], scenario: Scenario) -> list[Change]:
@@ -78,18 +80,17 @@ def apply(scenario: Scenario, changes: Sequence[Change]) -> Scenario:
     return changed
 
 
-def _unknown(name: str, phrases: dict[str, Subject]) -> str:
-    """Returns the error text for the unknown subject `name`. The text suggests the most similar
-    known phrase, if there is one, and then lists the allowed phrases. Of several phrases with equal
-    meaning, only the first is listed."""
-    close = difflib.get_close_matches(name, phrases, n=1)
-    hint = f"did you mean {close[0]}? " if close else 'a change is such as "servers +1"; '
-    plain = list(dict.fromkeys(one.names[0] for one in phrases.values()))
-    nodes = [name.removesuffix(" link") for name in plain if name.endswith(" link")]
-    of_nodes = tuple(f"{one} " for one in nodes)
-    listed = [n for n in plain if not n.startswith(of_nodes) and n not in HARDWARE_WORDS]
-    listed.append(f"{', '.join(HARDWARE_WORDS)} (also of {', '.join(nodes)})")
-    return f"names nothing that can change; {hint}allowed: {', '.join(listed)}; or KEY=VALUE"
+def _unknown(text: str, name: str, phrases: dict[str, Subject]) -> str:
+    """Returns the error text for the unknown subject `name` of the change `text`. The text suggests
+    the phrase that is spelled almost like the name, or else the change that its words mean. It
+    lists only the most frequent subjects, and the help that has all."""
+    meant = respelled(text, name, phrases) or meant_change(text, phrases)
+    hint = f'did you mean "{meant}"?' if meant else 'a change is such as "servers +1".'
+    listed = ", ".join(one for one in USUAL if one in phrases)
+    return (
+        f"names nothing that can change; {hint} Most used: {listed}; "
+        "`dfslab whatif --help` tells what else"
+    )
 
 
 def _assigned(text: str, scenario: Scenario) -> Change:
@@ -111,7 +112,8 @@ def _assigned(text: str, scenario: Scenario) -> Change:
 
 def _valued(text: str, subject: Subject, written: str) -> Change:
     if not written:
-        quoted = f'; a change and its value share one pair of quotes: "{text} x2"'
+        whole = text.rstrip(" =")
+        quoted = f'; a change and its value share one pair of quotes: "{whole} x2"'
         raise InputError(KEY, text, f"needs {_FORMS}{_now(subject)}{quoted}")
     new = [_new(text, subject, written, present) for present in subject.present]
     if written[0] in "+-" and "%" not in written and len(subject.keys) > 1 and subject.unit == "1":

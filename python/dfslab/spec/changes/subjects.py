@@ -41,7 +41,6 @@ _HARDWARE: dict[tuple[str, ...], tuple[tuple[str, ...], str]] = {
     ("clock", "frequency"): (("frequency",), "Hz"),
     ("memory",): (("memory",), "B"),
 }
-HARDWARE_WORDS = tuple(phrases[0] for phrases in _HARDWARE)
 # Phrases for parts of a workload. Each value of the dictionary is a pair: the workload key that the
 # phrase names, and the SI unit of this key ("" if its value is a word).
 _WORKLOAD = {

@@ -49,7 +49,8 @@ def text(key: str, path: Path, most_bytes: int = MOST_TEXT_BYTES) -> str:
     try:
         return content(key, path, most_bytes).decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InputError(key, str(path), f"is no UTF-8 text: {error}") from error
+        reason = f"is no UTF-8 text: byte {error.start + 1} is not allowed; is it a binary file?"
+        raise InputError(key, str(path), reason) from error
 
 
 def content(key: str, path: Path, most_bytes: int = MOST_TEXT_BYTES) -> bytes:
@@ -152,7 +153,7 @@ def _is_plain(key: str, path: Path) -> bool:
         with path.open("rb") as file:
             return file.read(len(GZIP)) != GZIP
     except OSError as error:
-        raise _unreadable(key, path, error) from error
+        raise unreadable(key, path, error) from error
 
 
 def _check_kind(key: str, path: Path) -> int:
@@ -163,7 +164,7 @@ def _check_kind(key: str, path: Path) -> int:
     except FileNotFoundError:
         raise InputError(key, str(path), "no such file") from None
     except (OSError, ValueError) as error:
-        raise _unreadable(key, path, error) from error
+        raise unreadable(key, path, error) from error
     if stat.S_ISDIR(mode):
         raise InputError(key, str(path), "is a folder, not a file")
     if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
@@ -184,7 +185,7 @@ def _unpack(key: str, path: Path, place: Path) -> None:
                     raise InputError(key, str(path), reason)
                 copy.write(part)
     except OSError as error:
-        raise _unreadable(key, path, error) from error
+        raise unreadable(key, path, error) from error
 
 
 def _opened(path: Path) -> BufferedReader:
@@ -223,9 +224,14 @@ def _unpacked(key: str, path: Path) -> Iterator[bytes]:
             key, str(path), f"is damaged gzip: {error}; copy or compress the file again"
         ) from error
     except OSError as error:
-        raise _unreadable(key, path, error) from error
+        raise unreadable(key, path, error) from error
 
 
-def _unreadable(key: str, path: Path, error: Exception) -> InputError:
+def unreadable(key: str, path: Path, error: Exception) -> InputError:
+    """Returns the error that a file cannot be read. `error`: the reason, such as OSError."""
+    if isinstance(error, FileNotFoundError):
+        return InputError(key, str(path), "no such file")
+    if isinstance(error, IsADirectoryError):
+        return InputError(key, str(path), "is a folder, not a file")
     reason = error.strerror if isinstance(error, OSError) else str(error)
     return InputError(key, str(path), f"cannot be read: {reason}")

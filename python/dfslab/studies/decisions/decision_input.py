@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from dfslab.documents.metrics import RATE
+from dfslab.documents.table import Name, naming
 from dfslab.models.fit.demand import CalibratedConstant, Calibration, calibrate
 from dfslab.models.tree.hardware_draws import DRAWS, hardware_draws
 from dfslab.models.tree.prediction import Situation
@@ -57,6 +58,14 @@ class DecisionInput:
             key: float(np.exp(np.mean(np.log(values))))
             for key, values in _rates(self.results, "measure").items()
         }
+
+    @cached_property
+    def name(self) -> Name:
+        """Returns the function that names a configuration by its labels, as the page of a run
+        does."""
+        if self.results:
+            return naming({one.point_id: one.labels for one in self.results}.values())
+        return naming(labels for _, labels in self.scenario.labels())
 
     def rates_by(self, method: str) -> dict[str, float]:
         """Returns a dictionary from the id of each configuration to the rate in operations per

@@ -11,6 +11,7 @@ from datetime import datetime
 from itertools import pairwise
 from statistics import median
 
+from dfslab.discover import is_instrument
 from dfslab.documents.table import labels_text
 from dfslab.method import BASELINES
 from dfslab.result import Result
@@ -24,6 +25,9 @@ from dfslab.studies.compare import is_ordered, sort_key
 CREDIBLE = 0.5
 # Number of repetitions that a noisy run is advised to make.
 REPETITIONS = 10
+# Largest fraction of the processors' time that other programs may use if they are not taken for the
+# cause of noise. This is a choice: an idle system with its services uses less.
+QUIET = 0.1
 NOTHING_HELD_OUT = "no configuration was held out, so no model was put to the test"
 
 
@@ -62,13 +66,39 @@ def noise_doubt(measured: Sequence[Result]) -> Doubt | None:
     worst = labels_text(noisiest(measured))
     where = f", most for {worst}" if worst else ""
     reason = f"repeats of one configuration differ by {noise:.0%} (standard deviation){where}"
+    return Doubt(reason, repeated_runs(measured))
+
+
+def repeated_runs(measured: Sequence[Result]) -> SettlingRun:
+    """Returns the runs that would settle a doubt about noise: more repetitions of the same
+    measurements. They are made when the machine is quiet, unless other programs used so little of
+    it that they cannot be the cause. `measured`: the measurements of a run, at least one."""
+    share = others_share(measured)
+    if share is None or share > QUIET:
+        used = "" if share is None else f" (other programs used {share:.0%} of it)"
+        when = f"when `dfslab doctor` calls this machine quiet{used}"
+    else:
+        when = (
+            f"at another time: other programs used only {share:.0%} of this machine, so the "
+            "storage or its other users vary"
+        )
+    only_measured = all(is_instrument(name) for name in measured[0].point.scenario.run.methods)
+    command = "measure" if only_measured else "run"
     runs = len(measured) / len({one.point_id for one in measured})
-    settling = SettlingRun(
-        f"{REPETITIONS} repetitions on a quiet machine",
+    return SettlingRun(
+        f"{REPETITIONS} repetitions {when}",
         measuring_s(measured) * REPETITIONS / runs,
-        f"dfslab run RUN/scenario.toml --set run.repetitions={REPETITIONS}",
+        f"dfslab {command} RUN/scenario.toml --set run.repetitions={REPETITIONS}",
     )
-    return Doubt(reason, settling)
+
+
+def others_share(results: Sequence[Result]) -> float | None:
+    """Returns the median fraction of the processors' time that other programs used on the clients'
+    machine during the runs; None if no run recorded it."""
+    machines = [one.load.machine for one in results if one.load is not None]
+    shares = [one.others_share for one in machines if one is not None]
+    known = [share for share in shares if share is not None]
+    return median(known) if known else None
 
 
 def model_doubt(

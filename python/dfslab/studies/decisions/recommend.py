@@ -32,7 +32,13 @@ from dfslab.studies.decisions.reported.advice_table import (
 )
 from dfslab.studies.decisions.reported.withheld import WithheldClients
 from dfslab.studies.decisions.trust import Trust, trust_in
-from dfslab.studies.decisions.whatif import PairedModel, bases_of, needs_hardware, settling_run
+from dfslab.studies.decisions.whatif import (
+    PairedModel,
+    bases_of,
+    explained_settings,
+    needs_hardware,
+    settling_run,
+)
 
 # Advice covers at most MOST_GROUPS pairs of operations and limit. Combinations are made of at most
 # MOST_JOINED single actions.
@@ -116,6 +122,8 @@ def recommend(
         )
         changes = [change for one in found for change in one.action.changes]
         notes += bases_of(evidence.basis, changes, search.situation)
+        set_keys = [key for change in changes for key in change.values]
+        notes += explained_settings(evidence, set_keys)
         spared += [one for one in _spared(search, prices) if one.change not in known]
         known |= {one.change for one in spared}
         if untrusted and not found and not settling:

@@ -1,16 +1,14 @@
-"""Predicts the gains of changes for every configuration, and merges configurations with equal
-gains."""
+"""Predicts the gains of changes for every configuration."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dfslab.arrays import Floats
-from dfslab.documents.table import labels_text, shared_text
 from dfslab.models.limit_text import text_of
 from dfslab.models.tree.limits import limits_of
 from dfslab.models.tree.predicted import Predictions
@@ -19,9 +17,9 @@ from dfslab.spec.changes.change import DISK, Change, possible_log_gain
 from dfslab.spec.changes.change_language import apply, parse_changes
 from dfslab.spec.changes.dedicated import dedicated
 from dfslab.spec.changes.set_values import set_values
-from dfslab.spec.design import LevelValue
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point
+from dfslab.spec.systems.setting_notes import setting_notes
 from dfslab.studies.decisions.assumed_cache import ASSUMED, cold_twin, reads_all_warm
 from dfslab.studies.decisions.change_error import recorded_errors
 from dfslab.studies.decisions.decision_input import DecisionInput
@@ -155,7 +153,7 @@ def whatif(evidence: DecisionInput, texts: Sequence[str], together: bool = True)
         notes += refused
         name = " and ".join(one.text for one in group)
         if reasons := trust.reasons([one.kind for one in group]):
-            withheld += _withheld(name, len(group), reasons, found)
+            withheld += _withheld(model, name, len(group), reasons, found)
             first = found[0]
             own = trust.settling or settling_run(evidence, group, first.situation, first.point)
             settling = settling or own
@@ -168,6 +166,8 @@ def whatif(evidence: DecisionInput, texts: Sequence[str], together: bool = True)
         if len(group) == len(single) > 1:
             fewer = _smallest(evidence, group, max(found, key=lambda one: one.rate.gain))
             groups += [fewer] if 1 < len(fewer) < len(group) else []
+    keys = [key for one in single for key in one.values]
+    notes += explained_settings(evidence, keys)
     return WhatIf(
         source=str(evidence.source),
         basis=evidence.basis,
@@ -176,6 +176,16 @@ def whatif(evidence: DecisionInput, texts: Sequence[str], together: bool = True)
         settling=settling,
         assumed=list(dict.fromkeys(assumed)),
         notes=list(dict.fromkeys(notes)),
+    )
+
+
+def explained_settings(evidence: DecisionInput, keys: Sequence[str]) -> list[str]:
+    """Returns the meanings of the settings of file systems that configurations vary and that
+    changes set by `keys`. Only settings whose values are 0 and 1 need a meaning."""
+    return setting_notes(
+        (point.scenario.file_system.name, key)
+        for point in evidence.points
+        for key in (*point.labels, *keys)
     )
 
 
@@ -264,19 +274,20 @@ def _gains(model: PairedModel, texts: Sequence[str]) -> tuple[list[PairedGain], 
 
 
 def _withheld(
-    name: str, parts: int, reasons: list[str], gains: Sequence[PairedGain]
+    model: PairedModel, change: str, parts: int, reasons: list[str], gains: Sequence[PairedGain]
 ) -> list[WithheldChange]:
     """Returns a WithheldChange for each mix of operations. The predicted gains have no effect on
     it."""
     by_mix: dict[tuple[str, ...], list[str]] = {}
     for one in gains:
-        by_mix.setdefault(tuple(one.situation.mix), []).append(labels_text(one.point.labels))
+        name = model.evidence.name(one.point.labels)
+        by_mix.setdefault(tuple(one.situation.mix), []).append(name)
     return [
         WithheldChange(
-            change=name,
+            change=change,
             operations=list(mix),
             configurations=own,
-            total=len(own),
+            total=len(gains),
             withheld=reasons,
             parts=parts,
         )
@@ -287,37 +298,39 @@ def _withheld(
 def _rows(
     model: PairedModel, name: str, changes: Sequence[Change], gains: Sequence[PairedGain]
 ) -> list[ChangedOperation]:
-    """Returns the rows of one change, which are shown in the table of gains. Configurations share
-    one row if they have the same operations and if their gains are equal to two decimals."""
-    every: dict[str, list[Mapping[str, LevelValue]]] = {}
-    folded: dict[tuple[str, str], list[PairedGain]] = {}
-    for one in gains:
-        operations = "+".join(one.situation.mix)
-        every.setdefault(operations, []).append(one.point.labels)
-        folded.setdefault((operations, f"{one.rate.gain:.2f}"), []).append(one)
+    """Returns the rows of one change, one for each configuration. What limits after the change is
+    computed once for configurations with the same operations and a gain that is equal to two
+    decimals."""
+    limits: dict[tuple[str, ...], str] = {}
     rows = []
-    for (operations, _), own in folded.items():
-        first = own[0]
-        constants = model.evidence.constants(first.changed)[0]
-        after = first.changed.predict(constants)
-        limits = limits_of(first.changed, constants, after)
+    for one in gains:
+        mix = tuple(one.situation.mix)
+        equal = (*mix, f"{one.rate.gain:.2f}")
+        if equal not in limits:
+            limits[equal] = _limit_after(model, one)
         rows.append(
             ChangedOperation(
                 change=name,
-                operations=operations.split("+"),
-                configurations=[labels_text(one.point.labels) for one in own],
-                total=len(every[operations]),
-                where=shared_text([one.point.labels for one in own], every[operations]),
-                rate=first.rate,
-                times=first.times,
-                before_per_s=first.before_per_s,
-                after_per_s=first.after_per_s,
-                limit=text_of(limits) if limits else "",
+                operations=list(mix),
+                configuration=model.evidence.name(one.point.labels),
+                total=len(gains),
+                rate=one.rate,
+                times=one.times,
+                before_per_s=one.before_per_s,
+                after_per_s=one.after_per_s,
+                limit=limits[equal],
                 parts=len(changes),
-                risk=risk_of(first.point.scenario, first.changed.scenario),
+                risk=risk_of(one.point.scenario, one.changed.scenario),
             )
         )
     return rows
+
+
+def _limit_after(model: PairedModel, one: PairedGain) -> str:
+    """Returns what limits a configuration after the change; "" if nothing does."""
+    constants = model.evidence.constants(one.changed)[0]
+    limits = limits_of(one.changed, constants, one.changed.predict(constants))
+    return text_of(limits) if limits else ""
 
 
 def warm_cache(model: PairedModel, change: Change, gains: Sequence[PairedGain]) -> list[str]:

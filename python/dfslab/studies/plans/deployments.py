@@ -91,15 +91,16 @@ def copies_key(system: str) -> str:
     return "" if found is None else found.key
 
 
-def copies_of(layout: PlanLayout) -> dict[str, int]:
+def copies_of(system: str, copies: int) -> dict[str, int]:
     """Returns {key: value} of the file system's parameter that sets the number of copies. Returns
-    {} if the file system has no such parameter. Raises InputError if the file system cannot store
-    the number of copies of `layout`."""
-    parameter = copies_parameter(discover.file_system(layout.system).parameters)
+    {} if the file system `system` has no such parameter. Raises InputError if it cannot store this
+    number of copies."""
+    parameter = copies_parameter(discover.file_system(system).parameters)
     if parameter is not None:
-        return {parameter.key: setting_for(parameter, layout.copies)}
-    if layout.copies > 1:
-        raise InputError("--copies", layout.copies, f"{layout.system} keeps one copy")
+        return {parameter.key: setting_for(parameter, copies)}
+    if copies > 1:
+        allowed = f"must be 1: {system} itself keeps one copy; disks may be mirrored below it"
+        raise InputError("--copies", copies, allowed)
     return {}
 
 
@@ -134,7 +135,7 @@ def scenario_of(
                 "network": {"latency": LATENCY},
                 "uncertainty": layout.uncertainty.factors,
             },
-            "file_system": {"name": layout.system, **copies_of(layout)},
+            "file_system": {"name": layout.system, **copies_of(layout.system, layout.copies)},
             "workload": dict(workload),
             "run": {"methods": ["sequence"]},
         },

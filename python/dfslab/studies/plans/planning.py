@@ -54,6 +54,9 @@ CLIENTS = (
     "Clients: the fewest whose links, as fast as the servers', carry the targets' bytes and all "
     f"copies at {HEADROOM:.0%} utilisation; with faster links there are fewer clients."
 )
+HEADROOM_NOTE = (
+    "Headroom: largest sustainable load divided by the targets' load, with its 90 % interval."
+)
 # Largest number of rows of a plan.
 MOST_ROWS = 6
 # The simulated deployment has at most SIMULATED_SERVERS servers, and SIMULATED_CLIENTS clients. It
@@ -164,13 +167,8 @@ class Planned(BaseModel):
 
     def table(self) -> Table:
         """Returns a table with one row for each deployment, the cheapest first."""
-        columns = [Column("deployment", "left"), Column("servers"), Column("clients")]
-        columns.append(Column("cost"))
-        columns += [
-            Column("headroom (90 %)"),
-            Column("bottleneck", "left"),
-            Column("how sure", "left"),
-        ]
+        columns = [Column("deployment", "left", wraps=True), Column("servers"), Column("clients")]
+        columns += [Column("cost"), Column("headroom"), Column("bottleneck", "left")]
         rows = [
             (
                 words(f"{one.system}, {one.copies} copies\n{one.hardware}"),
@@ -179,16 +177,16 @@ class Planned(BaseModel):
                 TableCell(one.price, f"{one.price:,.0f}"),
                 TableCell(
                     one.headroom,
-                    f"× {one.headroom:.2f} ({one.low:.2f}–{one.high:.2f})",
+                    f"× {one.headroom:.2f}",
+                    note=f"{one.low:.2f}–{one.high:.2f}",
                     low=one.low,
                     high=one.high,
                 ),
-                words(one.bottleneck),
-                words(one.sureness),
+                TableCell(one.bottleneck, one.bottleneck, note=f"sure: {one.sureness}"),
             )
             for one in self.rows
         ]
-        notes = [sureness_words("the targets are reached"), COST, *self.notes]
+        notes = [HEADROOM_NOTE, sureness_words("the targets are reached"), COST, *self.notes]
         return Table(f"Deployments for {self.target}", columns, rows, notes)
 
 
@@ -222,9 +220,11 @@ def plan(
     far real hardware may be from the catalogue; None if the catalogue's values are exact. If no
     deployment reaches the targets, raises InputError with the reason for the first layout.
     """
+    named = tuple(systems or usual_systems())
+    _check_copies(named, copies)
     found: list[_Found] = []
     refused: list[str] = []
-    for layout in layouts(tuple(systems or usual_systems()), copies, uncertainty):
+    for layout in layouts(named, copies, uncertainty):
         one = _planned(layout, targets, prices)
         if isinstance(one, str):
             refused.append(f"{layout.system} with {layout.text}: {one}")
@@ -246,11 +246,24 @@ def plan(
     )
 
 
+def _check_copies(systems: Sequence[str], copies: int) -> None:
+    """Raises InputError for the first of `systems` if none of them can store this number of
+    copies."""
+    refused: list[InputError] = []
+    for system in systems:
+        try:
+            copies_of(system, copies)
+        except InputError as error:
+            refused.append(error)
+    if refused and len(refused) == len(systems):
+        raise refused[0]
+
+
 def _planned(layout: PlanLayout, targets: Targets, prices: Prices) -> _Found | str:
     """Returns the smallest deployment of a layout that reaches the targets, or the reason why there
     is none."""
     try:
-        copies_of(layout)
+        copies_of(layout.system, layout.copies)
     except InputError as error:
         return error.allowed
     memory, memory_of_server = _metadata_memory(layout, targets)

@@ -120,10 +120,14 @@ def fewest_servers(layout: PlanLayout, clients: int, targets: Targets) -> tuple[
         reason := _too_slow(first[1], targets)
     ):
         return reason
+    missed: tuple[int, Load] | None = None
     while (load := _legal(layout, high, clients, targets)) and not _reaches(load[1], targets):
+        missed = load
         if load[0] >= MOST_NODES:
-            return _why_not(load[1], targets)
+            return _why_not(*missed, targets)
         low, high = load[0], min(MOST_NODES, 2 * load[0])
+    if load is None and missed is not None:
+        return _why_not(*missed, targets)
     if load is None:
         return f"no legal number of servers up to {MOST_NODES:,}"
     best = load
@@ -173,9 +177,13 @@ def _too_slow(load: Load, targets: Targets) -> str:
     return ""
 
 
-def _why_not(load: Load, targets: Targets) -> str:
+def _why_not(servers: int, load: Load, targets: Targets) -> str:
+    """Returns the reason why a deployment with many servers misses the targets."""
     if load.utilisation > HEADROOM:
-        return f"{load.bottleneck} is used {load.utilisation:.2f} times at {MOST_NODES:,} servers"
+        return (
+            f"{load.bottleneck} is {load.utilisation:.0%} busy even with {servers:,} servers "
+            f"(planned: at most {HEADROOM:.0%})"
+        )
     for one in targets.latencies:
         time_s = load.time_s(one.operation, one.label)
         if time_s is None or time_s > one.most_s:

@@ -132,6 +132,16 @@ def _parts(result: Result) -> dict[str, str]:
     }
 
 
+def _check_columns(path: Path, columns: Sequence[str], rows: Sequence[csv_row.RunRow]) -> None:
+    """Raises InputError if a table lacks a necessary column, or has no row."""
+    missing = [one for one in NEEDED if one not in columns]
+    if missing or not rows:
+        reason = f"the column {missing[0]} is missing" if missing else "it has no row"
+        reason = reason if columns else "it is empty"
+        allowed = f"is no table of runs: {reason}; `dfslab export RUN --as runs` writes one"
+        raise InputError("DATA", str(path), allowed)
+
+
 def read(path: Path, scenario: Scenario) -> list[Result]:
     """Reads the rows of a CSV file as results of the scenario.
 
@@ -144,22 +154,23 @@ def read(path: Path, scenario: Scenario) -> list[Result]:
         text = inputs.text("DATA", path, MOST_BYTES)
         table = csv.DictReader(text.splitlines(), strict=True)
         rows = [csv_row.RunRow(row, table.line_num) for row in table]
+        _check_columns(path, table.fieldnames or (), rows)
         about = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
         provenance = Provenance.model_validate(about["provenance"])
     except InputError:
         raise
     except KeyError as error:
         raise InputError("DATA", str(path), f"is no table of runs: {error} is missing") from error
+    except json.JSONDecodeError as error:
+        companion = path.with_suffix(".json").name
+        reason = f"needs {companion} in its folder, as `dfslab export` writes; this file is no JSON"
+        raise InputError("DATA", str(path), reason) from error
     except FileNotFoundError as error:
         allowed = f"needs {path.with_suffix('.json').name} in its folder, as `dfslab export` writes"
         raise InputError("DATA", str(path), allowed) from error
     except (OSError, ValueError, TypeError, RecursionError, csv.Error) as error:
         reason = f"is no table of runs: {first_of(error)}"
         raise InputError("DATA", str(path), reason) from error
-    missing = [one for one in NEEDED if one not in (table.fieldnames or ())]
-    if missing or not rows:
-        reason = f"the column {missing[0]} is missing" if missing else "it has no row"
-        raise InputError("DATA", str(path), f"is no table of runs: {reason}")
     stated = about.get("rows", len(rows))
     if stated != len(rows):
         companion = f"{path.with_suffix('.json').name} states {stated}"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from pydantic import BaseModel, JsonValue
 
@@ -12,6 +14,7 @@ from dfslab.studies.decisions.gains import (
     WORTH_JOINING,
     Basis,
     GainEstimate,
+    factor_text,
     legend,
     probability_text,
 )
@@ -19,6 +22,8 @@ from dfslab.studies.decisions.reported.withheld import WITHHELD, withheld_note
 
 # Largest number of best changes that the first sentence names.
 MOST_BEST = 3
+# Largest number of configurations of a change for which a narrow table has one line each.
+MOST_LINES = 12
 RIGHT = (
     "P(right): probability that the predicted direction is right, or that the rate changes by less "
     "than 10 % if none is predicted. Rounded down."
@@ -26,23 +31,21 @@ RIGHT = (
 
 
 class ChangedOperation(BaseModel):
-    """The gain of one change for configurations with the same mix of operations and similar gains.
-    They form one row of the table. The gain is reliable; WithheldChange is for other changes.
+    """The gain of one change for one configuration. The gain is reliable; WithheldChange is for
+    other changes.
 
-    `rate`: gain of the rate. `times`: gain of the time of each operation (above 1: the operation
-    takes less time). `configurations`: the configurations of this row. `total`: number of all
-    configurations with this mix. `where`: the values in which the configurations of this row
-    differ from others with the same mix. `limit`: what limits the rate after the change.
-    `parts`: number of single changes that the change combines. `risk`: what the change sacrifices,
-    such as durability; "" if nothing. `before_per_s`, `after_per_s`:
-    rate of the row's first configuration before and after the change, in operations per second.
+    `operations`: the operations of the configuration. `configuration`: its name, as the page of a
+    run has it. `total`: number of all configurations that have the change. `rate`: gain of the
+    rate. `times`: gain of the time of each operation (above 1: the operation takes less time).
+    `limit`: what limits the rate after the change. `parts`: number of single changes that the
+    change combines. `risk`: what the change sacrifices, such as durability; "" if nothing.
+    `before_per_s`, `after_per_s`: rate before and after the change, in operations per second.
     """
 
     change: str
     operations: list[str]
-    configurations: list[str]
+    configuration: str
     total: int
-    where: str
     rate: GainEstimate
     times: dict[str, GainEstimate]
     before_per_s: float
@@ -50,6 +53,11 @@ class ChangedOperation(BaseModel):
     limit: str
     parts: int = 1
     risk: str = ""
+
+    @property
+    def place(self) -> str:
+        """The configuration in words: its name, or its operations if it is the only one."""
+        return self.configuration if self.total > 1 else "+".join(self.operations)
 
 
 class WithheldChange(BaseModel):
@@ -63,6 +71,11 @@ class WithheldChange(BaseModel):
     total: int
     withheld: list[str]
     parts: int = 1
+
+    @property
+    def places(self) -> list[str]:
+        """The names of the configurations; the operations if there is only one configuration."""
+        return self.configurations if self.total > 1 else ["+".join(self.operations)]
 
 
 class WhatIf(BaseModel):
@@ -83,17 +96,21 @@ class WhatIf(BaseModel):
     assumed: list[str] = []
 
     def sentences(self) -> list[str]:
-        """Returns one sentence for each change. It states the largest gain of the change, and the
-        configurations that have this gain. If there are several changes, another sentence comes
+        """Returns one sentence for each change. It states the range of the gains over all
+        configurations, and the largest gain. If there are several changes, another sentence comes
         first: it names the change that gains most."""
-        by_change: dict[str, list[ChangedOperation]] = {}
-        for one in self.rows:
-            by_change.setdefault(one.change, []).append(one)
-        found = [_largest(rows) for rows in by_change.values()]
+        by_change = self._by_change()
+        found = [_range(rows) for rows in by_change.values()]
         found += withheld_note((one.change, one.withheld) for one in self.withheld)
         several = len({*by_change, *(one.change for one in self.withheld)}) > 1
         most = [most_sentence(self.rows)] if several else []
         return [*most, *found, *self.assumed]
+
+    def _by_change(self) -> dict[str, list[ChangedOperation]]:
+        found: dict[str, list[ChangedOperation]] = {}
+        for one in self.rows:
+            found.setdefault(one.change, []).append(one)
+        return found
 
     def document(self) -> dict[str, JsonValue]:
         """The JSON document that commands print."""
@@ -101,33 +118,63 @@ class WhatIf(BaseModel):
         return found
 
     def table(self) -> Table:
-        """Returns a table of the gains. It has one row for each change and each group of
-        configurations that have the same mix of operations and the same gain. Changes whose gain is
-        withheld follow; their rows have no figure."""
-        columns = [Column(name, "left") for name in ("change", "operations")]
+        """Returns a table of all gains, with one row for each change and configuration. Changes
+        whose gain is withheld follow; their rows have no figure."""
+        second = "configuration" if self._several else "operations"
+        columns = [Column(name, "left") for name in ("change", second)]
         columns += [Column("gain (90 %)"), Column("P(right)"), Column("how sure", "left")]
-        rows = [
-            (
-                words(_with_risk(one)),
-                words(f"{'+'.join(one.operations)}\n{one.where}"),
-                *_judged(one),
-            )
-            for one in self.rows
-        ]
+        rows = [(words(_with_risk(one)), words(one.place), *_judged(one)) for one in self.rows]
         rows += [
-            (
-                words(one.change),
-                words("+".join(one.operations)),
-                absent(),
-                absent(),
-                words(WITHHELD),
-            )
+            (words(one.change), words(place), absent(), absent(), words(WITHHELD))
             for one in self.withheld
+            for place in one.places
         ]
-        notes = [*legend(one.rate for one in self.rows), *([RIGHT] if self.rows else [])]
-        return Table(
-            "What changes would gain", columns, rows, [*notes, *self.settling, *self.notes]
-        )
+        right = [RIGHT] if self.rows else []
+        return Table("What changes would gain", columns, rows, [*right, *self._notes()])
+
+    def brief_tables(self) -> list[Table]:
+        """Returns tables for a terminal of 80 columns: one for each change, with one line for each
+        configuration. A change with more than MOST_LINES configurations has the lines of its
+        smallest, median and largest gain. If no change has several configurations, returns the
+        table of all gains."""
+        if not self._several:
+            return [self.table()]
+        columns = [Column("configuration", "left", wraps=True), Column("gain (90 %)")]
+        columns.append(Column("how sure", "left"))
+        found = []
+        for change, rows in self._by_change().items():
+            shown = rows if len(rows) <= MOST_LINES else _extremes(rows)
+            left = len(rows) - len(shown)
+            more = f" (smallest, median, largest of {len(rows)})" if left else ""
+            risk = next((f"; {one.risk}" for one in rows if one.risk), "")
+            lines = [
+                (words(one.place), gain_cell(one.rate), words(one.rate.statement)) for one in shown
+            ]
+            note = [f"--wide lists all {len(rows)} configurations."] if left else []
+            found.append(Table(f"Gain of {change}{more}{risk}", columns, lines, note))
+        if self.withheld:
+            lines = [
+                (words(f"{one.change}: {place}"), absent(), words(WITHHELD))
+                for one in self.withheld
+                for place in one.places
+            ]
+            found.append(Table("Withheld gains", columns, lines))
+        last = found.pop()
+        return [*found, replace(last, notes=[*last.notes, *self._notes()])]
+
+    @property
+    def _several(self) -> bool:
+        """Whether some change is predicted for more than one configuration."""
+        return any(one.total > 1 for one in (*self.rows, *self.withheld))
+
+    def _notes(self) -> list[str]:
+        return [*legend(one.rate for one in self.rows), *self.settling, *self.notes]
+
+
+def _extremes(rows: Sequence[ChangedOperation]) -> list[ChangedOperation]:
+    """Returns the rows of the smallest, the median and the largest gain."""
+    ordered = sorted(rows, key=lambda one: one.rate.gain)
+    return [ordered[0], ordered[(len(ordered) - 1) // 2], ordered[-1]]
 
 
 def _with_risk(one: ChangedOperation) -> str:
@@ -161,7 +208,7 @@ def most_sentence(rows: Sequence[ChangedOperation]) -> str:
         single = first.parts < max(one.parts for one in rows)
         more = " (the other changes add hardly anything)" if single else ""
         return f"Gains most: {first.change}, {_size_for(first)}{more}."
-    every = {(*one.operations, key) for one in rows for key in one.configurations}
+    every = {_place(one) for one in rows}
     largest = sorted(by_change.values(), key=lambda own: (-len(own), own[0].change))
     named = [
         f"{own[0].change} in {len(own)} of {len(every)} (up to "
@@ -179,12 +226,14 @@ def _leads_everywhere(
     """Returns whether no row predicts a larger gain than the best row of the same configuration,
     even with less certainty."""
     return all(
-        (place := (*one.operations, key)) in best
-        and is_as_good(best[place].rate.certain_gain, one.rate.gain)
+        _place(one) in best and is_as_good(best[_place(one)].rate.certain_gain, one.rate.gain)
         for one in rows
         if one.rate.gain > 1 and not one.rate.is_none
-        for key in one.configurations
     )
+
+
+def _place(one: ChangedOperation) -> tuple[str, ...]:
+    return (*one.operations, one.configuration)
 
 
 def _best_by_configuration(
@@ -196,8 +245,7 @@ def _best_by_configuration(
     for one in rows:
         gains = one.rate.gain > 1 and not one.rate.is_none
         if gains and one.rate.sureness is Sureness.HIGH:
-            for key in one.configurations:
-                sure.setdefault((*one.operations, key), []).append(one)
+            sure.setdefault(_place(one), []).append(one)
     best = {}
     for place, own in sure.items():
         largest = max(one.rate.certain_gain for one in own)
@@ -222,26 +270,28 @@ def gain_cell(gain: GainEstimate) -> TableCell:
     return TableCell(gain.gain, gain.cell_text, low=gain.low, high=gain.high)
 
 
-def _largest(rows: Sequence[ChangedOperation]) -> str:
-    """Returns the sentence on the largest gain of one change. If the change has other gains in
-    other configurations, the sentence ends with a remark on them. `rows`: one row for each group
-    of configurations with similar gains."""
+def _range(rows: Sequence[ChangedOperation]) -> str:
+    """Returns the sentence on the gains of one change: the smallest, the median and the largest
+    gain, the configuration with the largest gain, and what limits it then. If the smallest gain is
+    a stated loss, the sentence names its configuration, too. `rows`: one row for each
+    configuration."""
     best = max(rows, key=lambda one: one.rate.gain)
-    text = _sentence(best)
-    if len(rows) == 1:
-        return text
     worst = min(rows, key=lambda one: one.rate.gain)
+    risk = f" ({best.risk})" if best.risk else ""
+    then = f"; then limits: {best.limit}" if best.limit else ""
+    if len(rows) == 1:
+        return f"{best.change}{risk}: {best.place}: {best.rate.judgement}{then}"
+    low, median, high = (
+        factor_text(one)
+        for one in (
+            worst.rate.gain,
+            statistics.median(one.rate.gain for one in rows),
+            best.rate.gain,
+        )
+    )
+    span = f"× {low} in all" if low == high else f"× {low} to × {high}, median × {median}, in"
+    text = f"{best.change}{risk}: {span} {len(rows)} configurations. Largest, {best.place}: "
+    text += f"{best.rate.judgement}{then}"
     if worst.rate.gain < 1 and worst.rate.is_stated and not worst.rate.is_none:
-        place = f"{'+'.join(worst.operations)} ({worst.where})"
-        return f"{text}. It loses for {place}: {worst.rate.judgement}"
-    if best.rate.is_none:
-        return f"{text} (the same or less in the other groups below)"
-    return f"{text} (the largest gain of {len(rows)} groups below)"
-
-
-def _sentence(one: ChangedOperation) -> str:
-    where = f" ({one.where})" if one.total > 1 else ""
-    risk = f" ({one.risk})" if one.risk else ""
-    what = f"{one.change}{risk}: {'+'.join(one.operations)}{where}"
-    then = f"; then limits: {one.limit}" if one.limit else ""
-    return f"{what}: {one.rate.judgement}{then}"
+        text += f". It loses for {worst.place}: {worst.rate.judgement}"
+    return text
