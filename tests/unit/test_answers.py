@@ -199,6 +199,19 @@ def test_a_key_that_follows_from_another_is_not_in_names():
     assert reported == ["1 client", "2 clients"]
 
 
+def test_every_part_names_a_configuration_in_the_same_way():
+    """Repeated configurations and keys that follow from others do not make names longer."""
+    configurations = [
+        {"w.name": name, "w.clients": clients, "w.file_size": f"{8 // clients} MiB"}
+        for name in ("read", "write")
+        for clients in (1, 2)
+    ]
+    name = naming([*configurations, *configurations])
+    expected = ["read, 1 client", "read, 2 clients", "write, 1 client", "write, 2 clients"]
+    assert [name(one) for one in configurations] == expected
+    assert short_names(configurations) == expected
+
+
 def test_a_key_that_only_one_configuration_has_is_in_its_name():
     configurations = [
         {"w.name": "write", "f.copies": 1},

@@ -11,7 +11,7 @@ from datetime import datetime
 from itertools import pairwise
 from statistics import median
 
-from dfslab.documents.table import labels_text
+from dfslab.documents.table import naming
 from dfslab.method import BASELINES
 from dfslab.result import Result
 from dfslab.spec.design import LevelValue
@@ -59,8 +59,9 @@ def noise_doubt(measured: Sequence[Result]) -> Doubt | None:
     noise = noise_of(measured)
     if noise is None or noise <= TOO_NOISY:
         return None
-    worst = labels_text(noisiest(measured))
-    where = f", most for {worst}" if worst else ""
+    worst = noisiest(measured)
+    name = naming(one.labels for one in measured)
+    where = f", most for {name(worst)}" if worst else ""
     reason = f"repeats of one configuration differ by {noise:.0%} (standard deviation){where}"
     runs = len(measured) / len({one.point_id for one in measured})
     settling = SettlingRun(
