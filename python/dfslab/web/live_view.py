@@ -12,6 +12,7 @@ from pathlib import Path
 from markupsafe import Markup
 from pydantic import ValidationError
 
+from dfslab import discover
 from dfslab.documents import metrics
 from dfslab.documents.document import Document
 from dfslab.documents.table import DASH, Name, Table, TableCell, heads, naming, words
@@ -217,12 +218,12 @@ def _first_line(error: Exception, folder: Path) -> str:
 
 
 def result_row(result: Result, name: Name) -> list[TableCell]:
-    """Returns the cells of one result: configuration, method, rate ("failed" if there is none), and
-    the statistics of the latency in STATISTICS. `name` returns the name of a configuration."""
+    """Returns the cells of one result: configuration, method, rate, and the statistics of the
+    latency in STATISTICS. If there is no rate, its cell is "failed", or "not predicted" for a
+    model. `name` returns the name of a configuration."""
     rate = result.metrics.get(metrics.RATE)
-    shown = (
-        words("failed") if rate is None else TableCell(rate.value, units.text(rate.value, "1/s"))
-    )
+    absent = "failed" if discover.is_instrument(result.method) else "not predicted"
+    shown = words(absent) if rate is None else TableCell(rate.value, units.text(rate.value, "1/s"))
     cells = [words(name(result.labels)), words(result.method), shown]
     for statistic in STATISTICS:
         values = [

@@ -4,6 +4,7 @@ longer."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -41,7 +42,7 @@ from dfslab.studies.decisions.whatif import (
     warm_cache,
 )
 from dfslab.studies.runs import stored
-from dfslab.web.catalog import folder_of
+from dfslab.web.catalog import SCENARIO, folder_of
 from dfslab.web.whatif_documents import (
     ChangedTimes,
     NetRate,
@@ -256,7 +257,8 @@ def answer(board: Board, request: WhatIfRequest) -> WhatIfAnswer:
         settling = board.trust.settling or settling_run(
             board.evidence, changes, found.situation, point
         )
-        return _withheld(_unchanged(board, request), withheld, settling, nearest)
+        text = _settling(board, settling)
+        return _withheld(_unchanged(board, request), withheld, text, nearest)
     constants = board.evidence.constants(found.changed)[0]
     limits = limits_of(found.changed, constants)
     before, after = board.unchanged(point), board.predicted(found.changed)
@@ -314,15 +316,21 @@ def _notes(board: Board, found: PairedGain, changes: Sequence[Change]) -> list[s
 
 
 def _withheld(
-    found: WhatIfAnswer, reasons: list[str], settling: Sequence[str], nearest: dict[str, int]
+    found: WhatIfAnswer, reasons: list[str], settling: str, nearest: dict[str, int]
 ) -> WhatIfAnswer:
     """Returns an answer without any figure after the changes. `found`: the answer without changes.
     `reasons`: why the figures are withheld. `settling`: the runs that would measure them.
     `nearest`: as in WhatIfAnswer."""
     unknown = dict.fromkeys(("after", "gain", "low", "high"))
-    texts = {"limit": "", "withheld": reasons, "settling": " ".join(settling), "times": []}
+    texts = {"limit": "", "withheld": reasons, "settling": settling, "times": []}
     update = {"is_changed": True, **unknown, **texts, "nearest": nearest}
     return found.model_copy(update=update)
+
+
+def _settling(board: Board, sentences: Sequence[str]) -> str:
+    """Returns the sentences on settling runs as one text, whose commands name the run's folder."""
+    scenario = shlex.quote(str(board.evidence.source / SCENARIO))
+    return " ".join(sentences).replace(f"RUN/{SCENARIO}", scenario)
 
 
 def _unchanged(board: Board, request: WhatIfRequest) -> WhatIfAnswer:
@@ -340,7 +348,7 @@ def _unchanged(board: Board, request: WhatIfRequest) -> WhatIfAnswer:
             sureness="",
             limit="",
             withheld=reasons,
-            settling=" ".join(board.trust.settling),
+            settling=_settling(board, board.trust.settling),
             times=[],
             chart="",
         )

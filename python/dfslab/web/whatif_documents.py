@@ -108,8 +108,8 @@ class NetRate(Document):
     """The simulation of the changed configuration by the net: the rate in operations per second;
     None if it is withheld.
 
-    `low`, `high`: the interval of the simulation's noise, which does not contain the error of the
-    description. `text`: the rate as text with this interval, and the bytes per second if the
+    `low`, `high`: its 90 % interval, which contains the error of the description and the noise of
+    the simulation. `text`: the rate with this interval as text, and the bytes per second if the
     operations move bytes. If the rate is withheld, `text` states why.
     """
 
@@ -122,9 +122,8 @@ class NetRate(Document):
 
 def net_text(rate: Metric, moved_bytes: float, unit: str) -> str:
     """Returns the rate that a net simulated, as text. The arguments are those of `shown_rate`."""
-    noise = ""
+    interval = ""
     if rate.low is not None and rate.high is not None:
-        ends = f"{number_text(rate.low)} to {number_text(rate.high)}"
-        noise = f" (90 % of the simulation's noise: {ends})"
+        interval = f" (90 %: {number_text(rate.low)} to {number_text(rate.high)})"
     moved = units.text(rate.value * moved_bytes, "B/s", 3)
-    return f"{number_text(rate.value)} {unit}/s{noise}" + (f", {moved}" if moved_bytes else "")
+    return f"{number_text(rate.value)} {unit}/s{interval}" + (f", {moved}" if moved_bytes else "")

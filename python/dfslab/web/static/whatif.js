@@ -72,6 +72,7 @@ function shown(found) {
                made("td", time(one.after_s)));
     return row;
   }));
+  element("times").closest(".table").hidden = found.times.length === 0;
   element("chart").innerHTML = found.chart;
 }
 
