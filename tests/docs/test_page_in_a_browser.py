@@ -29,6 +29,15 @@ FIRST_PAINT = """() => new Promise((done) => {
 # Height of a plot, in pixels, that is on the first screen although the whole plot is taller.
 LEAST_PLOT_PX = 150
 WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+# JavaScript that returns the texts of a page, without scripts and preformatted text.
+TEXTS = """() => {
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const found = [];
+  while (walker.nextNode())
+    if (!walker.currentNode.parentElement.closest("script, style, pre"))
+      found.push(walker.currentNode.data);
+  return found;
+}"""
 # JavaScript that finds problems of accessibility: elements without a name, repeated ids, headings
 # that skip a level, and scrolling regions that the keyboard cannot reach.
 PROBLEMS = """() => {
@@ -107,6 +116,14 @@ def test_a_page_is_small_and_holds_no_library(browser, path, capsys):
     assert size < MOST_BYTES
     assert "plotly" not in path.read_text(encoding="utf-8").lower()
     assert page.locator("svg[role=img]").count() > 0
+    page.context.close()
+
+
+def test_commands_are_code_and_not_between_backticks(browser, path):
+    page = opened(browser, path)
+    texts = page.evaluate(TEXTS)
+    assert texts
+    assert [one for one in texts if "`" in one] == []
     page.context.close()
 
 

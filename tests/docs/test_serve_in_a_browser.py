@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -149,7 +150,7 @@ def test_runs_are_searched_and_compared(browser, site):
 
 
 def test_notes_of_the_net_are_shown(browser, site):
-    answer = {"rate_per_s": 10.0, "low": None, "high": None, "notes": ["one note", "another"]}
+    answer = {"rate_per_s": 10.0, "text": "10 files/s", "notes": ["one note", "another"]}
     with opened(browser, site, "/") as tab:
         tab.route("**/api/whatif/net", lambda route: route.fulfill(json=answer))
         tab.goto(site.address + HOSTS)
@@ -162,7 +163,9 @@ def test_a_slider_changes_the_answer_at_once(browser, site, capsys):
         board, sentence = tab.locator("#whatif"), tab.locator("#sentence")
         asked: list[str] = []
         tab.on("request", lambda request: asked.append(request.url))
-        tab.get_by_text("files written/s. Move a slider").wait_for()
+        tab.get_by_text("Move a slider").wait_for()
+        assert re.search(r"files written/s \(90 %: [\d.]+ to [\d.]+\)", sentence.inner_text())
+        assert re.search(r"MB/s \(90 %: ", tab.locator("#figures").inner_text())
         asked.clear()
         clients = tab.locator("input[data-key='workload.clients']")
         times = []
@@ -189,6 +192,34 @@ def test_a_slider_changes_the_answer_at_once(browser, site, capsys):
         tab.locator("#wrong[hidden]").wait_for(state="attached")
         clients.press("End")
         tab.wait_for_function("() => document.querySelector('#sentence').textContent.includes('×')")
+
+
+def test_an_exact_value_can_be_typed(browser, site):
+    with opened(browser, site, HOSTS, refused=2) as tab:
+        row = tab.locator(".slider", has=tab.locator("input[data-key='workload.clients']"))
+        field, slider = row.locator("input[type=text]"), row.locator("input[type=range]")
+        field.fill("5")
+        field.press("Enter")
+        tab.locator('#whatif[data-answered=\'{"workload.clients":"5"}\']').wait_for()
+        tab.wait_for_function("() => document.querySelector('#sentence').textContent.includes('×')")
+        assert field.input_value() == "5"
+        # The slider stops at the position nearest to the typed value, and moves on from there.
+        nearest = int(slider.input_value())
+        assert nearest > 2
+        slider.press("ArrowRight")
+        tab.locator(f"#whatif[data-answered='{{\"workload.clients\":{nearest + 1}}}']").wait_for()
+        labels = json.loads(str(slider.get_attribute("data-labels")))
+        assert field.input_value() == labels[nearest + 1]
+        # A wrong value is refused by the queueing model and by the net.
+        field.fill("many")
+        field.press("Enter")
+        tab.locator("#wrong:not([hidden])").wait_for()
+        assert "clients many" in tab.locator("#wrong").inner_text()
+        tab.get_by_text("The net: ").wait_for()
+        field.fill("")
+        field.press("Enter")
+        tab.get_by_text("Move a slider").wait_for()
+        assert field.input_value() == labels[int(str(slider.get_attribute("data-present")))]
 
 
 def test_a_withheld_gain_prints_no_figure(browser, site):

@@ -89,9 +89,9 @@ def _of_recorded_systems(path: Path, systems: Sequence[str] = ()) -> Path:
         for one in dfsperf_probes.recorded_runs()[0].results
         if not systems or one.labels[NAME_KEY] in systems
     ]
-    return written(
-        path, page.render(FinishedRun(scenario, results, Findings.of(compared(results))))
-    )
+    run = FinishedRun(scenario, results)
+    run.findings = Findings.of(compared(run.settled))
+    return written(path, page.render(run))
 
 
 def written(path: Path, text: str) -> Path:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pytest
+from dfslab.documents.metrics import RATE
 from dfslab.documents.table import DASH, naming
 from dfslab.report.answers import growth
 from dfslab.report.answers import verdict as verdicts
 from dfslab.report.answers.operation_units import common_unit, unit_of
-from dfslab.report.answers.predicted_answer import of_predictions
+from dfslab.report.answers.predicted_answer import of_predictions, predicted_limit
 from dfslab.report.answers.rates import by_configuration, interval, rate_table, short_names
 from dfslab.result import Metric, Result, provenance
 from dfslab.spec.model import build
@@ -153,6 +154,28 @@ def test_predictions_alone_do_not_claim_an_error():
     assert of_predictions(predicted(1.0, "mean")) is None
 
 
+def test_the_highest_predicted_rate_has_its_interval():
+    rates = [Metric(value=value, low=value / 2, high=2 * value) for value in (10.0, 30.0)]
+    results = [
+        one.model_copy(update={"metrics": {RATE: rate}})
+        for one, rate in zip(predicted(1.0), rates, strict=True)
+    ]
+    reported = of_predictions(results)
+    assert reported is not None
+    assert "highest 30 operations/s (90 %: 15 to 60; 4 clients)" in reported.observed
+    # The interval of measured values is not repeated in a sentence.
+    assert "90 %" not in answer(measured()).observed
+
+
+def test_limits_of_a_minority_are_followed_by_others():
+    names = ["disk", "disk", "nic", "cpu", "lock", "lock"]
+    (first, _) = predicted(1.0)
+    results = [first.model_copy(update={"bottleneck": name}) for name in names]
+    expected = "The limit by sequence, in 2 of 6 configurations: disk; in 2: lock; in 1: nic."
+    assert predicted_limit(results, "sequence") == expected
+    assert predicted_limit(results[:3], "sequence").endswith("in 2 of 3 configurations: disk.")
+
+
 def test_repetitions_are_one_row_with_an_interval():
     table = rate_table(measured(), "Measured")
     assert len(table.rows) == 2
@@ -197,6 +220,19 @@ def test_a_key_that_follows_from_another_is_not_in_names():
         [{"w.clients": 1, "w.file_size": "8 MiB"}, {"w.clients": 2, "w.file_size": "4 MiB"}]
     )
     assert reported == ["1 client", "2 clients"]
+
+
+def test_every_part_names_a_configuration_in_the_same_way():
+    """Repeated configurations and keys that follow from others do not make names longer."""
+    configurations = [
+        {"w.name": name, "w.clients": clients, "w.file_size": f"{8 // clients} MiB"}
+        for name in ("read", "write")
+        for clients in (1, 2)
+    ]
+    name = naming([*configurations, *configurations])
+    expected = ["read, 1 client", "read, 2 clients", "write, 1 client", "write, 2 clients"]
+    assert [name(one) for one in configurations] == expected
+    assert short_names(configurations) == expected
 
 
 def test_a_key_that_only_one_configuration_has_is_in_its_name():

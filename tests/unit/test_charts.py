@@ -163,3 +163,14 @@ def test_long_names_of_categories_are_wrapped_and_whole():
 
 def test_no_panel_is_no_chart():
     assert str(figure([], Axis(), Axis(), "nothing")) == ""
+
+
+def test_the_label_of_a_line_is_above_the_bars():
+    bars = [Bars("error", "blue", [0.5, 0.7])]
+    lines = [VerticalLine(0.4, "noise")]
+    panel = Panel("", bars=bars, y_axis=Axis(categories=["a", "b"]), vertical_lines=lines)
+    drawn = str(figure([panel], Axis("error", "%"), Axis(), "errors"))
+    (label,) = re.findall(r'y="([\d.]+)"[^>]*>noise<', drawn)
+    tops = [float(y) for y in re.findall(r'<rect[^>]* y="([\d.]+)"', drawn)]
+    assert tops
+    assert float(label) < min(tops)

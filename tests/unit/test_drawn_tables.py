@@ -81,3 +81,13 @@ def test_sections_of_the_page_write_no_cells_themselves():
         if path not in drawings and "<td" in path.read_text(encoding="utf-8")
     ]
     assert found == []
+
+
+def test_text_between_backticks_is_code():
+    assert page_table.with_code("Run `dfslab list` <now>.") == (
+        "Run <code>dfslab list</code> &lt;now&gt;."
+    )
+    assert page_table.with_code("a ` b") == "a ` b"
+    assert page_table.note("`a`, `<b>`") == (
+        '<p class="soft"><code>a</code>, <code>&lt;b&gt;</code></p>'
+    )

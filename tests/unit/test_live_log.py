@@ -6,6 +6,7 @@ import json
 
 import pytest
 from dfslab.documents.metrics import RATE
+from dfslab.documents.table import labels_text
 from dfslab.fleet import live_log
 from dfslab.fleet.live_log import FILE, LiveLog, LiveProgress, LiveRate
 from dfslab.fleet.watch import LiveCounts, Watch
@@ -239,4 +240,4 @@ def test_large_rates_have_no_exponent(tmp_path):
     folder = recorded.copied(tmp_path)
     one = next(stored_results.each(folder))
     fast = one.model_copy(update={"metrics": {RATE: Metric(value=123456.0)}})
-    assert result_row(fast)[2].text == "123,456 /s"
+    assert result_row(fast, labels_text)[2].text == "123,456 /s"

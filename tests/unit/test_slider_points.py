@@ -6,8 +6,10 @@ from __future__ import annotations
 import itertools
 
 import pytest
+from dfslab.documents.table import number_text
 from dfslab.models import baseline, sequence
 from dfslab.report.sections import hardware_sliders
+from dfslab.spec import units
 from dfslab.spec.changes.change_language import apply, parse_change
 from dfslab.spec.check import checked
 from dfslab.spec.files import ready
@@ -166,6 +168,11 @@ def test_the_section_shows_each_figure_in_a_table_and_each_note(hdfs):
     assert body.count("<tr") == rows
     for note in found.notes:
         assert note in body
+    # The file of 256 MiB that an operation moves makes bytes per second of the rate.
+    present = found.quantities[0].settings[1].rates[0]
+    assert present is not None
+    moved = units.text(present.value * 256 * 2**20, "B/s", 3)
+    assert f"({number_text(present.low)} to {number_text(present.high)}), {moved}" in body
     nothing = Findings.of(SliderPoints(reason="No model answered. Ask: dfslab whatif RUN"))
     reason = hardware_sliders.render(FinishedRun(run.scenario, run.results, nothing))
     assert reason == "<p>No model answered. Ask: dfslab whatif RUN</p>"

@@ -280,26 +280,44 @@ def naming(configurations: Iterable[Mapping[str, Value]]) -> Name:
     """Returns a function that converts a configuration to its name. A configuration is a mapping
     from the varied keys to their values.
 
-    A name omits the keys that have a single value in all given configurations. If two
-    configurations would then have the same name, names contain all keys.
+    A name omits the keys that have a single value in all given configurations, and the keys whose
+    value follows from the value of an earlier key. For example, the size of a file may follow from
+    the number of clients. If two configurations would then have the same name, names contain all
+    keys.
     """
-    all_labels = list(configurations)
+    every = [dict(one) for one in configurations]
     values: dict[str, list[str]] = {}
-    for labels in all_labels:
+    for labels in every:
         for key, value in labels.items():
             values.setdefault(key, []).append(str(value))
-    same = frozenset(
-        key
-        for key, found in values.items()
-        if len(found) == len(all_labels) and len(set(found)) == 1
-    )
+    omitted = _following(every) | {
+        key for key, found in values.items() if len(found) == len(every) and len(set(found)) == 1
+    }
 
-    def distinct(labels: Mapping[str, Value]) -> list[tuple[str, Value]]:
-        return [(key, value) for key, value in labels.items() if key not in same]
+    def kept(labels: Mapping[str, Value]) -> dict[str, Value]:
+        return {key: value for key, value in labels.items() if key not in omitted}
 
-    if len({str(distinct(labels)) for labels in all_labels}) < len(all_labels):
-        same = frozenset()
-    return lambda labels: labels_text(dict(distinct(labels)) or labels) or "the only configuration"
+    if len({str(kept(one)) for one in every}) < len({str(one) for one in every}):
+        omitted = frozenset()
+    return lambda labels: labels_text(kept(labels) or labels) or "the only configuration"
+
+
+def _following(configurations: Sequence[Mapping[str, Value]]) -> frozenset[str]:
+    """Returns the keys whose value follows from the value of an earlier key that is kept. A key is
+    kept if some configuration has it without the earlier key, or if its value is always the
+    same."""
+    keys = list(dict.fromkeys(key for one in configurations for key in one))
+    found: set[str] = set()
+    for place in reversed(range(len(keys))):
+        later = keys[place]
+        for earlier in keys[:place]:
+            pairs = {(str(one.get(earlier)), str(one.get(later))) for one in configurations}
+            values = {value for _, value in pairs}
+            covered = all(earlier in one for one in configurations if later in one)
+            if covered and len(values) > 1 and len(pairs) == len({key for key, _ in pairs}):
+                found.add(later)
+                break
+    return frozenset(found)
 
 
 def shared_text(

@@ -11,7 +11,7 @@ from dfslab.report.charts import palette
 from dfslab.report.charts.figure import Axis, Mark, Panel, Series, VerticalLine
 from dfslab.report.charts.svg import figure
 from dfslab.report.page import NO_BAR, Rendered, page_of
-from dfslab.report.page_table import contents, folded
+from dfslab.report.page_table import contents, folded, with_code
 from dfslab.studies.decisions.reported.compared_runs import ComparedMetric, ComparedRuns, RunVerdict
 
 MOST_ROWS = 40
@@ -26,7 +26,9 @@ STYLES: dict[RunVerdict, tuple[str, Mark]] = {
 
 def render(found: ComparedRuns, bar: Markup = NO_BAR) -> str:
     """Returns the HTML of the page that compares two runs. `bar`: HTML above the page."""
-    answer = Markup("").join(Markup("<p>{}</p>").format(one) for one in found.sentences())
+    answer = Markup("").join(
+        Markup("<p>{}</p>").format(with_code(one)) for one in found.sentences()
+    )
     table = folded("All comparisons", contents(found.table(), titled=False), opened=True)
     body = Markup('<div class="answer">{}</div>').format(answer) + _chart(found) + table
     parts = [Rendered("comparison", "Answer", 0, body, "", Tab.ANSWER)]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from dfslab.documents.table import (
     Column,
@@ -82,7 +82,7 @@ def _cell(cell: TableCell, column: Column, place: int) -> Markup:
         style += Markup(' title="{}"').format(cell.value)
     return Markup("<td{}>{}{}{}</td>").format(
         style,
-        cell.text,
+        with_code(cell.text),
         "" if cell.error is None else _error(cell.error),
         Markup("<small>{}</small>").format(cell.note) if cell.note else "",
     )
@@ -121,6 +121,17 @@ def contents(table: Table, titled: bool = True) -> Markup:
     return heading(table.title) + body if titled else body
 
 
+def with_code(text: str) -> Markup:
+    """Returns a text as HTML, in which the parts between backticks are code."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:  # a backtick without its pair is plain text
+        return escape(text)
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if place % 2 else escape(part)
+        for place, part in enumerate(parts)
+    )
+
+
 def heading(title: str) -> Markup:
     """Returns the HTML of a title within a section."""
     return Markup("<h3>{}</h3>").format(title)
@@ -137,8 +148,9 @@ def folded(title: str, body: Markup, opened: bool = False) -> Markup:
 
 
 def note(text: str) -> Markup:
-    """Returns the HTML of a sentence that explains a chart or a table."""
-    return Markup('<p class="soft">{}</p>').format(text)
+    """Returns the HTML of a sentence that explains a chart or a table. Parts of the text between
+    backticks are code."""
+    return Markup('<p class="soft">{}</p>').format(with_code(text))
 
 
 def left_out(what: str, names: Sequence[str], reason: str, where: str = FIGURES) -> Markup:

@@ -12,6 +12,7 @@ from dfslab.documents.table import Paragraph, Table
 from dfslab.report.answers import changes, narrow
 from dfslab.report.answers.result_notes import result_notes
 from dfslab.report.answers.result_tables import result_table, result_tables
+from dfslab.report.answers.verdict import verdict
 from dfslab.result import Result
 from dfslab.studies.bottlenecks import Programs
 from dfslab.studies.contract import FinishedRun
@@ -20,7 +21,7 @@ from dfslab.studies.runs import completeness
 
 def of(run: FinishedRun) -> dict[str, JsonValue]:
     """Returns the JSON document of `dfslab run`: the location of the run, notes, and the documents
-    of all studies."""
+    of all studies. If the run is inconclusive, `doubt` states why."""
     notes: list[JsonValue] = list(run.findings.notes)
     found: dict[str, JsonValue] = {
         "scenario": run.scenario.name,
@@ -32,6 +33,8 @@ def of(run: FinishedRun) -> dict[str, JsonValue]:
         found["processor_time"] = run.processor_time.model_dump(exclude_none=True)
     if sentences := changes.closing(run):
         found["answer"] = list(sentences)
+    if (answer := verdict(run)) is not None and answer.doubt:
+        found["doubt"] = answer.doubt
     if lacking := completeness.rows(run.results):
         found["incomplete"] = lacking
     if not _has_summary(run):

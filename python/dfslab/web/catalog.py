@@ -16,8 +16,11 @@ from dfslab.spec.files import regular
 from dfslab.spec.input_error import InputError
 from dfslab.studies.runs.records.stored_results import COMPLETE
 
-State = Literal["running", "finished", "unfinished"]
+State = Literal["running", "finished", "inconclusive", "unfinished"]
+# The states of runs that were written to their end.
+ENDED: tuple[State, ...] = ("finished", "inconclusive")
 SCENARIO = "scenario.toml"
+SUMMARY = "summary.json"
 # At most this number of runs is listed: the newest ones.
 MOST_RUNS = 2000
 # The keys of a workload that the list shows, and the largest number of values of one key.
@@ -30,13 +33,15 @@ CLOCK_TOLERANCE_S = 2.0
 
 class RunEntry(Document):
     """One run in the list. `key`: path of its folder below the folder of the runs. `started`: time
-    in the name of the folder, in UTC. `settings`: what the workload varies or sets, such as
+    in the name of the folder, in UTC. `doubt`: why the run is inconclusive; "" if it is not.
+    `settings`: what the workload varies or sets, such as
     "transfer size 4 KiB, 1 MiB; clients 1, 8"."""
 
     key: str
     name: str
     started: str
     state: State
+    doubt: str
     file_system: str
     workload: str
     settings: str
@@ -129,6 +134,7 @@ def _described(runs: Path, folders: list[Path]) -> Iterator[RunEntry]:
             name=head.name,
             started=_started(folder.name),
             state=state_of(folder),
+            doubt=doubt_of(folder),
             file_system=head.file_system.name,
             workload=head.workload.name,
             settings=head.settings(),
@@ -157,11 +163,33 @@ def _started(stamp: str) -> str:
 
 
 def state_of(folder: Path) -> State:
-    """Returns whether a run is finished, is being executed by a process of this machine, or was
-    left unfinished."""
+    """Returns whether a run is finished, is finished without a conclusion, is being executed by a
+    process of this machine, or was left unfinished."""
     if (folder / COMPLETE).exists():
-        return "finished"
+        return "inconclusive" if doubt_of(folder) else "finished"
     return "running" if _is_locked(folder / ".lock") else "unfinished"
+
+
+def doubt_of(folder: Path) -> str:
+    """Returns why a run is inconclusive, as its summary states it; "" if the run has a conclusion,
+    has not ended, or was written by an earlier version, whose summaries do not state it."""
+    try:
+        path = folder / SUMMARY
+        return _summary(path, path.stat().st_mtime_ns).doubt if (folder / COMPLETE).exists() else ""
+    except (OSError, ValueError, RecursionError):
+        return ""
+
+
+class _Summary(Document):
+    """The key of a run's summary that the list shows."""
+
+    doubt: str = ""
+
+
+@lru_cache(maxsize=4 * MOST_RUNS)
+def _summary(path: Path, changed_ns: int) -> _Summary:
+    """Reads the summary of a run. `changed_ns`: as for `_head`."""
+    return _Summary.model_validate_json(regular.content(path))
 
 
 def _is_locked(lock: Path) -> bool:

@@ -6,14 +6,16 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from markupsafe import Markup
 from pydantic import ValidationError
 
+from dfslab import discover
 from dfslab.documents import metrics
 from dfslab.documents.document import Document
-from dfslab.documents.table import DASH, Table, TableCell, heads, labels_text, words
+from dfslab.documents.table import DASH, Name, Table, TableCell, heads, naming, words
 from dfslab.fleet.live_log import FILE, LINE, LiveLine, LiveProgress, LiveRate
 from dfslab.latency_histogram import merged, quantile_s
 from dfslab.method import RunFailed
@@ -24,8 +26,9 @@ from dfslab.report.page_table import drawn, note
 from dfslab.result import Result
 from dfslab.spec import units
 from dfslab.spec.files import regular
+from dfslab.spec.scenario import read
 from dfslab.studies.runs.records import stored_results
-from dfslab.web.catalog import State, state_of
+from dfslab.web.catalog import ENDED, SCENARIO, State, doubt_of, state_of
 
 # READ_BYTES: number of bytes that are read from the end of the live file for one answer. SHOWN_S,
 # MOST_HOSTS and MOST_RESULTS: largest numbers of seconds, hosts and results that are shown.
@@ -33,17 +36,22 @@ READ_BYTES = 1 << 20
 SHOWN_S = 120
 MOST_HOSTS = 6
 MOST_RESULTS = 12
+# Number of runs whose names of configurations are kept.
+RUNS_NAMED = 16
 STATISTICS = ("p50", "p90", "p99")
 # Name of the line that shows all client hosts taken together.
 ALL_HOSTS = "all hosts"
 
 
 class LiveView(Document):
-    """The live view of a run at one time. `share`: the finished part of the work, 0 to 1.
-    `seconds`: number of seconds that the charts show. `charts` and `results` are HTML."""
+    """The live view of a run at one time. `text`: what the run does at present, or why it is
+    inconclusive. `has_ended`: whether the run was written to its end. `share`: the finished part of
+    the work, 0 to 1. `seconds`: number of seconds that the charts show. `charts` and `results` are
+    HTML."""
 
     state: State
     text: str
+    has_ended: bool
     share: float
     seconds: int
     charts: str
@@ -62,8 +70,9 @@ def live_view(folder: Path) -> LiveView:
     state = state_of(folder)
     return LiveView(
         state=state,
-        text=progress[-1].text if progress else "",
-        share=1.0 if state == "finished" else (progress[-1].share if progress else 0.0),
+        text=doubt_of(folder) or (progress[-1].text if progress else ""),
+        has_ended=state in ENDED,
+        share=1.0 if state in ENDED else (progress[-1].share if progress else 0.0),
         seconds=len({round(one.at_s) for one in shown}),
         charts=str(_charts(shown)),
         results=str(_results(folder)),
@@ -189,8 +198,17 @@ def _results(folder: Path) -> Markup:
         return reason or note("No result is stored yet.")
     times = [f"latency {one}" for one in STATISTICS]
     columns = heads("configuration", "method", "rate", *times, left=["method"])
-    rows = [result_row(one) for one in reversed(found)]
+    path = folder / SCENARIO
+    name = _naming(path, path.stat().st_mtime_ns)
+    rows = [result_row(one, name) for one in reversed(found)]
     return reason + drawn(Table("Newest results", columns, rows))
+
+
+@lru_cache(maxsize=RUNS_NAMED)
+def _naming(scenario: Path, changed_ns: int) -> Name:
+    """Returns the function that names the configurations of a scenario file. `changed_ns`: time of
+    the file's last change. It is part of the cache key, so a changed file is read again."""
+    return naming(one.labels for one in read(scenario).points())
 
 
 def _first_line(error: Exception, folder: Path) -> str:
@@ -199,15 +217,14 @@ def _first_line(error: Exception, folder: Path) -> str:
     return f"{first}, and {len(more.splitlines())} more" if more else first
 
 
-def result_row(result: Result) -> list[TableCell]:
-    """Returns the cells of one result: configuration, method, rate ("failed" if there is none), and
-    the statistics of the latency in STATISTICS."""
+def result_row(result: Result, name: Name) -> list[TableCell]:
+    """Returns the cells of one result: configuration, method, rate, and the statistics of the
+    latency in STATISTICS. If there is no rate, its cell is "failed", or "not predicted" for a
+    model. `name` returns the name of a configuration."""
     rate = result.metrics.get(metrics.RATE)
-    shown = (
-        words("failed") if rate is None else TableCell(rate.value, units.text(rate.value, "1/s"))
-    )
-    configuration = labels_text(dict(result.labels)) or "the only one"
-    cells = [words(configuration), words(result.method), shown]
+    absent = "failed" if discover.is_instrument(result.method) else "not predicted"
+    shown = words(absent) if rate is None else TableCell(rate.value, units.text(rate.value, "1/s"))
+    cells = [words(name(result.labels)), words(result.method), shown]
     for statistic in STATISTICS:
         values = [
             (key.operation, metric.value)

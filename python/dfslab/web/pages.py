@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
+from typing import get_args
 from urllib.parse import quote, urlencode
 
 import jinja2
@@ -15,6 +16,7 @@ from dfslab.report import page
 from dfslab.spec.input_error import InputError
 from dfslab.web import catalog, drops, games, live_view, run_pages, whatif_board
 from dfslab.web.serve_settings import ServeSettings
+from dfslab.web.whatif_documents import WhatIfRequest
 
 # Security policy of pages of the report: their scripts and styles are in the page itself, and they
 # make no requests.
@@ -26,7 +28,7 @@ DROPPED = "dropped:"
 Links = list[tuple[str, str]]
 # The links at the top of every page: (address, text).
 LINKS: Links = [("/", "Runs"), ("/whatif", "What if"), ("/nets", "Token game")]
-STATES = ("running", "finished", "unfinished")
+STATES = get_args(catalog.State)
 
 
 @lru_cache(maxsize=1)
@@ -126,7 +128,7 @@ class Pages:
             return rendered("sources.html", sources=every)
         board = whatif_board.board_of(self._runs, source)
         point = _number(request.query_params.get("point", "0"))
-        requested = whatif_board.WhatIfRequest(source=source, point=point)
+        requested = WhatIfRequest(source=source, point=point)
         return rendered(
             "whatif.html",
             source=source,
@@ -135,7 +137,9 @@ class Pages:
             basis=board.evidence.basis,
             names=board.names,
             point=point,
-            unit=board.unit(point),
+            measured=board.measured_text(point),
+            notes=board.evidence.notes,
+            assumed=board.assumed(point),
             sliders=board.sliders(point),
             first=whatif_board.answer(board, requested),
         )

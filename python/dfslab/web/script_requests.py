@@ -16,6 +16,7 @@ from dfslab.web import catalog, drops, live_view, state_spaces, whatif_board
 from dfslab.web.games import FireRequest, Games
 from dfslab.web.pages import net_file
 from dfslab.web.serve_settings import ServeSettings
+from dfslab.web.whatif_documents import WhatIfRequest
 
 MOST_BODY_BYTES = 1 << 16
 Requested = TypeVar("Requested", bound=BaseModel)
@@ -48,7 +49,7 @@ class ScriptRequests:
 
     async def whatif(self, request: Request) -> Response:
         """Answers with the prediction of the queueing model for the positions of the sliders."""
-        requested = await _body(request, whatif_board.WhatIfRequest)
+        requested = await _body(request, WhatIfRequest)
         return await _work(
             lambda: whatif_board.answer(
                 whatif_board.board_of(self._runs, requested.source), requested
@@ -57,7 +58,7 @@ class ScriptRequests:
 
     async def net(self, request: Request) -> Response:
         """Answers with the simulation of the net for the positions of the sliders."""
-        requested = await _body(request, whatif_board.WhatIfRequest)
+        requested = await _body(request, WhatIfRequest)
         return await _work(
             lambda: whatif_board.net_answer(
                 whatif_board.board_of(self._runs, requested.source), requested

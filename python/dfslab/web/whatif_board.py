@@ -4,16 +4,14 @@ longer."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Literal
 
 from dfslab import discover
 from dfslab.documents import metrics
-from dfslab.documents.answers import Sureness
-from dfslab.documents.document import Document, StrictDocument
 from dfslab.documents.table import number_text
 from dfslab.method import Model, RunFailed
 from dfslab.models.limit_text import text_of
@@ -25,17 +23,34 @@ from dfslab.report.charts import palette
 from dfslab.report.charts.figure import Axis, Bars, Panel
 from dfslab.report.charts.svg import figure
 from dfslab.result import Metric
+from dfslab.spec import units
 from dfslab.spec.changes.change import Change
 from dfslab.spec.changes.change_language import apply, parse_change
-from dfslab.spec.changes.sliders import Slider, changes_at, sliders_of
+from dfslab.spec.changes.sliders import Slider, changes_at, sliders_of, value_after
 from dfslab.spec.files import ready
+from dfslab.spec.hardware.undeclared import is_assumed
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies.decisions.decision_input import DecisionInput, evidence_of
+from dfslab.studies.decisions.risks import risk_of
 from dfslab.studies.decisions.trust import Trust, trust_in
-from dfslab.studies.decisions.whatif import PairedModel, settling_run
+from dfslab.studies.decisions.whatif import (
+    PairedGain,
+    PairedModel,
+    changed_rate,
+    settling_run,
+    warm_cache,
+)
 from dfslab.studies.runs import stored
-from dfslab.web.catalog import folder_of
+from dfslab.web.catalog import SCENARIO, folder_of
+from dfslab.web.whatif_documents import (
+    ChangedTimes,
+    NetRate,
+    WhatIfAnswer,
+    WhatIfRequest,
+    net_text,
+    shown_rate,
+)
 
 NET = "petri"
 # Prefixes of the source of the sliders in an address: a scenario that comes with dfslab (READY), or
@@ -45,62 +60,12 @@ BOARDS_KEPT = 16
 MOST_STATIONS = 8
 # From this ratio of the rates of both models on, the answer says that the models differ.
 MODELS_DIFFER = 1.1
+OTHER_BYTES = (
+    "The gain is that of the bytes per second, because an operation moves other amounts of data."
+)
 # Largest utilisation on the axis, as a fraction. It is above 1 to leave space for the label of 100
 # %.
 MOST_SHOWN = 1.06
-
-
-class WhatIfRequest(StrictDocument):
-    """The positions of the sliders.
-
-    `source`: a scenario that comes with dfslab, or a run. `point`: index of the configuration.
-    `positions`: for the key of each slider, the index of its position.
-    """
-
-    source: str
-    point: int = 0
-    positions: dict[str, int] = {}
-
-
-class ChangedTimes(Document):
-    """Mean time of one operation in seconds, before and after the changes."""
-
-    operation: str
-    before_s: float
-    after_s: float
-
-
-class WhatIfAnswer(Document):
-    """The prediction of the queueing model. Rates are in operations per second.
-
-    `gain`: factor by which the rate changes, with its 90 % interval `low` to `high`. `limit`: what
-    limits the rate after the changes; "" if no gain of the run is reliable. `withheld`: why the
-    gain is not reliable; empty if it is reliable. If the gain is withheld, the figures after the
-    changes are None and `times` is empty. `settling`: the runs that would measure a withheld gain.
-    `chart`: HTML with the utilisation of the stations.
-    """
-
-    before_per_s: float
-    after_per_s: float | None
-    gain: float | None
-    low: float | None
-    high: float | None
-    sureness: Sureness | Literal[""]
-    limit: str
-    withheld: list[str]
-    settling: str = ""
-    times: list[ChangedTimes]
-    chart: str
-
-
-class NetRate(Document):
-    """The simulation of the changed configuration by the net: the rate in operations per second
-    with its 90 % interval."""
-
-    rate_per_s: float
-    low: float | None
-    high: float | None
-    notes: list[str]
 
 
 @dataclass(frozen=True)
@@ -108,6 +73,7 @@ class _Predicted:
     """The figures of one prediction that the page shows."""
 
     rate_per_s: float
+    moved_bytes: float
     latency_s: Mapping[str, float]
     utilisation: Mapping[Station, float]
 
@@ -120,6 +86,7 @@ class Board:
     evidence: DecisionInput
     _sliders: dict[int, list[Slider]] = field(default_factory=dict)
     _unchanged: dict[str, _Predicted] = field(default_factory=dict)
+    _present: dict[str, Metric] = field(default_factory=dict)
 
     @cached_property
     def model(self) -> PairedModel:
@@ -177,7 +144,7 @@ class Board:
         """Returns the prediction of a configuration, with the model's constants estimated from the
         source."""
         found = situation.predict(self.evidence.constants(situation)[0])
-        return _Predicted(found.rate_per_s, found.latency_s, found.utilisation)
+        return _Predicted(found.rate_per_s, found.moved_bytes, found.latency_s, found.utilisation)
 
     def unchanged(self, point: Point) -> _Predicted:
         """Returns the prediction of a configuration without changes. It is computed once."""
@@ -185,10 +152,60 @@ class Board:
             self._unchanged[point.id] = self.predicted(self.model.before(point)[0])
         return self._unchanged[point.id]
 
-    def changes(self, number: int, positions: Mapping[str, int]) -> list[Change]:
-        """Returns the changes that the sliders select for the configuration with the index
-        `number`. `positions`: for the key of each slider, the index of its position."""
-        return changes_at(self.point(number).scenario, self.sliders(number), dict(positions))
+    def present(self, point: Point) -> Metric:
+        """Returns the predicted rate of a configuration without changes, with its 90 % interval. It
+        is computed once."""
+        if point.id not in self._present:
+            value = self.unchanged(point).rate_per_s
+            factor = self.evidence.rate_factor(point, self.model.before(point)[0])
+            found = Metric(value=value, low=value / factor, high=value * factor)
+            self._present[point.id] = found
+        return self._present[point.id]
+
+    def measured_text(self, number: int) -> str:
+        """Returns the measured rate of the configuration with the index `number` as text; "" if it
+        was not measured."""
+        point = self.point(number)
+        rate = self.evidence.measured.get(point.id)
+        if rate is None:
+            return ""
+        moved = rate * self.unchanged(point).moved_bytes
+        more = f", {units.text(moved, 'B/s', 3)}" if moved else ""
+        return f"{number_text(rate)} {self.unit(number)}/s{more}"
+
+    def assumed(self, number: int) -> frozenset[str]:
+        """Returns the keys of the sliders whose present values are assumed for the configuration
+        with the index `number`, because nobody declared this hardware."""
+        deployment = self.point(number).scenario.deployment
+        return frozenset(
+            one.key
+            for one in self.sliders(number)
+            if any(is_assumed(deployment, key) for key in one.key.split())
+        )
+
+    def changes(self, request: WhatIfRequest) -> list[Change]:
+        """Returns the changes that the sliders and the typed values select. A typed value that
+        equals the present value is no change. Raises InputError if a typed value is wrong."""
+        scenario, every = self.point(request.point).scenario, self.sliders(request.point)
+        moved = [one for one in every if one.key not in request.values]
+        found = [
+            parse_change(f"{one.name} {request.values[one.key]}", scenario)
+            for one in every
+            if one.key in request.values
+        ]
+        typed = [one for one in found if one.distance]
+        return [*changes_at(scenario, moved, dict(request.positions)), *typed]
+
+    def nearest(self, request: WhatIfRequest) -> dict[str, int]:
+        """Returns, for the key of each slider whose value was typed, the index of the position that
+        is nearest to this value. Raises InputError if a typed value is wrong."""
+        scenario = self.point(request.point).scenario
+        found = {}
+        for one in self.sliders(request.point):
+            if one.key in request.values:
+                change = parse_change(f"{one.name} {request.values[one.key]}", scenario)
+                found[one.key] = one.nearest(value_after(scenario, one.name, change))
+        return found
 
 
 def _can_move(slider: Slider, scenario: Scenario) -> bool:
@@ -231,52 +248,118 @@ def answer(board: Board, request: WhatIfRequest) -> WhatIfAnswer:
     """Predicts the configuration with the changes of the sliders. Raises InputError if the changed
     configuration is not allowed."""
     point = board.point(request.point)
-    changes = board.changes(request.point, request.positions)
+    changes = board.changes(request)
+    nearest = board.nearest(request)
     if not changes:
-        return _unchanged(board, point)
+        return _unchanged(board, request).model_copy(update={"nearest": nearest})
     found = board.model.gain(point, changes)
     if withheld := board.trust.reasons([one.kind for one in changes]):
         settling = board.trust.settling or settling_run(
             board.evidence, changes, found.situation, point
         )
-        return _withheld(board, point, withheld, settling)
+        text = _settling(board, settling)
+        return _withheld(_unchanged(board, request), withheld, text, nearest)
     constants = board.evidence.constants(found.changed)[0]
     limits = limits_of(found.changed, constants)
     before, after = board.unchanged(point), board.predicted(found.changed)
+    present, unit = board.present(point), board.unit(request.point)
+    changed = _changed(board, found, changes, after)
     return WhatIfAnswer(
-        before_per_s=found.before_per_s,
-        after_per_s=found.after_per_s,
+        is_changed=True,
+        before=shown_rate(present, before.moved_bytes, unit),
+        after=shown_rate(changed, after.moved_bytes, unit),
         gain=found.rate.gain,
         low=found.rate.low,
         high=found.rate.high,
         sureness=found.rate.sureness,
         limit=text_of(limits) if limits else "",
         withheld=[],
+        notes=[
+            *([OTHER_BYTES] if _moves_other_bytes(before, after) else []),
+            *_notes(board, found, changes),
+        ],
+        nearest=nearest,
         times=_times(before, after),
         chart=_chart(before, after),
     )
 
 
+def _changed(
+    board: Board, found: PairedGain, changes: Sequence[Change], after: _Predicted
+) -> Metric:
+    """Returns the predicted rate after changes in operations per second, with its interval.
+
+    The error of a gain is known for the bytes per second if operations move bytes. The rate is
+    therefore that of the bytes, divided by the ratio of an operation's bytes after and before.
+    """
+    before = board.unchanged(found.point)
+    size = after.moved_bytes / before.moved_bytes if _moves_other_bytes(before, after) else 1.0
+    gain, basis = after.rate_per_s / before.rate_per_s * size, board.evidence.basis
+    rate = changed_rate(board.present(found.point), gain, basis, changes, found.situation)
+    assert rate.low is not None
+    assert rate.high is not None
+    return Metric(value=rate.value / size, low=rate.low / size, high=rate.high / size)
+
+
+def _moves_other_bytes(before: _Predicted, after: _Predicted) -> bool:
+    """Returns whether an operation moves bytes before and after a change, but not equally many."""
+    moved = before.moved_bytes, after.moved_bytes
+    return all(moved) and moved[0] != moved[1]
+
+
+def _notes(board: Board, found: PairedGain, changes: Sequence[Change]) -> list[str]:
+    """Returns sentences on what the changes sacrifice, and on the assumed cache if the gain of the
+    only change depends on it."""
+    risk = risk_of(found.point.scenario, found.changed.scenario)
+    cache = warm_cache(board.model, changes[0], [found]) if len(changes) == 1 else []
+    return [*([f"Risk: {risk}."] if risk else []), *cache]
+
+
 def _withheld(
-    board: Board, point: Point, reasons: list[str], settling: Sequence[str]
+    found: WhatIfAnswer, reasons: list[str], settling: str, nearest: dict[str, int]
 ) -> WhatIfAnswer:
-    """Returns an answer without any figure after the changes. `reasons`: why the figures are
-    withheld. `settling`: the runs that would measure them."""
-    found = _unchanged(board, point)
-    unknown = dict.fromkeys(("after_per_s", "gain", "low", "high"))
-    texts = {"limit": "", "withheld": reasons, "settling": " ".join(settling), "times": []}
-    return found.model_copy(update={**unknown, **texts})
+    """Returns an answer without any figure after the changes. `found`: the answer without changes.
+    `reasons`: why the figures are withheld. `settling`: the runs that would measure them.
+    `nearest`: as in WhatIfAnswer."""
+    unknown = dict.fromkeys(("after", "gain", "low", "high"))
+    texts = {"limit": "", "withheld": reasons, "settling": settling, "times": []}
+    update = {"is_changed": True, **unknown, **texts, "nearest": nearest}
+    return found.model_copy(update=update)
 
 
-def _unchanged(board: Board, point: Point) -> WhatIfAnswer:
-    """Returns the prediction of a configuration without changes. Its gain is 1."""
+def _settling(board: Board, sentences: Sequence[str]) -> str:
+    """Returns the sentences on settling runs as one text, whose commands name the run's folder."""
+    scenario = shlex.quote(str(board.evidence.source / SCENARIO))
+    return " ".join(sentences).replace(f"RUN/{SCENARIO}", scenario)
+
+
+def _unchanged(board: Board, request: WhatIfRequest) -> WhatIfAnswer:
+    """Returns the prediction of a configuration without changes. Its gain is 1. All figures are
+    withheld if the run supports no conclusion."""
+    point = board.point(request.point)
+    if reasons := board.trust.reasons([]):
+        return WhatIfAnswer(
+            is_changed=False,
+            before=None,
+            after=None,
+            gain=None,
+            low=None,
+            high=None,
+            sureness="",
+            limit="",
+            withheld=reasons,
+            settling=_settling(board, board.trust.settling),
+            times=[],
+            chart="",
+        )
     situation, _ = board.model.before(point)
-    is_known = not board.trust.reasons([])
-    limits = limits_of(situation, board.evidence.constants(situation)[0]) if is_known else []
+    limits = limits_of(situation, board.evidence.constants(situation)[0])
     found = board.unchanged(point)
+    shown = shown_rate(board.present(point), found.moved_bytes, board.unit(request.point))
     return WhatIfAnswer(
-        before_per_s=found.rate_per_s,
-        after_per_s=found.rate_per_s,
+        is_changed=False,
+        before=shown,
+        after=shown,
         gain=1.0,
         low=1.0,
         high=1.0,
@@ -323,22 +406,23 @@ def _by_name(found: _Predicted) -> dict[str, float]:
 
 def net_answer(board: Board, request: WhatIfRequest) -> NetRate:
     """Simulates the configuration with the changes of the sliders. Raises InputError if the changed
-    configuration is not allowed. Raises RunFailed if the gain of the changes is withheld, or if the
-    net cannot simulate the configuration."""
+    configuration is not allowed. Raises RunFailed if the net cannot simulate the configuration. The
+    rate is withheld if that of the queueing model is."""
     point = board.point(request.point)
-    changes = board.changes(request.point, request.positions)
-    reasons = board.trust.reasons([one.kind for one in changes]) if changes else []
-    if reasons:
-        raise RunFailed(f"its rate is withheld, as the gain is: {reasons[0]}")
+    changes = board.changes(request)
+    if reasons := board.trust.reasons([one.kind for one in changes]):
+        text = f"its rate is withheld, as that of the queueing model is: {reasons[0]}"
+        return NetRate(rate_per_s=None, low=None, high=None, text=text, notes=[])
     changed = apply(point.scenario, changes)
     found = board.net.run(Point(scenario=changed, labels=point.labels))
     rate = found.metrics.get(metrics.RATE)
     if rate is None:
         raise RunFailed("; ".join(found.notes) or "the net finished no operation")
     queue = board.predicted(board.model.gain(point, changes).changed) if changes else None
-    queue_per_s = (queue or board.unchanged(point)).rate_per_s
-    notes = [*found.notes, *_difference(rate, queue_per_s)]
-    return NetRate(rate_per_s=rate.value, low=rate.low, high=rate.high, notes=notes)
+    queue = queue or board.unchanged(point)
+    notes = [*found.notes, *_difference(rate, queue.rate_per_s)]
+    text = net_text(rate, queue.moved_bytes, board.unit(request.point))
+    return NetRate(rate_per_s=rate.value, low=rate.low, high=rate.high, text=text, notes=notes)
 
 
 def _difference(net: Metric, queue_per_s: float) -> list[str]:

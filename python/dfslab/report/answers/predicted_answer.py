@@ -6,17 +6,19 @@ This module does not import the studies of runs, so `dfslab predict` starts fast
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from dfslab.documents.table import number_text
 from dfslab.method import BASELINES, MEASURE
 from dfslab.report.answers.operation_units import operations_of, unit_of
 from dfslab.report.answers.rates import ConfigurationRate, by_configuration, short_names
-from dfslab.result import Result
+from dfslab.result import Metric, Result
 from dfslab.spec import units
 
 FROM_MEMORY = "page cache"
+# Largest number of limits that a sentence names besides the most frequent one.
+MOST_OTHER_LIMITS = 2
 NOT_COMPUTED = "What a change would gain was not computed"
 
 
@@ -59,11 +61,12 @@ def of_predictions(results: Sequence[Result]) -> RunAnswer | None:
         return None
     uncalibrated = any(one.is_calibrated is False for one in of_method)
     sure = (
-        "nothing was measured, so the model's error is not known; --from RUN calibrates it"
+        "nothing was measured, so intervals have the usual error of descriptions; --from RUN "
+        "calibrates it"
         if uncalibrated
         else "the model's error on these configurations is not known"
     )
-    observed = f"Predicted by {names[0]} ({sure}): {most(rates)}."
+    observed = f"Predicted by {names[0]} ({sure}): {most(rates, with_intervals=True)}."
     return RunAnswer(observed, predicted_limit(of_method, names[0]))
 
 
@@ -88,12 +91,13 @@ def gains_hint(source: str) -> str:
 def predicted_limit(results: Sequence[Result], model: str) -> str:
     """Returns a sentence on the limit that a model predicts for most configurations. The sentence
     counts the configurations in which this limit is saturated, and those in which it is
-    latency-bound. Returns "" if the model names no limit."""
+    latency-bound. If this limit is that of less than half of the configurations, the next limits
+    follow. Returns "" if the model names no limit."""
     names = [one.limits[0].name if one.limits else one.bottleneck for one in results]
     counts = Counter(filter(None, names))
     if not counts:
         return ""
-    name, number = counts.most_common(1)[0]
+    (name, number), *others = counts.most_common(1 + MOST_OTHER_LIMITS)
     of_name = [one for one, its in zip(results, names, strict=True) if its == name and one.limits]
     bounds = Counter(word for one in of_name if (word := one.limits[0].bound_word))
     if set(bounds.values()) == {number}:
@@ -101,13 +105,15 @@ def predicted_limit(results: Sequence[Result], model: str) -> str:
     elif bounds:
         counted = ", ".join(f"{count} {word}" for word, count in bounds.most_common())
         name = f"{name} ({counted})"
-    return f"The limit by {model}, in {number} of {len(results)} configurations: {name}."
+    more = [] if 2 * number >= len(results) else [f"in {its}: {other}" for other, its in others]
+    listed = "; ".join([name, *more])
+    return f"The limit by {model}, in {number} of {len(results)} configurations: {listed}."
 
 
-def most(rates: Sequence[ConfigurationRate]) -> str:
+def most(rates: Sequence[ConfigurationRate], with_intervals: bool = False) -> str:
     """Returns a sentence with the highest rate of each type of operation, the highest throughput,
     and the configurations that reached them. Measured values that the page cache may have served
-    are marked."""
+    are marked. `with_intervals`: whether the 90 % intervals of the values follow them."""
     alone = len(rates) == 1
     names = [
         ", ".join(
@@ -115,21 +121,42 @@ def most(rates: Sequence[ConfigurationRate]) -> str:
         )
         for name, one in zip(short_names(one.labels for one in rates), rates, strict=True)
     ]
-    best: dict[str, tuple[float, str]] = {}
-    bytes_best = (0.0, "")
+    best: dict[str, tuple[float, str, Metric]] = {}
+    bytes_best: tuple[float, str, Metric] | None = None
     for one, name in zip(rates, names, strict=True):
         unit = unit_of(operations_of(one.results[0]))
-        best[unit] = max(best.get(unit, (0.0, "")), (one.rate.value, name))
-        if one.throughput is not None:
-            bytes_best = max(bytes_best, (one.throughput.value, name))
-    found = [
-        f"{number_text(value)} {unit}/s" + (f" ({name})" if name else "")
-        for unit, (value, name) in best.items()
-    ]
-    if bytes_best[0]:
-        shown = units.text(bytes_best[0], "B/s", 3)
-        found.append(shown + (f" ({bytes_best[1]})" if bytes_best[1] else ""))
+        if unit not in best or (one.rate.value, name) > best[unit][:2]:
+            best[unit] = (one.rate.value, name, one.rate)
+        moved = one.throughput
+        if moved is not None and (moved.value, name) > (bytes_best or (0.0, ""))[:2]:
+            bytes_best = (moved.value, name, moved)
+    found = []
+    for unit, (value, name, rate) in best.items():
+        interval = _interval(rate, number_text) if with_intervals else ""
+        found.append(f"{number_text(value)} {unit}/s{_in_brackets(interval, name)}")
+    if bytes_best is not None:
+        value, name, rate = bytes_best
+        interval = _interval(rate, _bytes_text) if with_intervals else ""
+        found.append(f"{_bytes_text(value)}{_in_brackets(interval, name)}")
     return ("" if alone else "highest ") + _and(found)
+
+
+def _bytes_text(value_bytes_per_s: float) -> str:
+    return units.text(value_bytes_per_s, "B/s", 3)
+
+
+def _interval(rate: Metric, shown: Callable[[float], str]) -> str:
+    """Returns the 90 % interval of a rate as text; "" if it is not known. `shown` converts a value
+    to text."""
+    if rate.low is None or rate.high is None:
+        return ""
+    return f"90 %: {shown(rate.low)} to {shown(rate.high)}"
+
+
+def _in_brackets(*texts: str) -> str:
+    """Returns the texts that are not empty, in brackets after a space; "" if all are empty."""
+    known = "; ".join(filter(None, texts))
+    return f" ({known})" if known else ""
 
 
 def is_from_memory(one: ConfigurationRate) -> bool:

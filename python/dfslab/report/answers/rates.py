@@ -96,22 +96,8 @@ def _slowest(group: Sequence[Result], statistic: str) -> float | None:
 
 
 def short_names(configurations: Iterable[Mapping[str, Value]]) -> list[str]:
-    """Returns short names of configurations, in the same order.
-
-    A key is left out of the names if its value follows from the value of an earlier key. For
-    example, the size of a file may follow from the number of clients. However, a key is kept if
-    some configuration has it without the earlier key.
-    """
-    every = [dict(one) for one in configurations]
-    keys = list(dict.fromkeys(key for one in every for key in one))
-    for later in reversed(keys):
-        for earlier in keys[: keys.index(later)]:
-            pairs = {(str(one.get(earlier)), str(one.get(later))) for one in every}
-            values = {value for _, value in pairs}
-            covered = all(earlier in one for one in every if later in one)
-            if covered and len(values) > 1 and len(pairs) == len({key for key, _ in pairs}):
-                every = [{k: v for k, v in one.items() if k != later} for one in every]
-                break
+    """Returns the names of configurations, as by `naming`, in the same order."""
+    every = list(configurations)
     name = naming(every)
     return [name(one) for one in every]
 

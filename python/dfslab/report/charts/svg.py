@@ -21,6 +21,9 @@ BAR_ROW, BAR_LEAST = 15, 30
 # Width of a character of tick labels, largest width of the labels of categories, and height of a
 # line of a label, in pixels. Longer labels are wrapped.
 CHARACTER, WIDEST_LABEL, LINE = 6.0, 180, 13
+# The labels of successive vertical lines are at this number of heights, so that those of near lines
+# do not overlap.
+LABEL_HEIGHTS = 3
 # Space in pixels around the drawing area. BARE_TOP replaces TOP if the vertical axis has
 # categories, because such an axis has no title above it.
 TOP, BARE_TOP, RIGHT, BOTTOM = 22, 4, 14, 36
@@ -81,12 +84,15 @@ def _with_limits(axis: Axis, values: Iterable[float | None]) -> Axis:
 
 def _panel(panel: Panel, x_axis: Axis, y_axis: Axis, size: tuple[int, int], label: str) -> Markup:
     width, height = size
+    # Rows of categories begin at the top of the plot, so the labels of lines are above the plot.
+    labels = sum(bool(one.label) for one in panel.vertical_lines) if y_axis.categories else 0
+    bare_top = BARE_TOP + LINE * min(LABEL_HEIGHTS, labels)
     if y_axis.categories:
         most_lines = max(len(_lines(text)) for text in y_axis.categories)
         row = max(BAR_LEAST, BAR_ROW * len(panel.bars) + 12, LINE * most_lines + 6)
-        height = BARE_TOP + BOTTOM + row * len(y_axis.categories)
+        height = bare_top + BOTTOM + row * len(y_axis.categories)
     ys = list(_values(panel, False))
-    ends = (BARE_TOP, height - BOTTOM) if y_axis.categories else (height - BOTTOM, TOP)
+    ends = (bare_top, height - BOTTOM) if y_axis.categories else (height - BOTTOM, TOP)
     y = scale(y_axis, ys, *ends)
     widest = max((len(line) for _, text in y.ticks for line in _lines(text)), default=0)
     left = widest * CHARACTER + 12
@@ -94,7 +100,7 @@ def _panel(panel: Panel, x_axis: Axis, y_axis: Axis, size: tuple[int, int], labe
     parts = [_x_grid(frame, x_axis.title), _y_grid(frame, y_axis)]
     parts += [drawn_bars(panel.bars, frame.x, frame.y)]
     parts += [drawn_series(one, frame.x, frame.y) for one in panel.series]
-    parts += [_vertical_lines(panel, frame)]
+    parts += [_vertical_lines(panel, frame, -4 if y_axis.categories else LINE - 2)]
     title = Markup("<p>{}</p>").format(panel.title) if panel.title else Markup("")
     return Markup(
         '<div class="panel">{}<svg viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg></div>'
@@ -159,17 +165,20 @@ def _wrapped(x: float, y: float, lines: Sequence[str]) -> str:
     return f'<text class="tick" text-anchor="end">{spans}</text>'
 
 
-def _vertical_lines(panel: Panel, frame: Frame) -> Markup:
+def _vertical_lines(panel: Panel, frame: Frame, first: int) -> Markup:
+    """Returns the lines with their labels. `first`: distance in pixels from the upper end of the
+    plot to the first label, downwards; a negative distance is above the plot. Further labels are
+    below it, or above it if the distance is negative."""
+    step = LINE if first > 0 else -LINE
     top, bottom = sorted((frame.y.start, frame.y.end))
     parts: list[str] = []
     for turn, line in enumerate(panel.vertical_lines):
         place = frame.x.place(line.x)
         parts.append(f'<path class="rule" d="M{place:.1f} {top:.1f}V{bottom:.1f}"/>')
-        # The labels of successive lines are at three different heights, so that those of near lines
-        # do not overlap.
         left = place > (frame.x.start + frame.x.end) / 2
         shift, anchor = (-4, "end") if left else (4, "start")
-        parts.append(_text(place + shift, top + 11 + 13 * (turn % 3), line.label, anchor))
+        y = top + first + step * (turn % LABEL_HEIGHTS)
+        parts.append(_text(place + shift, y, line.label, anchor))
     return Markup("".join(parts))
 
 

@@ -14,6 +14,7 @@ from dfslab.report.answers.operation_units import unit_of
 from dfslab.report.contract import PageSection
 from dfslab.report.page_table import drawn, folded, heading, note
 from dfslab.result import Metric
+from dfslab.spec import units
 from dfslab.studies.contract import FinishedRun
 from dfslab.studies.decisions.slider_points import SliderOperation, SliderPoints, SliderQuantity
 
@@ -103,7 +104,7 @@ def _rates(found: SliderQuantity, operations: Sequence[SliderOperation]) -> Iter
         ends = _ends(known)
         now = every[found.present[place]]
         data = "|".join("" if one is None else _places(one, ends) for one in every)
-        texts = "|".join(_text(one, now) for one in every)
+        texts = "|".join(_text(one, now, operation.moved_bytes) for one in every)
         at = _places(now, ends).split()[1] if now is not None else "0"
         yield Markup(
             '<li data-places="{}" data-texts="{}"><span>{}</span>'
@@ -127,15 +128,17 @@ def _places(rate: Metric, ends: tuple[float, float]) -> str:
     return " ".join(f"{100 * (math.log(one) - low) / (high - low):.1f}" for one in values)
 
 
-def _text(rate: Metric | None, now: Metric | None) -> str:
-    """Returns the text of the rate at a setting with its interval. If the present rate `now` is
-    different, it follows. Without a rate, the text is "not possible, or not predicted"."""
+def _text(rate: Metric | None, now: Metric | None, moved_bytes: float) -> str:
+    """Returns the text of the rate at a setting with its interval, and the bytes per second if an
+    operation moves bytes. If the present rate `now` is different, it follows. Without a rate, the
+    text is "not possible, or not predicted"."""
     if rate is None:
         return "not possible, or not predicted"
-    text = f"{number_text(rate.value)}/s ({_interval(rate)})"
+    moved = f", {units.text(rate.value * moved_bytes, 'B/s', 3)}" if moved_bytes else ""
+    text = f"{number_text(rate.value)}/s ({_interval(rate)}){moved}"
     if now is None or rate == now:
         return text
-    return f"{text}, now {number_text(now.value)}/s ({_interval(now)})"
+    return f"{text}; now {number_text(now.value)}/s ({_interval(now)})"
 
 
 def _interval(rate: Metric) -> str:

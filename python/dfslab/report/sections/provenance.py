@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from markupsafe import Markup
 
-from dfslab.documents.table import Tab, Table, count, heads, labels_text, words
+from dfslab.documents.table import Tab, Table, count, heads, words
 from dfslab.report.contract import PageSection
 from dfslab.report.page_table import contents, drawn, folded
 from dfslab.spec import units
@@ -64,7 +64,7 @@ def _results(study: FinishedRun) -> Table:
     rows = [
         [
             words(r.method),
-            words(labels_text(dict(r.labels))),
+            words(study.name(r.labels)),
             words(r.point_id),
             count(r.repetition),
             words("yes" if r.complete else "no"),

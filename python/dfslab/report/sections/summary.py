@@ -15,7 +15,7 @@ from dfslab.report.answers.operation_units import operations_of, unit_of
 from dfslab.report.answers.predicted_answer import FROM_MEMORY, is_cached
 from dfslab.report.answers.rates import ConfigurationRate, by_configuration, short_names
 from dfslab.report.contract import PageSection
-from dfslab.report.page_table import ChartWithNotes, folded, left_out, note
+from dfslab.report.page_table import ChartWithNotes, folded, left_out, note, with_code
 from dfslab.report.sections import steps, systems, throughput, what_limits
 from dfslab.result import Metric
 from dfslab.spec import units
@@ -90,7 +90,7 @@ def _list(rows: Sequence[tuple[str, Markup]]) -> Markup:
 
 
 def _lines(sentences: Sequence[str]) -> Markup:
-    return Markup("").join(Markup("<p>{}</p>").format(one) for one in sentences if one)
+    return Markup("").join(Markup("<p>{}</p>").format(with_code(one)) for one in sentences if one)
 
 
 def _unknown(one: Unknown) -> Markup:

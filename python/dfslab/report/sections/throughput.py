@@ -76,7 +76,7 @@ def _without_rate(study: FinishedRun, groups: Mapping[str, Sequence[Result]]) ->
     """Returns the HTML of a sentence on the configurations without a chart."""
     drawn = {one.point_id for group in groups.values() for one in group}
     labels = {one.point_id: one.labels for one in study.settled if one.point_id not in drawn}
-    names = [labels_text(one) or study.scenario.name for one in labels.values()]
+    names = [study.name(one) for one in labels.values()]
     return left_out("configurations", names, "no method has a rate above 0 for them")
 
 

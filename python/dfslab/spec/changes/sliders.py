@@ -3,6 +3,7 @@ change. Each slider has the values at which it stops."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -88,6 +89,15 @@ class Slider:
         position = min(max(0, position), len(self.stops) - 1)
         return "" if position == self.present else self.stops[position].change
 
+    def nearest(self, value: float) -> int:
+        """Returns the index of the position whose value has the smallest ratio to a value in SI
+        units. A value of 0 or below is nearest to the first position."""
+        if value <= 0:
+            return 0
+        return min(
+            range(len(self.stops)), key=lambda one: abs(math.log(self.stops[one].value / value))
+        )
+
 
 def sliders_of(scenario: Scenario) -> list[Slider]:
     """Returns the sliders of a configuration, at most MOST_SLIDERS."""
@@ -149,6 +159,13 @@ def _label(subject: Subject, factor: float) -> str:
     show = bit_rate if is_link else lambda one: units.text(one, subject.unit, 3)
     texts = dict.fromkeys(map(show, values))
     return " / ".join(texts)
+
+
+def value_after(scenario: Scenario, phrase: str, change: Change) -> float:
+    """Returns the value in SI units that the subject `phrase` has after a change. If the subject
+    has several values, it is their mean. The change need not be legal."""
+    changed = subjects_of(scenario.with_values(change.values))[phrase]
+    return fmean(float(one) for one in changed.present)
 
 
 def bit_rate(value_bytes_per_s: float) -> str:

@@ -37,6 +37,37 @@ def undeclared(deployment: Deployment, client_role: str) -> list[str]:
     return [_sentence(values, groups) for values, groups in names.items()]
 
 
+def is_assumed(deployment: Deployment, key: str) -> bool:
+    """Returns whether the value of a hardware key of a deployment is only assumed, because nobody
+    declared it. `key`: a dotted key of a scenario; False for keys that are no hardware.
+
+    The scenario of a stored run has every value written out, declared or not. In such a scenario,
+    a value that equals its default counts as assumed.
+    """
+    if key == "deployment.network.latency":
+        return _is_default(deployment.network, "latency")
+    for group in deployment.node:
+        place = f"deployment.node.{group.name}."
+        if key.startswith(place):
+            own, _, name = key.removeprefix(place).rpartition(".")
+            parts: dict[str, tuple[CheckedModel, dict[str, str]]] = {
+                "": (group, NODE_UNITS),
+                "disk": (group.disk, DISK_UNITS),
+                "adapter": (group.adapter, ADAPTER_UNITS),
+            }
+            part, wanted = parts.get(own, (group, {}))
+            return name in wanted and _is_default(part, name)
+    return False
+
+
+def _is_default(part: CheckedModel, name: str) -> bool:
+    """Returns whether nobody declared the field `name` of a part of the hardware."""
+    usual = type(part)()
+    if part.model_fields_set >= set(usual.model_dump()):
+        return bool(dict(part)[name] == dict(usual)[name])
+    return name not in part.model_fields_set
+
+
 def _sentence(values: tuple[tuple[str, str], ...], groups: list[str]) -> str:
     shown = ", ".join(f"{key.replace('.', ' ').replace('_', ' ')} {text}" for key, text in values)
     option = f"--set deployment.node.{groups[0]}.{values[-1][0]}=VALUE"

@@ -14,7 +14,7 @@ import numpy as np
 
 from dfslab.documents.metrics import RATE
 from dfslab.documents.table import Name, naming
-from dfslab.models.fit.demand import CalibratedConstant, Calibration, calibrate
+from dfslab.models.fit.demand import CalibratedConstant, Calibration, calibrate, uncalibrated
 from dfslab.models.tree.hardware_draws import DRAWS, hardware_draws
 from dfslab.models.tree.prediction import Situation
 from dfslab.result import Result
@@ -85,6 +85,27 @@ class DecisionInput:
         """Returns `constants`, extended by draws of the hardware that the deployment states to be
         uncertain. All sets have the same variables."""
         return drawn_values(situation, self.calibration)
+
+    def rate_factor(self, point: Point, situation: Situation) -> float:
+        """Returns the factor f of the 90 % interval [rate / f, rate * f] of the rate that the
+        sequence model predicts for a configuration. The interval contains the model's own error.
+
+        The factor is that of the run's stored prediction. If the run predicted only other
+        configurations, the largest of their factors is used, because a stored calibration lacks
+        the residuals of its fit. Without any stored prediction, the factor is that of the present
+        calibration, or of the description if nothing was measured.
+        """
+        stored = {
+            one.point_id: rate.high / rate.value
+            for one in self.results
+            if one.method == MODEL
+            and (rate := one.metrics.get(RATE)) is not None
+            and rate.high is not None
+            and rate.value > 0
+        }
+        if stored:
+            return stored.get(point.id, max(stored.values()))
+        return (self.calibration or uncalibrated(situation)).interval_factor(situation)
 
 
 def drawn_constants(

@@ -12,7 +12,7 @@ from itertools import pairwise
 from statistics import median
 
 from dfslab.discover import is_instrument
-from dfslab.documents.table import labels_text
+from dfslab.documents.table import naming
 from dfslab.method import BASELINES
 from dfslab.result import Result
 from dfslab.spec.design import LevelValue
@@ -63,8 +63,9 @@ def noise_doubt(measured: Sequence[Result]) -> Doubt | None:
     noise = noise_of(measured)
     if noise is None or noise <= TOO_NOISY:
         return None
-    worst = labels_text(noisiest(measured))
-    where = f", most for {worst}" if worst else ""
+    worst = noisiest(measured)
+    name = naming(one.labels for one in measured)
+    where = f", most for {name(worst)}" if worst else ""
     reason = f"repeats of one configuration differ by {noise:.0%} (standard deviation){where}"
     return Doubt(reason, repeated_runs(measured))
 

@@ -11,9 +11,8 @@ from functools import cached_property
 from pydantic import BaseModel, JsonValue
 
 from dfslab.documents.metrics import RATE
-from dfslab.documents.table import labels_text
+from dfslab.documents.table import Name
 from dfslab.models.tree.prediction import situation_of
-from dfslab.quantiles import normal
 from dfslab.result import Metric, Result
 from dfslab.spec.changes.change import kind_of
 from dfslab.spec.changes.change_language import apply, parse_change
@@ -21,12 +20,10 @@ from dfslab.spec.changes.sliders import Slider, Stop, slider_of
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies.contract import FinishedRun, StudyResult
-from dfslab.studies.decisions.change_error import recorded_errors
 from dfslab.studies.decisions.decision_input import MODEL, DecisionInput, evidence_in
 from dfslab.studies.decisions.gains import Basis
-from dfslab.studies.decisions.intervention_error import errors_for
 from dfslab.studies.decisions.trust import Trust, trust_in
-from dfslab.studies.decisions.whatif import operations_of
+from dfslab.studies.decisions.whatif import changed_rate
 from dfslab.studies.runs.stages import processor_s
 
 # The quantities that get a slider, as phrases of the language of changes. Predictions for many
@@ -40,8 +37,6 @@ MOST_OPERATIONS = 6
 # Processor time in seconds that the predictions may take together. A prediction takes 1 to 40 ms,
 # so most runs need less.
 MOST_S = 1.5
-# A 90 % interval reaches this number of standard deviations to either side.
-SDS = normal(0.95)
 WOULD_PREDICT = "This command predicts a change: dfslab whatif RUN 'disk x2'"
 WOULD_MEASURE = (
     "A measurement would tell: dfslab measure RUN/scenario.toml --set 'workload.clients=4'"
@@ -51,11 +46,13 @@ WOULD_MEASURE = (
 class SliderOperation(BaseModel):
     """One column of the slider's figures. A column shows one mix of operations of one file system,
     and its rate is predicted for one configuration of the run. `file_system`: name of the file
-    system of this configuration."""
+    system of this configuration. `moved_bytes`: mean number of bytes that an operation moves; 0 if
+    it moves none, or in findings of earlier versions."""
 
     operations: list[str]
     configuration: str
     file_system: str
+    moved_bytes: float = 0.0
 
 
 class SliderSetting(BaseModel):
@@ -124,7 +121,7 @@ def slider_points(run: FinishedRun, clock: Callable[[], float] = processor_s) ->
         settling = next(iter(trust.settling), WOULD_MEASURE)
         reason = f"The queueing model is not reliable for this run: {reasons[0]}. {settling}"
         return SliderPoints(reason=reason)
-    columns, left_out = _columns(evidence, predicted)
+    columns, left_out = _columns(evidence, predicted, run.name)
     computed = _Computed(trust, columns, clock)
     quantities = [one for name in QUANTITIES if (one := computed.quantity(name)) is not None]
     return SliderPoints(
@@ -159,6 +156,7 @@ class _Column:
             operations=list(self.operations),
             configuration=run.name(self.stored.labels),
             file_system=self.scenario.file_system.name,
+            moved_bytes=situation_of(self.scenario).whole.moved_bytes,
         )
 
     def rate_per_s(self, scenario: Scenario) -> float:
@@ -169,33 +167,21 @@ class _Column:
         return situation.at(constants).predict(constants).rate_per_s
 
     def at(self, stop: Stop) -> Metric:
-        """Returns the predicted rate at a setting with its 90 % interval. The interval combines two
-        errors, which are taken as independent: the error of the prediction for the run's
-        configuration, and the error of predicted changes of this kind. Raises InputError if the
+        """Returns the predicted rate at a setting with its 90 % interval. Raises InputError if the
         setting is impossible."""
         change = parse_change(stop.change, self.scenario)
         gain = self.rate_per_s(apply(self.scenario, [change])) / self.before_per_s
+        situation = situation_of(self.scenario)
         present = self.stored.metrics[RATE]
-        carried_out = errors_for(operations_of(situation_of(self.scenario)))
-        basis = self.evidence.basis
-        change_sd = recorded_errors().sd(basis, [change], math.log(gain), carried_out)
-        factor = math.exp(math.hypot(_log_half_width(present), SDS * change_sd))
-        value = present.value * gain
-        return Metric(value=value, low=value / factor, high=value * factor)
-
-
-def _log_half_width(metric: Metric) -> float:
-    """Returns the larger half-width of a prediction's interval in natural logarithms."""
-    assert metric.low is not None
-    assert metric.high is not None
-    return max(math.log(metric.high / metric.value), math.log(metric.value / metric.low))
+        return changed_rate(present, gain, self.evidence.basis, [change], situation)
 
 
 def _columns(
-    evidence: DecisionInput, predicted: dict[str, Result]
+    evidence: DecisionInput, predicted: dict[str, Result], name: Name
 ) -> tuple[list[_Column], list[str]]:
     """Returns (columns, notes). Each pair of a file system and a mix of operations has one column,
-    up to MOST_OPERATIONS columns. The notes name the pairs that are left out.
+    up to MOST_OPERATIONS columns. The notes name the pairs that are left out. `name` returns the
+    name of a configuration.
 
     A column shows one configuration of its pair. It is chosen from the configurations with the
     largest number of clients, and is the middle one in the order of the run."""
@@ -212,7 +198,7 @@ def _columns(
         busiest = [one for one in own if one.scenario.workload.clients == most]
         columns.append(busiest[len(busiest) // 2])
     left = columns[MOST_OPERATIONS:]
-    names = "; ".join(labels_text(one.stored.labels) for one in left)
+    names = "; ".join(name(one.stored.labels) for one in left)
     notes = [f"Not computed, because a page has at most {MOST_OPERATIONS} operations: {names}."]
     return columns[:MOST_OPERATIONS], notes if left else []
 

@@ -13,6 +13,8 @@ from dfslab.models.limit_text import text_of
 from dfslab.models.tree.limits import limits_of
 from dfslab.models.tree.predicted import Predictions
 from dfslab.models.tree.prediction import Situation, situation_of
+from dfslab.quantiles import CONFIDENCE_SDS
+from dfslab.result import Metric
 from dfslab.spec.changes.change import DISK, Change, possible_log_gain
 from dfslab.spec.changes.change_language import apply, parse_changes
 from dfslab.spec.changes.dedicated import dedicated
@@ -114,6 +116,31 @@ def operations_of(situation: Situation) -> OperationClass:
     """Returns "data" if the operations of a configuration move bytes, "metadata" if they only
     change metadata."""
     return "data" if situation.whole.moved_bytes else "metadata"
+
+
+def changed_rate(
+    present: Metric, gain: float, basis: Basis, changes: Sequence[Change], situation: Situation
+) -> Metric:
+    """Returns the predicted rate after changes with its 90 % interval. The interval combines two
+    errors, which are taken as independent: the error of the prediction before the changes, and the
+    error of predicted changes of these kinds.
+
+    `present`: the predicted rate before the changes, with its interval. `gain`: the factor by which
+    the changes multiply the rate. `basis`: as in DecisionInput. `situation`: the configuration
+    before the changes.
+    """
+    carried_out = errors_for(operations_of(situation))
+    change_sd = recorded_errors().sd(basis, changes, math.log(gain), carried_out)
+    factor = math.exp(math.hypot(_log_half_width(present), CONFIDENCE_SDS * change_sd))
+    value = present.value * gain
+    return Metric(value=value, low=value / factor, high=value * factor)
+
+
+def _log_half_width(metric: Metric) -> float:
+    """Returns the larger half-width of a prediction's interval in natural logarithms."""
+    assert metric.low is not None
+    assert metric.high is not None
+    return max(math.log(metric.high / metric.value), math.log(metric.value / metric.low))
 
 
 def _ratios(before: Floats, after: Floats) -> Floats:

@@ -29,6 +29,6 @@ async function update() {
   element("nothing").hidden = found.charts !== "";
   element("page").hidden = found.state === "running";
   live.dataset.seconds = found.seconds;
-  if (found.state !== "finished") setTimeout(update, EVERY_MS);
+  if (!found.has_ended) setTimeout(update, EVERY_MS);
 }
 update();
