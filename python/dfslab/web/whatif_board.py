@@ -8,11 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Literal
 
 from dfslab import discover
 from dfslab.documents import metrics
-from dfslab.documents.answers import Sureness
 from dfslab.documents.document import Document, StrictDocument
 from dfslab.documents.table import labels_text, number_text
 from dfslab.method import Model, RunFailed
@@ -73,11 +71,12 @@ class ChangedTimes(Document):
 class WhatIfAnswer(Document):
     """The prediction of the queueing model. Rates are in operations per second.
 
-    `gain`: factor by which the rate changes, with its 90 % interval `low` to `high`. `limit`: what
-    limits the rate after the changes; "" if no gain of the run is reliable. `withheld`: why the
-    gain is not reliable; empty if it is reliable. If the gain is withheld, the figures after the
-    changes are None and `times` is empty. `settling`: the runs that would measure a withheld gain.
-    `chart`: HTML with the utilisation of the stations.
+    `gain`: factor by which the rate changes, with its 90 % interval `low` to `high`. `sureness`:
+    the word for its certainty, with the reason if the word is lowered; "" without a gain.
+    `limit`: what limits the rate after the changes; "" if no gain of the run is reliable.
+    `withheld`: why the gain is not reliable; empty if it is reliable. If the gain is withheld, the
+    figures after the changes are None and `times` is empty. `settling`: the runs that would measure
+    a withheld gain. `chart`: HTML with the utilisation of the stations.
     """
 
     before_per_s: float
@@ -85,7 +84,7 @@ class WhatIfAnswer(Document):
     gain: float | None
     low: float | None
     high: float | None
-    sureness: Sureness | Literal[""]
+    sureness: str
     limit: str
     withheld: list[str]
     settling: str = ""
@@ -246,7 +245,7 @@ def answer(board: Board, request: WhatIfRequest) -> WhatIfAnswer:
         gain=found.rate.gain,
         low=found.rate.low,
         high=found.rate.high,
-        sureness=found.rate.sureness,
+        sureness=found.rate.reasoned,
         limit=text_of(limits) if limits else "",
         withheld=[],
         times=_times(before, after),

@@ -238,6 +238,15 @@ def errors_for(
     return next((one for one in known if one.operations == operations), None)
 
 
+def is_learnt_on(file_system: str, operations: OperationClass) -> bool:
+    """Returns whether the stored errors of a class of operations were learnt from changes that were
+    carried out on a file system, among others."""
+    carried_out = errors_for(operations)
+    return carried_out is not None and any(
+        one.file_system == file_system for one in carried_out.changes
+    )
+
+
 _TABLES: TypeAdapter[list[InterventionErrors]] = TypeAdapter(list[InterventionErrors])
 
 
