@@ -157,11 +157,12 @@ def whatif(evidence: DecisionInput, texts: Sequence[str], together: bool = True)
     base = evidence.points[0].scenario
     single = parse_changes(texts, base)
     groups: list[tuple[Change, ...]] = [(one,) for one in single]
-    if together and len(single) > 1:
+    exclusive = _exclusive(single)
+    if together and len(single) > 1 and not exclusive:
         groups.append(tuple(single))
     rows: list[ChangedOperation] = []
     withheld: list[WithheldChange] = []
-    notes = list(evidence.notes)
+    notes = [*evidence.notes, *(exclusive if together else [])]
     settling: list[str] = []
     assumed: list[str] = []
     while groups:
@@ -192,6 +193,20 @@ def whatif(evidence: DecisionInput, texts: Sequence[str], together: bool = True)
         assumed=list(dict.fromkeys(assumed)),
         notes=list(dict.fromkeys(notes)),
     )
+
+
+def _exclusive(changes: Sequence[Change]) -> list[str]:
+    """Returns at most one note: that changes are not predicted together, because two of them give
+    one key different values."""
+    for place, one in enumerate(changes):
+        for other in changes[:place]:
+            keys = [k for k, new in one.values.items() if other.values.get(k, new) != new]
+            if keys:
+                return [
+                    f"Not predicted together: {other.text} and {one.text} give {keys[0]} "
+                    "different values"
+                ]
+    return []
 
 
 def _smallest(
