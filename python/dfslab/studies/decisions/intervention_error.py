@@ -129,9 +129,14 @@ class InterventionErrors(BaseModel):
         carried-out changes of link on 6 file systems (data operations)"."""
         own = self.of_kind(kind)
         return (
-            f"{own.changes} carried-out changes of {kind} on {own.file_systems} file systems "
-            f"({self.operations} operations)"
+            f"{counted(own.changes, 'carried-out change')} of {kind} on "
+            f"{counted(own.file_systems, 'file system')} ({self.operations} operations)"
         )
+
+
+def counted(count: int, noun: str) -> str:
+    """Returns a number with its noun in the singular or plural, such as "1 recording"."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _growth(active: float, idle: float, log_gain: float, distance: float) -> float:
