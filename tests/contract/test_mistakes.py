@@ -189,6 +189,7 @@ MISTAKES = {
     "import fio.json --format foi": ["unknown; allowed", "fio_json"],
     'plan "write >= 2"': ["needs a unit"],
     "plan fast": ["needs", "write >= 2 GB/s"],
+    'whatif good.toml "server lnk 10 Gbit/s"': ["names nothing that can change"],
     'whatif good.toml "servers plenty"': ["needs a value such as 8"],
     "replay text.toml folder": ["is in no known form", "strace"],
     "expect folder --server-disk 100": ["hdd, ssd, nvme"],

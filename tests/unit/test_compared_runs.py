@@ -8,12 +8,23 @@ import math
 
 import numpy as np
 import pytest
+from dfslab.documents.metrics import RATE
 from dfslab.quantiles import student, student_beyond
 from dfslab.report import comparison_page
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point
 from dfslab.studies.decisions.comparing.fail_rules import parse_rules
-from dfslab.studies.decisions.comparing.paired_runs import compare_runs, foreseen
+from dfslab.studies.decisions.comparing.paired_runs import (
+    check_comparable,
+    compare_runs,
+    comparison_weights,
+    foreseen,
+    judged,
+    pooled_noise,
+    repetitions_for,
+)
+from dfslab.studies.decisions.comparing.run_pairs import TIMES, MetricPair
+from dfslab.studies.decisions.reported.compared_runs import SMALL_CHANGE
 from support import synthetic
 from support.command import dfslab
 from support.recorded import copied
@@ -21,6 +32,8 @@ from support.recorded import copied
 from verification import recordings
 
 PAIRS, REPETITIONS, CONFIGURATIONS = 200, 4, 2
+# Number of simulated comparisons in the test of the stated number of repetitions.
+STATED = 500
 NAMES = ("A", "B")
 POINTS = synthetic.scenario(sizes=("1 MiB",), clients=(1,), hold_out=()).points()
 
@@ -82,6 +95,57 @@ def test_a_change_of_the_detectable_size_is_found():
         rows = compare_runs(before, after, NAMES).rows
         found += all(one.verdict == "higher" for one in rows if one.metric == "rate_per_s")
     assert found >= 18
+
+
+@pytest.mark.parametrize(("noise_sd", "configurations"), [(0.005, 2), (0.01, 1), (0.02, 3)])
+def test_the_stated_repetitions_find_a_change_of_3_percent(noise_sd, configurations):
+    """A change of 3 % is found in about 95 of 100 comparisons with the number of repetitions that
+    is stated for the noise. The noise has the recorded distribution."""
+    random = np.random.default_rng(20261127)
+    _, residuals = recorded_noise()
+    repetitions = repetitions_for(noise_sd, 1 / (2 * configurations))
+    found = 0
+    for _ in range(STATED):
+        rows = judged(drawn_pairs(random, residuals, noise_sd, configurations, repetitions))
+        found += sum(one.verdict == "higher" for one in rows if one.metric == RATE)
+    assert found / (STATED * configurations) >= 0.94
+
+
+def drawn_pairs(random, residuals, noise_sd, configurations, repetitions):
+    """Returns the rates and mean times of two runs with the given noise. The second run is faster
+    by SMALL_CHANGE."""
+    pairs = []
+    for place in range(configurations):
+        before, after = noise_sd * random.choice(residuals, (2, repetitions))
+        after = after + math.log1p(SMALL_CHANGE)
+        pairs.append(MetricPair(str(place), RATE, tuple(before), tuple(after)))
+        mean = MetricPair(str(place), "latency_s_mean.read", tuple(-before), tuple(-after))
+        pairs.append(mean)
+    return pairs
+
+
+def test_more_noise_or_more_comparisons_need_more_repetitions():
+    needed = [repetitions_for(sd, weight) for sd, weight in ((0.01, 0.5), (0.02, 0.5), (0.01, 0.1))]
+    assert needed[0] < needed[2] < needed[1]
+    assert repetitions_for(0.3, 0.5) is None
+
+
+def test_rates_and_times_share_the_probability_of_a_false_verdict():
+    """Of equal p-values, those of rates are judged by half of the probability, however many times
+    are compared besides. Without times, rates have all of it."""
+    rate = MetricPair("a", RATE, (0.0, 0.1), (0.0, 0.1))
+    times = [MetricPair("a", f"{one}.read", (0.0, 0.1), (0.0, 0.1)) for one in TIMES]
+    weights = comparison_weights([rate, *times])
+    assert weights[RATE] == 0.5
+    assert sum(weights.values()) == pytest.approx(1.0)
+    assert comparison_weights([rate])[RATE] == 1.0
+
+
+def test_noise_that_differs_between_configurations_has_fewer_degrees_of_freedom():
+    even = [MetricPair(str(one), RATE, (0.0, 0.01), (0.0, 0.01)) for one in range(5)]
+    uneven = [*even[1:], MetricPair("noisy", RATE, (0.0, 1.0), (0.0, 1.0))]
+    assert pooled_noise(even)[RATE].freedom == pytest.approx(10)
+    assert pooled_noise(uneven)[RATE].freedom == pytest.approx(2, rel=0.01)
 
 
 def test_the_p_value_is_the_inverse_of_the_quantile():
@@ -176,6 +240,26 @@ def test_runs_of_other_operations_are_refused():
         compare_runs(before, after, NAMES)
 
 
+@pytest.mark.parametrize("operation", ["stat", "delete"])
+def test_scenarios_of_other_operations_are_refused_before_they_are_measured(operation):
+    first, second = (scenario_of(one) for one in ("create", operation))
+    with pytest.raises(InputError, match=rf"--against.*other operations \({operation}\) than A"):
+        check_comparable(first, second)
+    check_comparable(first, first)
+
+
+def scenario_of(operation):
+    """Returns a scenario named A that performs one operation on metadata and measures it twice."""
+    sweep = synthetic.scenario(sizes=("1 MiB",), clients=(1,), hold_out=(), repetitions=2)
+    values = {
+        "workload.name": "metadata",
+        "workload.operation": operation,
+        "workload.operations_per_client": 10,
+    }
+    alone = sweep.model_copy(update={"sweep": [], "name": "A"}).replace(values)
+    return alone.with_methods(["measure"])
+
+
 def test_configurations_that_differ_in_an_ignored_key_are_no_repetitions():
     one = run_with(100)
     two = [
@@ -192,7 +276,7 @@ def test_the_detectable_change_is_stated_before_the_runs():
     few = foreseen(synthetic.scenario(sizes=("1 MiB",), clients=(1,), repetitions=3))
     many = foreseen(synthetic.scenario(sizes=("1 MiB",), clients=(1,), repetitions=10))
     numbers = [float(one.split("80 % is one of ")[1].split(" %")[0]) for one in (few, many)]
-    assert few.startswith("With 3 repetitions and 10 comparisons, ")
+    assert few.startswith("With 3 repetitions and 2 compared rates, ")
     assert numbers[1] < numbers[0] / 2
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from dfslab.documents.answers import Sureness
 from dfslab.studies.decisions.decision_input import evidence_of
 from dfslab.studies.decisions.gains import (
+    CAPPED,
     HIGH,
     LOW,
     LOWERED,
@@ -18,6 +20,7 @@ from dfslab.studies.decisions.gains import (
     probability_text,
     sureness,
 )
+from dfslab.studies.decisions.intervention_error import intervention_errors
 from dfslab.studies.decisions.whatif import whatif
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
@@ -35,6 +38,43 @@ def test_the_legend_gives_the_reason_of_each_word():
     noisy = plain.model_copy(update={"low": 0.9})
     assert legend([noisy]) == [WORDS, NOISE]
     assert legend([]) == []
+
+
+def learnt_systems():
+    """Returns the file systems from whose recorded changes the stored errors were learnt."""
+    return {one.file_system for table in intervention_errors() for one in table.changes}
+
+
+@pytest.mark.parametrize("name", ["beegfs", "s3", "nfs", "hdfs-hosts"])
+def test_a_file_system_without_recorded_changes_has_no_word_above_medium(name):
+    """The cap follows the recorded data: it holds for exactly the file systems and classes of
+    operations (data, metadata) without recorded changes."""
+    evidence = evidence_of(SCENARIOS / f"{name}.toml")
+    found = whatif(evidence, ["client link x2", "server disk x2", "clients x2"])
+    assert found.rows
+    for row in found.rows:
+        moves_data = any(one.endswith(("read", "write")) for one in row.operations)
+        is_learnt = evidence.scenario.file_system.name in learnt_systems() and moves_data
+        assert row.rate.is_learnt_here == is_learnt
+        assert is_learnt or row.rate.sureness is not Sureness.HIGH
+    capped = any(row.rate.is_capped for row in found.rows)
+    assert (CAPPED in found.table().notes) == capped
+    assert capped == (name in ("beegfs", "s3"))
+
+
+def test_a_run_that_measured_such_changes_is_not_capped():
+    """The gain of a kind of change that the run itself measured may be highly certain, although no
+    change of the file system was carried out otherwise."""
+    gain = GainEstimate(gain=1.5, low=1.2, high=1.9, probability=0.99, sd=0.1)
+    assert gain.sureness is Sureness.HIGH
+    elsewhere = gain.model_copy(update={"is_learnt_here": False})
+    assert elsewhere.statement == "gain: medium (error learnt elsewhere)"
+    assert legend([gain]) == [WORDS]
+    assert legend([elsewhere]) == [WORDS, CAPPED]
+    unsure = elsewhere.model_copy(update={"probability": 0.75})
+    assert unsure.statement == "gain: low"
+    doubted = elsewhere.model_copy(update={"hardware_sd": 0.9})
+    assert doubted.statement == "gain: low (uncertain hardware)"
 
 
 @pytest.mark.parametrize("limit", [HIGH, MEDIUM, LOW])

@@ -20,6 +20,7 @@ from dfslab.spec.scenario import Point, read
 from dfslab.studies.decisions.decision_input import evidence_of
 from dfslab.studies.decisions.prices import prices_of
 from dfslab.studies.decisions.recommend import recommend
+from dfslab.studies.decisions.risks import FEWER_COPIES, NOT_FORCED
 from dfslab.studies.trials.interleaved import TimeBudget, TrialConfiguration, interleaved
 from dfslab.studies.trials.intervention_record import read_records
 from dfslab.studies.trials.measured_gain import START, measured_gains
@@ -234,10 +235,10 @@ def test_values_of_goals(source):
         trial_run("a", 0, result(scenario, 2.0, complete=False), "rate")
 
 
-def verified(source, planted, tmp_path, most=2, limit_s=1e6):
+def verified(source, planted, tmp_path, most=2, limit_s=1e6, may=()):
     evidence = evidence_of(source)
     advice = recommend(evidence, "rate", prices_of(None))
-    plan = plan_of(evidence, advice, most, 3, limit_s)
+    plan = plan_of(evidence, advice, most, 3, limit_s, may)
     records = tmp_path / "records.jsonl"
     done = carry_out(plan, records, quiet, quiet, planted.opening, planted.clock)
     return plan, done, read_records(records)
@@ -254,11 +255,11 @@ def test_predictions_are_recorded_before_anything_is_measured(source, tmp_path):
         return law(scenario)
 
     planted.law = looking
-    plan, done, kept = verified(source, planted, tmp_path)
-    assert seen[0] == ["prediction", "prediction"]
+    plan, done, kept = verified(source, planted, tmp_path, 9)
+    assert seen[0] == ["prediction"] * len(plan.interventions)
     assert [one.predicted.text for one in kept] == [one.name for one in plan.interventions]
     assert [one.measured.gain for one in kept] == [one.real for one in done.rows]
-    best = done.rows[0]
+    best = max(done.rows, key=lambda one: one.predicted.gain)
     assert "links x2" in best.change
     assert best.real.gain == pytest.approx(2.0, rel=0.05)
     assert best.agreement == "inside"
@@ -278,6 +279,54 @@ def test_an_interrupted_verification_records_what_it_measured(source, tmp_path):
     assert all(one.measured.is_interrupted for one in kept)
     assert kept[0].measured.gain.pairs == 1
     assert planted.is_open == 0
+
+
+def risky_advice(source):
+    """Returns (evidence, advice). All advised changes can be carried out; the first two put data at
+    risk."""
+    evidence = evidence_of(source)
+    advice = recommend(evidence, "rate", prices_of(None))
+    (row, *_) = advice.rows
+    changes = {
+        "fsync off": NOT_FORCED,
+        "copies 1": FEWER_COPIES,
+        "links x2": "",
+        "clients x2": "",
+        "transfer size x4": "",
+    }
+    rows = [row.model_copy(update={"change": text, "risk": why}) for text, why in changes.items()]
+    return evidence, advice.model_copy(update={"rows": rows})
+
+
+def test_changes_that_put_data_at_risk_are_carried_out_only_by_name(source):
+    source.write_text(SCENARIO.replace('"glusterfs"', '"glusterfs"\ncopies = 2'))
+    evidence, advice = risky_advice(source)
+    plan = plan_of(evidence, advice, 9, 2, 1e6)
+    assert not any(one.risk for one in plan.interventions)
+    assert len(plan.interventions) == 3
+    assert plan.left_out() == [
+        f"Left out, because {NOT_FORCED}: fsync off. --may sync carries it out.",
+        f"Left out, because {FEWER_COPIES}: copies 1. --may copies carries it out.",
+    ]
+    allowed = plan_of(evidence, advice, 9, 2, 1e6, ("copies", "sync"))
+    assert {one.name for one in allowed.interventions} >= {"fsync off", "copies 1"}
+    assert allowed.left_out() == []
+
+
+def test_the_safest_and_cheapest_changes_are_carried_out_first(source):
+    evidence, advice = risky_advice(source)
+    names = [one.name for one in plan_of(evidence, advice, 9, 2, 1e6).interventions]
+    assert set(names[:2]) == {"clients x2", "transfer size x4"}
+    assert names[2] == "links x2"
+
+
+def test_what_is_left_out_is_said_with_the_gains(source, tmp_path):
+    evidence, advice = risky_advice(source)
+    planted = Planted(links)
+    plan = plan_of(evidence, advice, 1, 2, 1e6)
+    done = carry_out(plan, tmp_path / "r.jsonl", quiet, quiet, planted.opening, planted.clock)
+    assert any(note.startswith("Left out, because") for note in done.notes)
+    assert all(scenario.workload.fsync for scenario in planted.measured)
 
 
 def test_changes_that_no_testbed_makes_are_refused_in_one_line(source, tmp_path):
@@ -310,7 +359,7 @@ def test_a_prediction_of_a_version_that_had_fewer_fields_is_read(source, tmp_pat
     path = tmp_path / "records.jsonl"
     first, *rest = path.read_text().splitlines()
     former = json.loads(first)
-    del former["id"], former["predicted"]["hardware_sd"]
+    del former["id"], former["predicted"]["hardware_sd"], former["predicted"]["is_learnt_here"]
     text = json.dumps(former, separators=(",", ":"), ensure_ascii=False)
     made = hashlib.sha256(text.encode()).hexdigest()
     rest = [one.replace(json.loads(first)["id"], made) for one in rest]

@@ -87,7 +87,9 @@ def _queried(uri: str, web_address: str) -> ExistingFileSystem:
         one: known.ask for known in _described().values() if known.ask for one in known.schemes
     }
     if scheme not in answering:
-        raise InputError("mount", uri, f"must begin with {', '.join(sorted(answering))}")
+        schemes = ", ".join(f"{one}://" for one in sorted(answering))
+        allowed = f"must begin with {schemes}, or be a directory in which it is mounted"
+        raise InputError("mount", uri, allowed)
     return answering[scheme](uri, web_address)
 
 

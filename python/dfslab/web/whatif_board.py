@@ -271,7 +271,7 @@ def answer(board: Board, request: WhatIfRequest) -> WhatIfAnswer:
         gain=found.rate.gain,
         low=found.rate.low,
         high=found.rate.high,
-        sureness=found.rate.sureness,
+        sureness=found.rate.reasoned,
         limit=text_of(limits) if limits else "",
         withheld=[],
         notes=[

@@ -3,9 +3,6 @@ texts of the server, so that they look as in the terminal."""
 
 from __future__ import annotations
 
-from typing import Literal
-
-from dfslab.documents.answers import Sureness
 from dfslab.documents.document import Document, StrictDocument
 from dfslab.documents.table import number_text
 from dfslab.result import Metric
@@ -79,7 +76,8 @@ class WhatIfAnswer(Document):
     `is_changed`: whether the sliders and typed values change anything. `before`, `after`: the rate
     before and after the changes. `before` is None if the run supports no conclusion, and `after` is
     None if the gain is withheld. `gain`: factor by which the rate changes, with its 90 % interval
-    `low` to `high`. `limit`: what limits the rate after the changes; "" if no gain of the run is
+    `low` to `high`. `sureness`: the word for its certainty, with the reason if the word is lowered;
+    "" without a gain. `limit`: what limits the rate after the changes; "" if no gain of the run is
     reliable. `withheld`: why the gain is not reliable; empty if it is reliable. If the gain is
     withheld, the figures after the changes are None and `times` is empty. `settling`: the runs that
     would measure a withheld gain. `notes`: what the changes sacrifice, and assumptions on which the
@@ -94,7 +92,7 @@ class WhatIfAnswer(Document):
     gain: float | None
     low: float | None
     high: float | None
-    sureness: Sureness | Literal[""]
+    sureness: str
     limit: str
     withheld: list[str]
     settling: str = ""

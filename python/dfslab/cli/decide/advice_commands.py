@@ -3,7 +3,7 @@ changes)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -114,7 +114,7 @@ def advise(
     ] = None,
     prices: PriceFile = None,
     verify: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Carry the first N changes out and measure.")
+        int, typer.Option(min=0, metavar="N", help="Carry the N safest changes out and measure.")
     ] = 0,
     pairs: Annotated[
         int, typer.Option(metavar="N", help="With --verify: runs before and after each change.")
@@ -125,6 +125,10 @@ def advise(
     records: Annotated[
         Path, typer.Option(metavar="FILE", help="With --verify: the file of intervention records.")
     ] = RECORDS,
+    may: Annotated[
+        list[str] | None,
+        typer.Option(metavar="WHAT", help="With --verify: risk copies, or sync (forced writes)."),
+    ] = None,
     yes: Annotated[
         bool, typer.Option("--yes", help="With --verify: do not ask before measuring in a place.")
     ] = False,
@@ -134,14 +138,14 @@ def advise(
 
     Works on a description alone, on a run, whose measurements are then used, and on a Darshan log
     of an application, its text from darshan-parser, or a run imported from that text. With
-    --verify, the first changes are carried out on the testbed, and real gains are compared with the
-    predicted ones.
+    --verify, the safest changes are carried out on the testbed, and real gains are compared with
+    the predicted ones.
     """
     printing = printing_of(context, as_json)
     source = existing_source(source)
     if not verify:
         own = {"--pairs": pairs != PAIRS, "--time": time != TIME, "--records": records != RECORDS}
-        for option, is_given in {**own, "--yes": yes}.items():
+        for option, is_given in {**own, "--may": may, "--yes": yes}.items():
             if is_given:
                 raise InputError(option, None, "goes with --verify N, which carries changes out")
     counters = _io_counters(source)
@@ -157,7 +161,9 @@ def advise(
 
     check_is_described(source)
     if verify:
-        _verify(source, goal, within, prices, verify, pairs, limit_s, records, yes, printing)
+        _verify(
+            source, goal, within, prices, verify, pairs, limit_s, records, yes, printing, may or ()
+        )
         return
     found = _stored(source) if (goal, within, prices) == ("rate", None, None) else None
     if found is None:
@@ -206,8 +212,9 @@ def _verify(
     records: Path,
     yes: bool,
     printing: Printing,
+    may: Sequence[str],
 ) -> None:
-    """Prints the advice, carries out its first `most` changes, and prints the real gains. After an
+    """Prints the advice, carries out its `most` safest changes, and prints the real gains. After an
     interrupt, first prints the gains measured so far."""
     from dfslab.studies.decisions.decision_input import evidence_of
     from dfslab.studies.decisions.prices import prices_of
@@ -217,7 +224,7 @@ def _verify(
     advice = recommend(evidence, goal_of(goal), prices_of(prices), within)
     if not printing.as_json:
         emit(printing, None, *lines(advice.sentences()), advice.table())
-    found = verified(evidence, advice, most, pairs, limit_s, records, yes, printing)
+    found = verified(evidence, advice, most, pairs, limit_s, records, yes, printing, may)
     document = {
         "advice": advice.document(),
         "verified": {

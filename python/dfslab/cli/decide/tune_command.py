@@ -69,8 +69,8 @@ def tune(
     writes change only with --may.
     """
     printing = printing_of(context, as_json)
+    from dfslab.studies.decisions.risks import check_permissions
     from dfslab.studies.trials.intervention_record import check_records
-    from dfslab.studies.trials.tunable_settings import check_permissions
     from dfslab.studies.trials.tuned_place import plan_tuning
     from dfslab.studies.trials.tuning import tune as tuned
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,17 +28,21 @@ def verified(
     records: Path,
     yes: bool,
     printing: Printing,
+    may: Sequence[str] = (),
 ) -> VerifiedAdvice:
-    """Carries out the first `most` changes that `advice` recommends, and measures each of them in
+    """Carries out the `most` safest changes that `advice` recommends, and measures each of them in
     `rounds` pairs of runs (one run before and one after the change). If these runs write to a
     directory or an address of the user, first asks the user for permission, unless `yes` is true.
-    `limit_s`: largest time in seconds for all runs. Returns the predicted and the measured
+    `limit_s`: largest time in seconds for all runs. `may`: permissions for changes that put data at
+    risk; without them, such changes are left out. Returns the predicted and the measured
     gains."""
+    from dfslab.studies.decisions.risks import check_permissions
     from dfslab.studies.trials.intervention_record import check_records
     from dfslab.studies.trials.verifying import carry_out, check_rounds, plan_of
 
     check_rounds(rounds)
-    plan = plan_of(evidence, advice, most, rounds, limit_s)
+    check_permissions(may)
+    plan = plan_of(evidence, advice, most, rounds, limit_s, may)
     if plan.groups:
         ask(place_of(plan.groups[0][0].start), yes, printing.as_json)
     check_records(records)

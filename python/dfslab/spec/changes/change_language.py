@@ -31,6 +31,8 @@ _DIVISOR = re.compile(rf"^/\s*{_NUMBER}$")
 _PERCENT = re.compile(rf"^([+-])\s*{_NUMBER}\s*%$")
 _STEP = re.compile(r"^([+-])\s*(\S.*)$")
 _ASSIGNED = re.compile(r"^(deployment|file_system|workload)\.[\w.-]+\s*=")
+# Words between a subject and its new value, as in "clients to 8" and "clients x 2".
+_BEFORE_NUMBER = ("to", "times", "x")
 _BEGINS_VALUE = re.compile(r"[\d+×*/-]|x\d")
 # A rate of a link without "per second", as other options of commands accept it: "25Gbit".
 _BITS = re.compile(r"^[\d.]+\s*[kMGT]bit$")
@@ -49,7 +51,7 @@ def parse_change(text: str, scenario: Scenario) -> Change:
     words = _SPACES.sub(" ", text.replace("=", " ").strip()).lower().split(" ")
     for count in range(len(words), 0, -1):
         subject = phrases.get(" ".join(words[:count]))
-        if subject is not None:
+        if subject is not None and not _goes_on(subject, words[count:]):
             rest = " ".join(text.replace("=", " ").replace("_", " ").split()[count:])
             return _valued(text, subject, rest.removeprefix("to ").strip())
     name = " ".join(words).partition(" ")[0]
@@ -58,6 +60,14 @@ def parse_change(text: str, scenario: Scenario) -> Change:
             name = " ".join(words[:count]) or text
             break
     raise InputError(KEY, text, _unknown(text, name, phrases))
+
+
+def _goes_on(subject: Subject, rest: Sequence[str]) -> bool:
+    """Returns whether the words after a subject's phrase continue the name instead of being its
+    value, as in "client lnk 10 Gbit/s". The value of the subject is a number."""
+    if not rest or not subject.unit or rest[0] in _BEFORE_NUMBER or rest[0] in _SWITCH:
+        return False
+    return not _BEGINS_VALUE.match(rest[0]) and any(map(_BEGINS_VALUE.match, rest))
 
 
 def parse_changes(texts: Sequence[str], scenario: Scenario) -> list[Change]:

@@ -31,7 +31,7 @@ from dfslab.models.fit.demand import UNCALIBRATED_SD
 from dfslab.quantiles import CONFIDENCE, CONFIDENCE_SDS
 from dfslab.spec.changes.change import DOUBLING, KINDS, Change, ChangeKind
 from dfslab.studies.decisions.gains import Basis
-from dfslab.studies.decisions.intervention_error import InterventionErrors
+from dfslab.studies.decisions.intervention_error import InterventionErrors, counted
 
 TABLE = Path(__file__).with_name("change_errors.json")
 # The blind error: the standard deviation of the error if there are no recordings and a value is
@@ -127,7 +127,8 @@ class ChangeErrors(BaseModel):
         if carried_out is not None and self._is_learnt(basis, kind, carried_out):
             return carried_out.basis_of(kind)
         if own.recordings:
-            return f"{own.pairs} pairs of configurations in {own.recordings} recordings"
+            pairs = counted(own.pairs, "pair")
+            return f"{pairs} of configurations in {counted(own.recordings, 'recording')}"
         return "too few recorded changes; the error of two independent predictions"
 
     def _is_learnt(self, basis: Basis, kind: ChangeKind, carried_out: InterventionErrors) -> bool:

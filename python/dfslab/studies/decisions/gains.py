@@ -56,11 +56,18 @@ def sureness_words(statement: str) -> str:
 
 
 WORDS = sureness_words("the statement (gain, loss, none) is right")
-# The reason why a word is lower than the probability of the statement alone would give.
+# The reasons why a word is lower than the probability of the statement alone would give: DOUBT and
+# LEARNT_ELSEWHERE.
 DOUBT = "uncertain hardware"
 LOWERED = (
     f'Words with "{DOUBT}" are at most low, whatever the probability: the stated uncertainty of '
     "hardware leaves the size of the gain open."
+)
+LEARNT_ELSEWHERE = "error learnt elsewhere"
+CAPPED = (
+    f'Words with "{LEARNT_ELSEWHERE}" are at most medium: the error of a gain was not learnt from '
+    "carried-out changes of such operations (data or metadata) on this file system. Runs before "
+    "and after the change settle it; on a testbed, `dfslab advise SCENARIO --verify 3` makes them."
 )
 WIDE = (
     f"Bounds that differ by more than a factor of {WIDEST:.0f} leave the size of a gain open. Such "
@@ -79,6 +86,8 @@ def legend(gains: Iterable[GainEstimate]) -> list[str]:
     found = [WORDS] if shown else []
     if any(one.is_lowered for one in shown):
         found.append(LOWERED)
+    if any(one.is_capped for one in shown):
+        found.append(CAPPED)
     if any(one.is_wide for one in shown):
         found.append(WIDE)
     if any(
@@ -101,7 +110,8 @@ class GainEstimate(BaseModel):
     `probability`: probability that the factor is above 1. `sd`: standard deviation of the factor's
     natural logarithm. `low`, `high`: bounds of the factor that a measurement of the change would
     show. They include the noise of this measurement; `probability` and `sd` do not. `hardware_sd`:
-    the part of `sd` that is due to uncertain values of the hardware.
+    the part of `sd` that is due to uncertain values of the hardware. `is_learnt_here`: whether the
+    error of such a gain was learnt from changes that were measured on the same file system.
     """
 
     gain: float
@@ -110,6 +120,7 @@ class GainEstimate(BaseModel):
     probability: float
     sd: float
     hardware_sd: float = 0.0
+    is_learnt_here: bool = True
 
     @property
     def is_doubted(self) -> bool:
@@ -151,10 +162,29 @@ class GainEstimate(BaseModel):
     def sureness(self) -> Sureness:
         """The certainty of the reported statement, as a word. It is `UNDECIDED` if a wide interval
         includes 1. It is at most `LOW` if uncertain values of the hardware decide the gain
-        (`is_doubted`)."""
-        if self.is_wide and self.low <= 1 <= self.high:
+        (`is_doubted`), and at most `MEDIUM` if its error was learnt on other file systems only."""
+        if self.is_undecided:
             return Sureness.UNDECIDED
-        return Sureness.LOW if self.is_lowered else sureness(self.right)
+        if self.is_lowered:
+            return Sureness.LOW
+        return Sureness.MEDIUM if self.is_capped else sureness(self.right)
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether the interval is so wide that not even the direction of the gain is stated."""
+        return self.is_wide and self.low <= 1 <= self.high
+
+    @property
+    def is_capped(self) -> bool:
+        """Whether the word is `MEDIUM` instead of `HIGH` because the error of such a gain was
+        learnt on other file systems only."""
+        would_be_high = sureness(self.right) is Sureness.HIGH and not self.is_doubted
+        return would_be_high and not self.is_undecided and not self.is_learnt_here
+
+    @property
+    def is_as_sure_as_possible(self) -> bool:
+        """Whether no gain on this file system can have a word of higher certainty."""
+        return self.sureness is Sureness.HIGH or self.is_capped
 
     @property
     def is_lowered(self) -> bool:
@@ -175,7 +205,7 @@ class GainEstimate(BaseModel):
         if self.sureness is Sureness.UNDECIDED:
             return f"{self.sureness} (predicted × {factor_text(self.gain)}, {interval})"
         what = "no gain" if self.is_none else self.size
-        return f"{what} ({interval}), sure: {self._reasoned}"
+        return f"{what} ({interval}), sure: {self.reasoned}"
 
     @property
     def size(self) -> str:
@@ -198,11 +228,13 @@ class GainEstimate(BaseModel):
         if self.sureness is Sureness.UNDECIDED:
             return self.sureness.value
         what = "none" if self.is_none else "gain" if self.gain > 1 else "loss"
-        return f"{what}: {self._reasoned}"
+        return f"{what}: {self.reasoned}"
 
     @property
-    def _reasoned(self) -> str:
+    def reasoned(self) -> str:
         """The word for the certainty, with the reason if the word is lowered."""
+        if self.is_capped:
+            return f"{self.sureness} ({LEARNT_ELSEWHERE})"
         return f"{self.sureness} ({DOUBT})" if self.is_lowered else self.sureness
 
 

@@ -129,9 +129,14 @@ class InterventionErrors(BaseModel):
         carried-out changes of link on 6 file systems (data operations)"."""
         own = self.of_kind(kind)
         return (
-            f"{own.changes} carried-out changes of {kind} on {own.file_systems} file systems "
-            f"({self.operations} operations)"
+            f"{counted(own.changes, 'carried-out change')} of {kind} on "
+            f"{counted(own.file_systems, 'file system')} ({self.operations} operations)"
         )
+
+
+def counted(count: int, noun: str) -> str:
+    """Returns a number with its noun in the singular or plural, such as "1 recording"."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _growth(active: float, idle: float, log_gain: float, distance: float) -> float:
@@ -236,6 +241,15 @@ def errors_for(
     choose from; None for the tables that are stored with the package."""
     known = intervention_errors() if tables is None else tables
     return next((one for one in known if one.operations == operations), None)
+
+
+def is_learnt_on(file_system: str, operations: OperationClass) -> bool:
+    """Returns whether the stored errors of a class of operations were learnt from changes that were
+    carried out on a file system, among others."""
+    carried_out = errors_for(operations)
+    return carried_out is not None and any(
+        one.file_system == file_system for one in carried_out.changes
+    )
 
 
 _TABLES: TypeAdapter[list[InterventionErrors]] = TypeAdapter(list[InterventionErrors])

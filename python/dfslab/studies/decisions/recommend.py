@@ -281,13 +281,27 @@ def _affordable(search: _Search, prices: Prices, within: float | None) -> list[_
         found.sort(key=lambda one: -one.log_gain / (1.0 + _price(search, one.action, prices)))
     kept: list[_Tried] = []
     shortest = _shortest(found)
+    costs = {id(one): _price(search, one.action, prices) for one in found}
     for one in found:
-        if shortest[_values(one)] is not one:
+        if shortest[_values(one)] is not one or _is_dominated(one, found, costs):
             continue
         count = len(one.action.changes)
         if sum(len(k.action.changes) == count for k in kept) < ROWS[count - 1]:
             kept.append(one)
     return kept
+
+
+def _is_dominated(one: _Tried, found: Sequence[_Tried], costs: Mapping[int, float]) -> bool:
+    """Returns whether another action is cheaper and at least as good: it has the same printed gain
+    or a larger one, does not consist of more changes, and sacrifices nothing. `costs`: the price of
+    each action by its `id`."""
+    return any(
+        costs[id(other)] < costs[id(one)]
+        and round(math.exp(other.log_gain), 2) >= round(math.exp(one.log_gain), 2)
+        and len(other.action.changes) <= len(one.action.changes)
+        and not other.action.risk
+        for other in found
+    )
 
 
 def _values(one: _Tried) -> tuple[tuple[str, LevelValue], ...]:
@@ -308,13 +322,18 @@ def _shortest(found: Sequence[_Tried]) -> dict[tuple[tuple[str, LevelValue], ...
 
 def _assumed(search: _Search) -> list[str]:
     """Returns at most one sentence: that reads are assumed to find their data in memory, and what
-    limits them without it. It has no figure of a model that is not trusted."""
+    limits them without it. There is no sentence if the same limits them in both cases. It
+    has no figure of a model that is not trusted."""
     alike = search.alike
     cold = cold_twin(alike.first)
     if cold is None or search.untrusted or not reads_all_warm(alike.same_operations):
         return []
     situation = situation_of(cold.scenario)
-    limit = _limit(situation, search.model.evidence.constants(situation)[0])
+    constants = search.model.evidence.constants(situation)[0]
+    limits = [one.name for one in limits_of(situation, constants)]
+    if limits == [one.name for one in limits_of(search.situation, search.constants)]:
+        return []
+    limit = _limit(situation, constants)
     operations = "+".join(search.situation.mix)
     return [f"{ASSUMED}; with cache = cold the limit of {operations} is {limit}."]
 

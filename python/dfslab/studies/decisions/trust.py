@@ -4,7 +4,8 @@ compared with the run's measurements and with baselines."""
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from statistics import median
@@ -142,17 +143,14 @@ def _against_pairs(
     - The kind has at least FEWEST pairs, and the median error of the predictions is at least as
       large as the median measured change. An error within the noise does not count."""
     pairs: dict[ChangeKind, list[tuple[float, float, str]]] = {}
-    for first, second in _pairs(evidence.results, evidence.measured):
-        change = change_between(scenarios[first], scenarios[second])
-        if change is None:
-            continue
+    for first, second, kind in _measured_changes(evidence, scenarios):
         measured = math.log(evidence.measured[second] / evidence.measured[first])
         predicted = math.log(rates[second] / rates[first])
         keys = differences(scenarios[first], scenarios[second])
         key, (old, new) = largest_difference(keys)
         text = f"{key} {old} to {new} was measured as × {math.exp(measured):.2f}"
         text += f", predicted × {math.exp(predicted):.2f}"
-        pairs.setdefault(change[0], []).append((measured, predicted, text))
+        pairs.setdefault(kind, []).append((measured, predicted, text))
     found = []
     for kind, own in pairs.items():
         noise = max(CLEAR_CHANGE, 2 * math.sqrt(2) * evidence.noise_sd)
@@ -170,6 +168,26 @@ def _against_pairs(
             )
             found.append(Contradiction(kind, text))
     return found
+
+
+def judged_kinds(evidence: DecisionInput) -> set[ChangeKind]:
+    """Returns the kinds of change of which the run measured at least FEWEST pairs of
+    configurations. For these kinds, `trust_in` compares the model's error with the measured
+    changes."""
+    scenarios = {one.point_id: one.point.scenario for one in evidence.results}
+    counts = Counter(kind for *_, kind in _measured_changes(evidence, scenarios))
+    return {kind for kind, count in counts.items() if count >= FEWEST}
+
+
+def _measured_changes(
+    evidence: DecisionInput, scenarios: Mapping[str, Scenario]
+) -> Iterator[tuple[str, str, ChangeKind]]:
+    """Yields pairs of measured configurations that differ by one kind of change: both ids, and the
+    kind. `scenarios`: the scenario of each id."""
+    for first, second in _pairs(evidence.results, evidence.measured):
+        change = change_between(scenarios[first], scenarios[second])
+        if change is not None:
+            yield first, second, change[0]
 
 
 def _pairs(results: Sequence[Result], measured: Mapping[str, float]) -> list[tuple[str, str]]:

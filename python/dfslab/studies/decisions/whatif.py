@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from dfslab.models.tree.predicted import Predictions
 from dfslab.models.tree.prediction import Situation, situation_of
 from dfslab.quantiles import CONFIDENCE_SDS
 from dfslab.result import Metric
-from dfslab.spec.changes.change import DISK, Change, possible_log_gain
+from dfslab.spec.changes.change import DISK, Change, ChangeKind, possible_log_gain
 from dfslab.spec.changes.change_language import apply, parse_changes
 from dfslab.spec.changes.dedicated import dedicated
 from dfslab.spec.changes.set_values import set_values
@@ -28,7 +29,7 @@ from dfslab.studies.decisions.decision_input import DecisionInput
 from dfslab.studies.decisions.doubts import duration_text
 from dfslab.studies.decisions.gains import Basis, GainEstimate, gain_of
 from dfslab.studies.decisions.hardware_doubt import gain_hardware_sd
-from dfslab.studies.decisions.intervention_error import OperationClass, errors_for
+from dfslab.studies.decisions.intervention_error import OperationClass, errors_for, is_learnt_on
 from dfslab.studies.decisions.reported.whatif_table import (
     ChangedOperation,
     WhatIf,
@@ -36,7 +37,7 @@ from dfslab.studies.decisions.reported.whatif_table import (
     is_as_good,
 )
 from dfslab.studies.decisions.risks import risk_of
-from dfslab.studies.decisions.trust import trust_in
+from dfslab.studies.decisions.trust import judged_kinds, trust_in
 
 # Number of runs of a configuration before and after a change, to decide by measurement whether the
 # change gains.
@@ -83,18 +84,32 @@ class PairedModel:
         after = changed.predict_many(self.evidence.values(changed))
         ratios = after.rate_per_s / before.rate_per_s * _size_ratio(situation, changed)
         operations = operations_of(situation)
+        known = {"is_learnt_here": self._is_learnt_here(situation, changes)}
         rate = self._gain(ratios, changes, operations, possible_log_gain(changes))
         hardware_sd = gain_hardware_sd(situation, changed, changes)
-        rate = rate.model_copy(update={"hardware_sd": hardware_sd})
+        rate = rate.model_copy(update={"hardware_sd": hardware_sd, **known})
         times = {
             name: self._gain(
                 _ratios(before.latency_s[name], after.latency_s[name]), changes, operations
-            )
+            ).model_copy(update=known)
             for name in before.latency_s
             if name in after.latency_s
         }
         first = float(before.rate_per_s[0]), float(after.rate_per_s[0])
         return PairedGain(point, situation, changed, rate, times, *first)
+
+    @cached_property
+    def _judged_kinds(self) -> set[ChangeKind]:
+        return judged_kinds(self.evidence)
+
+    def _is_learnt_here(self, situation: Situation, changes: Sequence[Change]) -> bool:
+        """Returns whether the error of a gain was learnt from changes that were measured on the
+        file system of a configuration: changes that were carried out, or the changes of the same
+        kinds that the run measured."""
+        name = situation.scenario.file_system.name
+        if is_learnt_on(name, operations_of(situation)):
+            return True
+        return all(one.kind in self._judged_kinds for one in changes)
 
     def _gain(
         self,
@@ -167,11 +182,12 @@ def whatif(evidence: DecisionInput, texts: Sequence[str], together: bool = True)
     base = evidence.points[0].scenario
     single = parse_changes(texts, base)
     groups: list[tuple[Change, ...]] = [(one,) for one in single]
-    if together and len(single) > 1:
+    exclusive = _exclusive(single)
+    if together and len(single) > 1 and not exclusive:
         groups.append(tuple(single))
     rows: list[ChangedOperation] = []
     withheld: list[WithheldChange] = []
-    notes = list(evidence.notes)
+    notes = [*evidence.notes, *(exclusive if together else [])]
     settling: list[str] = []
     assumed: list[str] = []
     while groups:
@@ -214,6 +230,20 @@ def explained_settings(evidence: DecisionInput, keys: Sequence[str]) -> list[str
         for point in evidence.points
         for key in (*point.labels, *keys)
     )
+
+
+def _exclusive(changes: Sequence[Change]) -> list[str]:
+    """Returns at most one note: that changes are not predicted together, because two of them give
+    one key different values."""
+    for place, one in enumerate(changes):
+        for other in changes[:place]:
+            keys = [k for k, new in one.values.items() if other.values.get(k, new) != new]
+            if keys:
+                return [
+                    f"Not predicted together: {other.text} and {one.text} give {keys[0]} "
+                    "different values"
+                ]
+    return []
 
 
 def _smallest(

@@ -13,28 +13,16 @@ from dfslab.spec.scenario import Scenario
 from dfslab.spec.systems.parameters import Parameter, Purpose
 from dfslab.spec.systems.stored_copies import protects_data
 from dfslab.studies.decisions.actions import CandidateAction
+from dfslab.studies.decisions.risks import COPIES, SYNC, check_permissions, is_sync
 from dfslab.studies.trials.feasible import why_not
 
-# Permissions of the option `--may`. COPIES permits changes of the number of failures that the data
-# survives. SYNC permits changes by which written data may no longer survive a power failure. A
-# parameter needs SYNC if its name contains one of the parts in _OF_SYNC.
-COPIES, SYNC = "copies", "sync"
-PERMISSIONS = (COPIES, SYNC)
 _DATA_FRAGMENTS: Purpose = "data fragments"
-_OF_SYNC = ("sync", "write_through")
 # The changes of a numeric setting that are tried: "x2" doubles the present value, "/2" halves it.
 _STEPS = ("x2", "x4", "/2", "/4")
 _RISKS = {
     COPIES: "fewer failures than before are enough to lose data",
     SYNC: "a power failure loses written data",
 }
-
-
-def check_permissions(may: Sequence[str]) -> None:
-    """Raises InputError if a value of the option `--may` is unknown."""
-    for one in may:
-        if one not in PERMISSIONS:
-            raise InputError("--may", one, f"must be one of {', '.join(PERMISSIONS)}")
 
 
 def settings_of(
@@ -120,7 +108,7 @@ def _texts(scenario: Scenario, is_running: bool) -> Iterator[tuple[str, str]]:
 def _permission(parameter: Parameter) -> str:
     if protects_data(parameter):
         return COPIES
-    return SYNC if any(word in parameter.key for word in _OF_SYNC) else ""
+    return SYNC if is_sync(parameter) else ""
 
 
 def _values(parameter: Parameter, value: float) -> Iterator[str]:

@@ -52,7 +52,7 @@ def plan_tuning(
 ) -> TuningPlan:
     """Plans the tuning of a scenario's first configuration.
 
-    `may`: permissions of `tunable_settings.PERMISSIONS`. `is_running`: the testbed belongs to the
+    `may`: permissions of `risks.PERMISSIONS`. `is_running`: the testbed belongs to the
     user, so only settings of clients change. Raises InputError if no setting can change, if the
     scenario cannot be measured here, or if its gains cannot be predicted.
     """

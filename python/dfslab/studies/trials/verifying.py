@@ -3,8 +3,9 @@ gains."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from math import frexp
 from pathlib import Path
 
 from dfslab.documents.table import labels_text
@@ -21,6 +22,7 @@ from dfslab.studies.contract import Progress
 from dfslab.studies.decisions.decision_input import DecisionInput
 from dfslab.studies.decisions.gains import Basis, GainEstimate
 from dfslab.studies.decisions.reported.advice_table import Recommended
+from dfslab.studies.decisions.risks import permissions_for, risk_of
 from dfslab.studies.trials.carried_out import CarriedOut, VerifiedAdvice
 from dfslab.studies.trials.feasible import why_not
 from dfslab.studies.trials.interleaved import TimeBudget, Trial, TrialConfiguration, interleaved
@@ -40,6 +42,7 @@ class PlannedIntervention:
 
     `start`: the unchanged configuration. `configuration`: the varied keys of the unchanged
     configuration as text. `refused`: why the change cannot be carried out here; "" if it can.
+    `risk`: what the change sacrifices, such as the durability of data; "" if nothing.
     """
 
     start: Scenario
@@ -48,17 +51,33 @@ class PlannedIntervention:
     changes: tuple[Change, ...]
     predicted: GainEstimate
     refused: str
+    risk: str = ""
 
     @property
     def name(self) -> str:
         """The changes as text in the language of changes, such as "disk x2 and servers +1"."""
         return " and ".join(one.text for one in self.changes)
 
+    @property
+    def effort(self) -> tuple[bool, bool, int]:
+        """The order in which changes are carried out, the smallest first:
+
+        - changes that can be carried out, before those that cannot;
+        - changes of the workload, which leave nothing to undo, before changes of settings and
+          hardware, for which a testbed starts again;
+        - changes whose run takes less time. Times within a factor of two count as equal."""
+        if self.refused:
+            return True, False, 0
+        keys = [key for one in self.changes for key in one.values]
+        restarts = not all(key.startswith("workload.") for key in keys)
+        seconds = expected_s([apply(self.start, self.changes)])
+        return False, restarts, frexp(seconds)[1]
+
 
 @dataclass(frozen=True)
 class VerificationPlan:
     """The changes that are carried out, the number of rounds in which they are measured, and the
-    time limit in seconds."""
+    time limit in seconds. `risky`: changes that are left out because they put data at risk."""
 
     source: str
     goal: Goal
@@ -66,6 +85,7 @@ class VerificationPlan:
     interventions: Sequence[PlannedIntervention]
     rounds: int
     limit_s: float
+    risky: Sequence[PlannedIntervention] = ()
 
     @property
     def groups(self) -> list[list[PlannedIntervention]]:
@@ -89,12 +109,40 @@ class VerificationPlan:
             f"expected to take {expected}; no run begins that would end after {limit}"
         )
 
+    def left_out(self) -> list[str]:
+        """Returns one sentence for each risk because of which changes are left out."""
+        by_risk: dict[str, dict[str, None]] = {}
+        for one in self.risky:
+            by_risk.setdefault(one.risk, {})[one.name] = None
+        return [
+            f"Left out, because {risk}: {', '.join(names)}. "
+            f"{' '.join(f'--may {one}' for one in sorted(permissions_for(risk)))} carries it out."
+            for risk, names in by_risk.items()
+        ]
+
 
 def plan_of(
-    evidence: DecisionInput, advice: Recommended, most: int, rounds: int, limit_s: float
+    evidence: DecisionInput,
+    advice: Recommended,
+    most: int,
+    rounds: int,
+    limit_s: float,
+    may: Collection[str] = (),
 ) -> VerificationPlan:
-    """Plans to carry out the first `most` changes of an advice. A change that gives the same
-    scenario as an earlier change is skipped."""
+    """Plans to carry out at most `most` changes of an advice, the safest first: in the order of
+    `PlannedIntervention.effort`, and of the advice where that is equal. A change that puts data at
+    risk is left out unless `may` has the permission that it needs."""
+    every = _planned(evidence, advice)
+    risky = [one for one in every if not permissions_for(one.risk) <= set(may)]
+    safe = sorted((one for one in every if one not in risky), key=lambda one: one.effort)
+    return VerificationPlan(
+        advice.source, advice.goal, evidence.basis, safe[:most], rounds, limit_s, risky
+    )
+
+
+def _planned(evidence: DecisionInput, advice: Recommended) -> list[PlannedIntervention]:
+    """Returns the changes of an advice in its order. A change that gives the same scenario as an
+    earlier change is skipped."""
     points = {labels_text(point.labels): point.scenario for point in evidence.points}
     found: list[PlannedIntervention] = []
     known: set[tuple[str, str]] = set()
@@ -103,15 +151,21 @@ def plan_of(
         start = points[configuration]
         changes = tuple(parse_changes(row.change.split(" and "), start))
         changed = apply(start, changes)
-        if (configuration, changed.toml()) in known or len(found) == most:
+        if (configuration, changed.toml()) in known:
             continue
         known.add((configuration, changed.toml()))
         found.append(
             PlannedIntervention(
-                start, configuration, row.operations, changes, row.gain, why_not(changed, changes)
+                start,
+                configuration,
+                row.operations,
+                changes,
+                row.gain,
+                why_not(changed, changes),
+                row.risk or risk_of(start, changed),
             )
         )
-    return VerificationPlan(advice.source, advice.goal, evidence.basis, found, rounds, limit_s)
+    return found
 
 
 def carry_out(
@@ -137,7 +191,7 @@ def carry_out(
     for line in predictions:
         append(records, line)
     trials: dict[str, Trial] = {}
-    notes: list[str] = []
+    notes = plan.left_out()
     for group in plan.groups:
         budget = TimeBudget(plan.limit_s / len(plan.groups), clock)
         trial = _trial(group, plan, budget, report, notify, opening)

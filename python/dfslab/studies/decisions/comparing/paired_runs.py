@@ -4,14 +4,21 @@ comparisons.
 The effect on a metric at a configuration is the ratio of two geometric means: that of the second
 run to that of the first run. Its variance is computed from the configuration's repetitions or
 pooled over all configurations, whichever variance is larger. The reason is that few repetitions may
-agree by chance. Holm's method keeps the probability of any false verdict below FALSE_SHARE.
+agree by chance. The degrees of freedom of a pooled variance are those of Satterthwaite (Biometrics
+Bulletin 2(6), 1946): configurations whose noise differs have fewer.
+
+Holm's method with weights keeps the probability of any false verdict below FALSE_SHARE. Rates and
+times have half of this probability each, because a scenario has one rate but several times, which
+mostly follow from the rate.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 
@@ -22,18 +29,13 @@ from dfslab.result import Result
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario
 from dfslab.studies.decisions.comparing.fail_rules import KEY, FailRule
-from dfslab.studies.decisions.comparing.run_pairs import (
-    IGNORED,
-    TIMES,
-    MetricPair,
-    identity,
-    pairing_of,
-    varied_keys,
-)
+from dfslab.studies.decisions.comparing.run_pairs import MetricPair, check_points, pairing_of
 from dfslab.studies.decisions.reported.compared_runs import (
     ALONE,
+    FOUND,
     NOTHING_FOUND,
     P_VALUE,
+    SMALL_CHANGE,
     ComparedMetric,
     ComparedRuns,
     RunVerdict,
@@ -50,6 +52,8 @@ FORESEEN_NOISE = (0.01, 0.05)
 # Smallest assumed standard deviation of a metric's natural logarithm, because clocks and counters
 # are not more precise.
 LEAST_LOG_SD = 0.001
+# Most repetitions that are stated. More are hardly possible, so the noise must be reduced instead.
+MOST_REPETITIONS = 1000
 _NOT_REPEATED = "no configuration was measured twice, so the noise is not known"
 
 
@@ -73,14 +77,16 @@ def compare_runs(
             allowed = f"cannot be decided: {_NOT_REPEATED}; {remedy}"
             raise InputError(KEY, ", ".join(one.text for one in rules), allowed)
         return _unrepeated(pairs, pairing.differs, names, remedy)
-    pooled = _pooled(pairs)
-    rows = _judged([_tested(one, pooled[one.metric], len(pairs)) for one in pairs])
+    pooled, weights = pooled_noise(pairs), comparison_weights(pairs)
+    rows = judged(pairs)
     covered = [(rule, _covered(rule, rows)) for rule in rules]
+    noise_sd = pooled[RATE].sd if RATE in pooled else max(one.sd for one in pooled.values())
     return ComparedRuns(
         before=names[0],
         after=names[1],
         rows=rows,
-        noise=math.expm1(math.sqrt(pooled.get(RATE, max(pooled.values())))),
+        noise=math.expm1(noise_sd),
+        needed=repetitions_for(noise_sd, weights[RATE]) if RATE in pooled else None,
         differs=list(pairing.differs),
         failed=[text for rule, own in covered for text in _failing(rule, own)],
         undecided=[text for rule, own in covered for text in _undecided(rule, own)],
@@ -132,7 +138,8 @@ def check_comparable(first: Scenario, second: Scenario) -> None:
     """Checks that the runs of two scenarios can be compared. Raises InputError in these cases:
     - A scenario does not measure.
     - A scenario measures each configuration only once, so that the noise is unknown.
-    - No configuration is in both scenarios."""
+    - No configuration is in both scenarios.
+    - The configurations in both scenarios have different operations."""
     for scenario in (first, second):
         if "measure" not in scenario.run.methods:
             allowed = 'must contain "measure", because two measured runs are compared'
@@ -140,82 +147,134 @@ def check_comparable(first: Scenario, second: Scenario) -> None:
         if scenario.run.repetitions < 2:
             allowed = f"must be 2 or more in {scenario.name}, so that noise is known"
             raise InputError("run.repetitions", scenario.run.repetitions, allowed)
-    points = [scenario.points() for scenario in (first, second)]
-    for without in IGNORED:
-        keys = varied_keys([one for own in points for one in own], without)
-        names = [{identity(one, keys) for one in own} for own in points]
-        if names[0] & names[1]:
-            return
-    allowed = f"has no configuration of {first.name}: their workloads differ"
-    raise InputError("--against", second.name, allowed)
+    check_points(*[(one.points(), one.name) for one in (first, second)])
 
 
-def _pooled(pairs: Sequence[MetricPair]) -> dict[str, float]:
-    """Returns a dictionary from each metric to the variance of the natural logarithms of its
-    repetitions, pooled over all configurations."""
+@dataclass(frozen=True)
+class PooledNoise:
+    """The variance of the natural logarithms of a metric's repetitions, pooled over all
+    configurations, and its degrees of freedom."""
+
+    variance: float
+    freedom: float
+
+    @property
+    def sd(self) -> float:
+        return math.sqrt(self.variance)
+
+
+def pooled_noise(pairs: Sequence[MetricPair]) -> dict[str, PooledNoise]:
+    """Returns a dictionary from each metric to its pooled variance."""
     found = {}
     for metric in {one.metric for one in pairs}:
-        own = [one for one in pairs if one.metric == metric]
-        freedom = sum(one.freedom for one in own)
-        variance = sum(one.squares for one in own) / freedom if freedom else 0.0
-        found[metric] = max(variance, LEAST_LOG_SD**2)
+        own = [one for one in pairs if one.metric == metric and one.freedom]
+        squares = sum(one.squares for one in own)
+        spread = sum(one.squares**2 / one.freedom for one in own)
+        variance = squares / sum(one.freedom for one in own) if own else 0.0
+        freedom = squares**2 / spread if spread else sum(one.freedom for one in own)
+        found[metric] = PooledNoise(max(variance, LEAST_LOG_SD**2), max(1.0, freedom))
     return found
+
+
+def comparison_weights(pairs: Sequence[MetricPair]) -> dict[str, float]:
+    """Returns a dictionary from each metric to the share of FALSE_SHARE that one comparison of the
+    metric has. Together, all comparisons have the share 1. The comparisons of rates share one half
+    equally, those of times the other half."""
+    families = Counter(one.metric == RATE for one in pairs)
+    return {one.metric: 1 / (len(families) * families[one.metric == RATE]) for one in pairs}
 
 
 @dataclass(frozen=True)
 class _Tested:
     pair: MetricPair
+    weight: float
     p_value: float
     half_width: float
     detectable: float
 
 
-def _tested(pair: MetricPair, pooled: float, comparisons: int) -> _Tested:
+def _tested(pair: MetricPair, pooled: PooledNoise, weight: float) -> _Tested:
     """Returns the p-value, the half-width of the interval and the smallest detectable relative
     change of one effect. They are computed from the variance of the pair's repetitions or from the
     pooled variance of the metric, whichever is larger."""
-    freedom = max(1, pair.freedom)
-    variance = max(pooled, pair.squares / pair.freedom if pair.freedom else 0.0)
+    variance, freedom = pooled.variance, pooled.freedom
+    if pair.freedom and pair.squares / pair.freedom > variance:
+        variance, freedom = pair.squares / pair.freedom, float(pair.freedom)
     error = math.sqrt(variance * pair.per_run)
     return _Tested(
         pair,
+        weight,
         quantiles.student_beyond(pair.effect / error, freedom),
         quantiles.student(0.5 + CONFIDENCE / 2, freedom) * error,
-        _detectable(error, freedom, comparisons),
+        _detectable(error, freedom, weight),
     )
 
 
-def _detectable(error: float, freedom: int, comparisons: int) -> float:
+def _detectable(error: float, freedom: float, weight: float) -> float:
     """Returns the smallest relative change that is found with the probability POWER. `error`:
-    standard error of the log effect. `freedom`: its degrees of freedom."""
-    strict = quantiles.student(1 - FALSE_SHARE / (2 * comparisons), freedom)
+    standard error of the log effect. `freedom`: its degrees of freedom. `weight`: the comparison's
+    share of FALSE_SHARE."""
+    strict = quantiles.student(1 - weight * FALSE_SHARE / 2, freedom)
     return math.expm1((strict + quantiles.student(POWER, freedom)) * error)
 
 
+def repetitions_for(noise_sd: float, weight: float) -> int | None:
+    """Returns the number of repetitions in each run with which a change of SMALL_CHANGE is found
+    with the probability FOUND; None if it is above MOST_REPETITIONS. `noise_sd`: standard deviation
+    of the natural logarithm of a repetition. `weight`: as in `_detectable`."""
+    low, high = 1, MOST_REPETITIONS
+    if not _finds(high, noise_sd, weight):
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _finds(middle, noise_sd, weight) else (middle, high)
+    return high
+
+
+def _finds(repetitions: int, noise_sd: float, weight: float) -> bool:
+    """Returns whether a change of SMALL_CHANGE is found with the probability FOUND. The statistic
+    has a noncentral t distribution, which is approximated by a normal one (Abramowitz and Stegun
+    26.7.10)."""
+    freedom = 2 * repetitions - 2
+    expected = math.log1p(SMALL_CHANGE) / (noise_sd * math.sqrt(2 / repetitions))
+    strict = quantiles.student(1 - weight * FALSE_SHARE / 2, freedom)
+    excess = expected - strict * (1 - 1 / (4 * freedom))
+    return NormalDist().cdf(excess / math.sqrt(1 + strict**2 / (2 * freedom))) >= FOUND
+
+
 def foreseen(scenario: Scenario) -> str:
-    """Returns a sentence on the changes that a comparison of two runs of a scenario will find,
-    depending on the noise, which is unknown before the runs. Each configuration is assumed to have
-    one operation."""
-    repetitions = scenario.run.repetitions
-    comparisons = len(scenario.points()) * (1 + len(TIMES))
-    per_run = math.sqrt(2 / repetitions)
+    """Returns sentences on the changes of a rate that a comparison of two runs of a scenario will
+    find, depending on the noise, which is unknown before the runs."""
+    repetitions, rates = scenario.run.repetitions, len(scenario.points())
+    weight, per_run = 1 / (2 * rates), math.sqrt(2 / repetitions)
     found = [
-        f"{size_text(_detectable(noise * per_run, 2 * repetitions - 2, comparisons))} if "
+        f"{size_text(_detectable(noise * per_run, 2 * repetitions - 2, weight))} if "
         f"repetitions differ by {100 * noise:g} %"
         for noise in FORESEEN_NOISE
     ]
+    needed = [
+        str(repetitions_for(noise, weight) or f"over {MOST_REPETITIONS}")
+        for noise in FORESEEN_NOISE
+    ]
     return (
-        f"With {repetitions} repetitions and {comparisons} comparisons, the smallest change that "
-        f"will be found with 80 % is one {', one '.join(found)}; --set run.repetitions=N lowers it."
+        f"With {repetitions} repetitions and {rates} compared rates, the smallest change of a rate "
+        f"that will be found with {100 * POWER:g} % is one {', one '.join(found)}. A change of "
+        f"{100 * SMALL_CHANGE:g} % is found in {100 * FOUND:g} of 100 comparisons with "
+        f"{' or '.join(needed)} repetitions: --set run.repetitions=N."
     )
 
 
-def _judged(tested: Sequence[_Tested]) -> list[ComparedMetric]:
-    """Returns the rows of the comparison, with p-values adjusted by Holm's step-down method."""
-    ordered = sorted(tested, key=lambda one: one.p_value)
+def judged(pairs: Sequence[MetricPair]) -> list[ComparedMetric]:
+    """Returns the rows of the comparison, with p-values adjusted by Holm's step-down method with
+    weights (Scandinavian Journal of Statistics 6(2), 1979). At least one metric was measured
+    twice."""
+    pooled, weights = pooled_noise(pairs), comparison_weights(pairs)
+    tested = [_tested(one, pooled[one.metric], weights[one.metric]) for one in pairs]
+    ordered = sorted(tested, key=lambda one: one.p_value / one.weight)
     rows, largest = [], 0.0
     for place, one in enumerate(ordered):
-        largest = max(largest, min(1.0, one.p_value * (len(ordered) - place)))
+        remaining = sum(other.weight for other in ordered[place:])
+        largest = max(largest, min(1.0, one.p_value / one.weight * remaining))
         effect = one.pair.effect
         verdict: RunVerdict = "cannot tell" if one.detectable > 1 else "no difference found"
         if largest <= FALSE_SHARE:

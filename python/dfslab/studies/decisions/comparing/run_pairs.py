@@ -16,7 +16,8 @@ from dfslab.result import Provenance, Result
 from dfslab.spec.changes.differences import differences, settings_of
 from dfslab.spec.design import LevelValue
 from dfslab.spec.input_error import InputError
-from dfslab.spec.scenario import Point
+from dfslab.spec.scenario import Point, Scenario
+from dfslab.spec.streams.stream import has_stream, stream_spec
 from dfslab.studies.compare import sort_key
 
 # The statistics of an operation's time that are compared.
@@ -106,7 +107,7 @@ def pairing_of(
         if not shared:
             continue
         for own, name in ((first, names[0]), (second, names[1])):
-            _check_one_each(own, name)
+            _check_one_each(_points_of(own), name)
         every = [
             PairedConfiguration(_name(first[key][0].point, without), first[key], second[key])
             for key in shared
@@ -158,11 +159,53 @@ def _name(point: Point, without: tuple[str, ...]) -> str:
     return labels_text(kept) or "the only configuration"
 
 
-def _check_one_each(groups: Mapping[Identity, Sequence[Result]], name: str) -> None:
+def _points_of(groups: Mapping[Identity, Sequence[Result]]) -> dict[Identity, list[Point]]:
+    return {
+        key: list({one.point_id: one.point for one in own}.values()) for key, own in groups.items()
+    }
+
+
+def check_points(first: tuple[Sequence[Point], str], second: tuple[Sequence[Point], str]) -> None:
+    """Checks before two runs that `pairing_of` will pair their configurations. The arguments are
+    the configurations and the names of both scenarios. Raises InputError for the reasons of
+    `pairing_of`."""
+    both = (first, second)
+    for without in IGNORED:
+        keys = varied_keys([point for points, _ in both for point in points], without)
+        groups: list[dict[Identity, list[Point]]] = [{}, {}]
+        for (points, _), own in zip(both, groups, strict=True):
+            for point in points:
+                own.setdefault(identity(point, keys), []).append(point)
+        shared = [key for key in groups[0] if key in groups[1]]
+        if not shared:
+            continue
+        for own, (_, name) in zip(groups, both, strict=True):
+            _check_one_each(own, name)
+        loads = [[_load(own[key][0].scenario) for own in groups] for key in shared]
+        if any(one[0] == one[1] for one in loads):
+            return
+        other, own = (", ".join(sorted(one)) for one in loads[0][::-1])
+        allowed = f"performs other operations ({other}) than {first[1]} ({own})"
+        raise InputError("--against", second[1], allowed)
+    allowed = f"has no configuration of {first[1]}: their workloads differ"
+    raise InputError("--against", second[1], allowed)
+
+
+def _load(scenario: Scenario) -> frozenset[str]:
+    """Returns the operations that a scenario performs. For an external program, whose operations
+    are not known before its run, it is the program's name."""
+    if not has_stream(scenario):
+        return frozenset({scenario.workload.name})
+    stream = stream_spec(scenario)
+    mixed = [share.operation for phase in stream.all_phases for share in phase.mix]
+    return frozenset([*mixed, *(one.operation for one in stream.given)])
+
+
+def _check_one_each(groups: Mapping[Identity, Sequence[Point]], name: str) -> None:
     """Raises InputError if different configurations of a run have the same identity. Their results
     would be taken for repetitions of one configuration."""
     for own in groups.values():
-        labels = list({one.point_id: one.labels for one in own}.values())
+        labels = [one.labels for one in own]
         if len(labels) > 1:
             keys = [key for key in labels[0] if len({str(one.get(key)) for one in labels}) > 1]
             allowed = (

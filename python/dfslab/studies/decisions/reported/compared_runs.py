@@ -27,6 +27,9 @@ NOTHING_FOUND = 1.0
 # Relative changes above this limit are shown as factors, because percentages of four digits are
 # hard to read.
 MOST_PERCENT = 1.0
+# The change of a rate, as a fraction, for which the necessary repetitions are stated, and the
+# probability with which they find it.
+SMALL_CHANGE, FOUND = 0.03, 0.95
 P_VALUE = "p: corrected for the number of comparisons."
 ALONE = "Each interval is for one comparison alone; only verdicts are corrected for their number."
 
@@ -83,7 +86,9 @@ class ComparedMetric(BaseModel):
 class ComparedRuns(BaseModel):
     """The comparison of two runs. `noise`: relative standard deviation of the rate between
     repetitions; if no rate was compared, the relative standard deviation of the noisiest metric.
-    None if nothing was measured twice.
+    None if nothing was measured twice. `needed`: the repetitions in each run with which a change of
+    a rate by SMALL_CHANGE would be found with the probability FOUND; None if they are not known or
+    too many.
 
     `differs`: sentences on what differs between the runs apart from their results: settings,
     machines, software, and the configurations that only one run has. `failed`: one sentence for
@@ -95,6 +100,7 @@ class ComparedRuns(BaseModel):
     after: str
     rows: list[ComparedMetric]
     noise: float | None
+    needed: int | None = None
     differs: list[str] = []
     failed: list[str]
     undecided: list[str] = []
@@ -123,8 +129,13 @@ class ComparedRuns(BaseModel):
             return [head, f"{noise}, and {more}; measure more repetitions (run.repetitions)."]
         else:
             found = [f"No difference found in {len(self.rows)} comparisons."]
-        power = f"a change {size_text(smallest)} would be found with 80 %."
-        return [*found, f"{noise}; {power}"]
+        power = f"a change {size_text(smallest)} would be found with 80 %"
+        if self.needed is not None:
+            power += (
+                f", one of {100 * SMALL_CHANGE:g} % of a rate in {100 * FOUND:g} of 100 "
+                f"comparisons with run.repetitions={self.needed}"
+            )
+        return [*found, f"{noise}; {power}."]
 
     def document(self) -> dict[str, JsonValue]:
         """The JSON document that commands print; `answer` has the sentences."""

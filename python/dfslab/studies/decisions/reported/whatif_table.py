@@ -190,8 +190,9 @@ def _judged(one: ChangedOperation) -> tuple[TableCell, TableCell, TableCell]:
 
 
 def most_sentence(rows: Sequence[ChangedOperation]) -> str:
-    """Returns the sentence that names the change with the largest gain. Only gains of high
-    certainty are considered, and changes are compared within each configuration. If several sets of
+    """Returns the sentence that names the change with the largest gain. Only gains of the highest
+    certainty that the file system allows are considered, and changes are compared within each
+    configuration. If several sets of
     changes have about the largest gain of a configuration, the smallest set is the best one. If
     configurations have different best changes, the sentence names the best change of each."""
     if not rows:
@@ -217,7 +218,9 @@ def most_sentence(rows: Sequence[ChangedOperation]) -> str:
     ]
     others = ["other changes in the rest"] if len(largest) > MOST_BEST else []
     listed = ", ".join([*named, *others])
-    return f"Gains most with high certainty, by configurations: {listed}."
+    capped = any(one.rate.is_capped for one in best.values())
+    word = Sureness.MEDIUM if capped else Sureness.HIGH
+    return f"Gains most with {word} certainty, by configurations: {listed}."
 
 
 def _leads_everywhere(
@@ -240,11 +243,11 @@ def _best_by_configuration(
     rows: Sequence[ChangedOperation],
 ) -> dict[tuple[str, ...], ChangedOperation]:
     """Returns the row of the best change for each pair (operations, configuration) in which a
-    change gains with high certainty."""
+    change gains with the highest certainty that the file system allows."""
     sure: dict[tuple[str, ...], list[ChangedOperation]] = {}
     for one in rows:
         gains = one.rate.gain > 1 and not one.rate.is_none
-        if gains and one.rate.sureness is Sureness.HIGH:
+        if gains and one.rate.is_as_sure_as_possible:
             sure.setdefault(_place(one), []).append(one)
     best = {}
     for place, own in sure.items():
