@@ -14,8 +14,9 @@
 mod chain;
 mod delay;
 mod event;
-pub(crate) mod event_heap;
+mod event_heap;
 pub(crate) mod event_list;
+mod event_queue;
 pub(crate) mod law;
 pub(crate) mod law_sums;
 pub(crate) mod outputs;
