@@ -27,6 +27,10 @@ JSON = {
     NET + ',\n"places": 3}': "places: is given twice",
     NET + ',\n"functions": {"f": 1}}': "functions.f = 1: must be an object",
     NET + ',\n"constants": {"c": "1"}}': 'constants.c = "1": must be a JSON number',
+    NET + ',\n"tables": {"h": {"edges": [1, 0], "weights": [1]}}}': "edges[1] is 0; the",
+    NET + ',\n"tables": {"h": {"edges": [0, 1], "weights": [-1]}}}': "weights[0] is -1;",
+    NET + ',\n"tables": {"h": {"edges": [0], "weights": []}}}': "has 1 edges and 0 w",
+    NET + ',\n"tables": {"h": {"edges": [0, 1], "weights": [0]}}}': "the sum of the weights is 0;",
 }
 # Texts that only appear in errors of Python or Rust. No message may contain them.
 RAW = re.compile(r"sys\.|NoneType|\bint\b|\bdict\b|struct |object at|Traceback")

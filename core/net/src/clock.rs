@@ -24,9 +24,27 @@ pub(crate) fn seconds(nanoseconds: u64) -> f64 {
     nanoseconds as f64 / 1e9
 }
 
+/// Largest number of seconds that a message writes with all its digits.
+const PLAIN_MAX_S: f64 = 1e15;
+
+/// Seconds as text for a message. Large numbers are written with an exponent, such as 1e300, since
+/// their digits would fill the message.
+pub(crate) fn seconds_text(seconds: f64) -> String {
+    match seconds.is_finite() && seconds.abs() > PLAIN_MAX_S {
+        true => format!("{seconds:e}"),
+        false => seconds.to_string(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn large_seconds_are_written_with_an_exponent() {
+        let texts = [-3.0, 0.5, 1e12, -1e300, f64::INFINITY].map(seconds_text);
+        assert_eq!(texts, ["-3", "0.5", "1000000000000", "-1e300", "inf"]);
+    }
 
     #[test]
     fn rounds_to_the_nearest_nanosecond() {

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::clock::nanoseconds;
+use crate::clock::{nanoseconds, seconds_text};
 use crate::error::{NetError, Result};
 
 /// The options of a run; every key is optional.
@@ -262,7 +262,7 @@ impl RunOptions {
             ("end_time_s", self.end_time_s),
         ] {
             if value.is_some_and(|seconds| nanoseconds(seconds).is_none()) {
-                let value = value.unwrap_or_default();
+                let value = seconds_text(value.unwrap_or_default());
                 let reason = format!("{key} is {value}; it must be between 0 and 9e9");
                 return Err(NetError::input("options", reason));
             }

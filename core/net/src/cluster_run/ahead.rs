@@ -3,6 +3,7 @@
 
 use super::cells::Cell;
 use super::ClusterRun;
+use crate::engine::event_list::NEAR;
 
 /// Starts to load the element of a list at the index `at` into the cache, and does not wait for it.
 /// Does nothing if there is no such element.
@@ -22,38 +23,43 @@ pub(super) fn fetch<T>(list: &[T], at: u32) {
     let _ = element;
 }
 
+/// How many events before its time the steps of an event's chain are fetched (see `fetch_ahead`).
+const RECORD: usize = NEAR;
+const CELL: usize = 12;
+const WAITING: usize = 8;
+const SECOND: usize = 4;
+
 impl<const N: usize> ClusterRun<'_, '_, N> {
-    /// Starts to load memory that the present event and the next events of the heap need. `present`
-    /// is the first token of the present event.
+    /// Starts to load memory that the next events need.
     ///
     /// The address of a cell is in a token's record, so the cell can be fetched only when this
-    /// record is in the cache. Each call therefore fetches one step of such a chain for each event.
-    /// The earlier the event, the later the step:
-    /// - The children of the heap's first event: the record of the first token.
-    /// - The earliest of these children: the cell of the first token, and the record of the second
-    ///   token.
-    /// - The heap's first event: the tokens that wait in the cell of the first token, and the cell
+    /// record is in the cache. Each call therefore fetches one step of such a chain for each of
+    /// four events. The earlier the event, the later the step:
+    /// - `RECORD` events ahead: the record of the first token.
+    /// - `CELL` events ahead: the cell of the first token, and the record of the second token.
+    /// - `WAITING` events ahead: the tokens that wait in the cell of the first token, and the cell
     ///   of the second token.
-    /// - The present event: the tokens that wait in the cell of the second token.
+    /// - `SECOND` events ahead: the tokens that wait in the cell of the second token.
     #[inline(never)]
-    pub(super) fn fetch_ahead(&self, present: u32) {
-        if let Some(second) = self.token_after(present) {
-            self.fetch_waiting(second[0]);
+    pub(super) fn fetch_ahead(&self) {
+        let near = self.events.near();
+        let first_token = |ahead: usize| Some(near.get(ahead - 1)?.first_token());
+        if let Some(token) = first_token(RECORD) {
+            fetch(&self.records, token);
         }
-        let heap = self.events.heap();
-        let next = heap.first().first_token();
-        self.fetch_waiting(self.records[next as usize][0]);
-        if let Some(second) = self.token_after(next) {
-            fetch(&self.cells.cells, second[0] as u32);
-        }
-        let later = heap.after_first();
-        let nearest = later.iter().min().expect("a node has children");
-        if let Some(record) = self.records.get(nearest.first_token() as usize) {
+        if let Some(token) = first_token(CELL) {
+            let record = &self.records[token as usize];
             fetch(&self.cells.cells, record[0] as u32);
             fetch(&self.records, record[1] as u32);
         }
-        for event in later {
-            fetch(&self.records, event.first_token());
+        if let Some(token) = first_token(WAITING) {
+            self.fetch_waiting(self.records[token as usize][0]);
+            if let Some(second) = self.token_after(token) {
+                fetch(&self.cells.cells, second[0] as u32);
+            }
+        }
+        if let Some(second) = first_token(SECOND).and_then(|token| self.token_after(token)) {
+            self.fetch_waiting(second[0]);
         }
     }
 

@@ -54,10 +54,9 @@ pub(crate) struct Limits {
     pub(crate) max_tokens: usize,
     /// A monitor's index and the number of its observations at which the replication ends.
     pub(crate) until: Option<(usize, u64)>,
-    /// True if nothing fires after the replication has ended. The waiting tokens are then given
-    /// back to the engine without the lists by which transitions find them. This saves time in nets
-    /// with many waiting tokens. The lists are given back all the same if Little's law and the
-    /// utilisation law are checked.
+    /// True if nothing fires after the replication has ended, or after nothing can fire any more.
+    /// Only the places of the tokens are then given back to the engine. This saves time in nets
+    /// with many tokens. All is given back if Little's law and the utilisation law are checked.
     pub(crate) is_final: bool,
 }
 
@@ -147,10 +146,17 @@ fn run_with<'n, const N: usize>(
         return Err(*error);
     }
     let pause = pause.unwrap_or(Pause::Idle);
+    let is_over = match pause {
+        Pause::Ended(_) => true,
+        Pause::Idle => run.events.next_time_ns().is_none(),
+        Pause::Livelock | Pause::Growth => false,
+    };
     // The lists of waiting tokens are needed to check Little's law, since the check counts how long
     // these tokens have stayed.
-    let is_over = limits.is_final && !run.has_laws && matches!(pause, Pause::Ended(_));
-    run.give_back(is_over)?;
+    match limits.is_final && !run.has_laws && is_over {
+        true => run.give_back_places()?,
+        false => run.give_back()?,
+    }
     Ok(pause)
 }
 
@@ -221,8 +227,8 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
             let Some(event) = self.events.pop() else {
                 break;
             };
-            if self.events.is_large() {
-                self.fetch_ahead(event.first_token());
+            if !self.events.near().is_empty() {
+                self.fetch_ahead();
             }
             let mut token = event.first_token();
             while token != NONE {

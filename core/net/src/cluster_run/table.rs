@@ -29,15 +29,6 @@ impl<T> FromIterator<T> for Table<T> {
     }
 }
 
-impl<T> IntoIterator for Table<T> {
-    type Item = T;
-    type IntoIter = std::vec::IntoIter<T>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.0.into_iter()
-    }
-}
-
 impl<T> Deref for Table<T> {
     type Target = Vec<T>;
 

@@ -96,22 +96,15 @@ impl<'e, 'n, const N: usize> ClusterRun<'e, 'n, N> {
         run
     }
 
-    /// Gives the tokens, the pending events and the random streams back to the engine. If `is_over`
-    /// is true, nothing fires afterwards, so the lists by which transitions find waiting tokens are
-    /// not built.
-    pub(super) fn give_back(self, is_over: bool) -> Result<()> {
+    /// Gives the tokens, the pending events and the random streams back to the engine.
+    pub(super) fn give_back(mut self) -> Result<()> {
+        self.give_back_counts();
         let Self {
             engine,
             records,
-            states,
             events,
             ..
         } = self;
-        engine.marking.now_ns = self.now_ns;
-        engine.firings = self.firings;
-        for (at, state) in states.into_iter().enumerate() {
-            (engine.fired[at], engine.streams[at]) = (state.fired, state.stream);
-        }
         let (count, width) = (records.len(), engine.net.stride);
         let mut tokens = Tokens {
             rows: Vec::with_capacity(count * width),
@@ -139,7 +132,7 @@ impl<'e, 'n, const N: usize> ClusterRun<'e, 'n, N> {
                 .rows
                 .extend_from_slice(&record[HEADER..HEADER + width]);
             tokens.places.push(if place == NONE { 0 } else { place });
-            if !is_over && place != NONE && !travels[token as usize] {
+            if place != NONE && !travels[token as usize] {
                 waiting.push((record[0], token));
             }
         }
@@ -150,16 +143,50 @@ impl<'e, 'n, const N: usize> ClusterRun<'e, 'n, N> {
             tokens.free.push(free);
             free = records[free as usize][1] as u32;
         }
-        if is_over {
-            // The freed tokens may be in any order, since no more tokens are made. Sorted by memory
-            // position, they let the engine count the tokens of each place faster.
-            tokens.free.sort_unstable();
-        }
         engine.refill(tokens)?;
         engine.events = events;
         for (token, next) in linked {
             engine.marking.nodes.tokens[token as usize].next = next;
         }
         Ok(())
+    }
+
+    /// Gives the places of the tokens, the pending events and the random streams back to the engine
+    /// at the end of a replication. Nothing fires afterwards, so the engine needs neither the
+    /// values of the tokens nor the lists by which transitions find them.
+    pub(super) fn give_back_places(mut self) -> Result<()> {
+        self.give_back_counts();
+        let mut tokens = Tokens {
+            rows: Vec::new(),
+            places: Vec::with_capacity(self.records.len()),
+            free: Vec::new(),
+            waiting: Vec::new(),
+            live: self.live,
+        };
+        // The freed tokens are listed in the order of memory. Their own list has another order, in
+        // which the search of a large net would wait for memory at each token.
+        for (token, record) in (0u32..).zip(self.records.iter()) {
+            let place = (record[1] >> 32) as u32;
+            match place {
+                NONE => {
+                    tokens.places.push(0);
+                    tokens.free.push(token);
+                }
+                place => tokens.places.push(place),
+            }
+        }
+        self.engine.refill(tokens)?;
+        self.engine.events = self.events;
+        Ok(())
+    }
+
+    /// Gives the simulated time, the numbers of firings and the random streams back to the engine.
+    fn give_back_counts(&mut self) {
+        let engine = &mut *self.engine;
+        engine.marking.now_ns = self.now_ns;
+        engine.firings = self.firings;
+        for (at, state) in self.states.iter().enumerate() {
+            (engine.fired[at], engine.streams[at]) = (state.fired, state.stream.clone());
+        }
     }
 }

@@ -3,8 +3,9 @@
 
 use serde_json::Value as Json;
 
-use crate::clock::nanoseconds;
+use crate::clock::{nanoseconds, seconds_text};
 use crate::definition::FieldType;
+use crate::engine::outputs::{bad_count, TURNS_MAX};
 use crate::error::{known, NetError, Result};
 use crate::expression::{
     compile, constant_of, convert, draws, parse, part, Expression, Instruction, Scope, Typed, Value,
@@ -123,13 +124,25 @@ fn literal((word, kind): (u64, FieldType)) -> Typed {
     Typed { code, kind }
 }
 
+/// Compiles the number of tokens of an output arc. A constant is checked here, other numbers when
+/// the transition fires.
+pub(super) fn count_of(json: &Json, scope: Scope<'_>, context: &str) -> Result<Value> {
+    let wrong = |reason| NetError::input(context, reason);
+    let value = inscription(json, FieldType::Int, scope).map_err(wrong)?;
+    match value {
+        Value::Constant(word) if word > TURNS_MAX => Err(wrong(bad_count(word))),
+        value => Ok(value),
+    }
+}
+
 pub(super) fn delay_of(json: &Json, scope: Scope<'_>, context: &str) -> Result<Value> {
     let value = inscription(json, FieldType::Real, scope);
     let value = value.map_err(|reason| NetError::input(context, reason))?;
     if let Value::Constant(word) = value {
         let seconds = f64::from_bits(word);
         if nanoseconds(seconds).is_none() {
-            let reason = format!("the delay is {seconds} s; it must be between 0 and 9e9");
+            let found = seconds_text(seconds);
+            let reason = format!("the delay is {found} s; it must be between 0 and 9e9");
             return Err(NetError::input(context, reason));
         }
     }

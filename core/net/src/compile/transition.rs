@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 
 use super::forward::forward;
-use super::inscription::{delay_of, inscription, token_values};
+use super::inscription::{count_of, delay_of, inscription, token_values};
 use super::name::is_name;
 use crate::compile::guard::{divide, divide_without_join, filter_of, whole, Guard};
 use crate::compiled::{
@@ -61,9 +61,9 @@ fn locals_of(
 /// Checks that a transition has a valid weight, at least one input arc, and not too many arcs.
 /// `outputs` is the number of its output arcs. Inscriptions are not checked here.
 fn check_size(definition: &TransitionDefinition, outputs: usize, context: &str) -> Result<()> {
-    let bad_weight = |weight: f64| !(weight.is_finite() && weight > 0.0);
-    let reason = if definition.weight.is_some_and(bad_weight) {
-        "a weight is a finite number above 0".to_owned()
+    let bad_weight = |weight: &f64| !(weight.is_finite() && *weight > 0.0);
+    let reason = if let Some(weight) = definition.weight.filter(bad_weight) {
+        format!("the weight is {weight}; it must be a finite number above 0")
     } else if definition.inputs.is_empty() {
         "has no input arc, so it could fire for ever at one instant".to_owned()
     } else if definition.inputs.len() + outputs > ARCS_MAX {
@@ -234,11 +234,7 @@ impl Builder<'_> {
         let colour = &self.definition.places[place].colour;
         let wanted = &self.places[place].fields;
         let count = match &arc.count {
-            Some(json) => {
-                let value = inscription(json, FieldType::Int, scope);
-                let wrong = |reason| NetError::input(format!("{context}, count"), reason);
-                Some(Box::new(value.map_err(wrong)?))
-            }
+            Some(json) => Some(Box::new(count_of(json, scope, &format!("{context}, count"))?)),
             None => None,
         };
         let turns;

@@ -1,7 +1,7 @@
 //! Evaluates the delays of a firing. Constant and exponential delays are computed directly, without
 //! the stack machine of the inscription language.
 
-use crate::clock::{nanoseconds, seconds};
+use crate::clock::{nanoseconds, seconds, seconds_text};
 use crate::engine::Engine;
 use crate::error::{NetError, Result};
 use crate::expression::{exponential, Draw, Value};
@@ -53,7 +53,8 @@ impl Engine<'_> {
         let time_s = seconds(self.marking.now_ns);
         let words = self.delay_words(transition, arc);
         let context = format!("{}{words}", self.net.context(transition));
-        let reason = format!("the delay is {delay_s} s; it must be between 0 and 9e9");
+        let found = seconds_text(delay_s);
+        let reason = format!("the delay is {found} s; it must be between 0 and 9e9");
         NetError::run(format!("{context}, at {time_s} s"), reason)
     }
 

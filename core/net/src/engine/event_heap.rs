@@ -40,7 +40,7 @@ impl Siblings {
 /// children of node n / 4 + 2. The children of node n are therefore the group n - 2. Each group
 /// fills a cache line, so the search for the earliest child reads one line.
 #[derive(Debug)]
-pub(crate) struct EventHeap {
+pub(super) struct EventHeap {
     /// There is always one group, which has the root.
     groups: Vec<Siblings>,
     len: usize,
@@ -61,15 +61,8 @@ impl EventHeap {
 
     /// The earliest event, or `Event::NONE`.
     #[inline(always)]
-    pub(crate) fn first(&self) -> Event {
+    pub(super) fn first(&self) -> Event {
         self.groups[0].0[ROOT]
-    }
-
-    /// The events of the root's children. The second earliest event is one of them. A missing child
-    /// is `Event::NONE`.
-    #[inline(always)]
-    pub(crate) fn after_first(&self) -> [Event; CHILDREN] {
-        self.groups.get(1).unwrap_or(&Siblings::UNUSED).0
     }
 
     /// All events, in arbitrary order.

@@ -1,35 +1,37 @@
 //! The event list has the tokens in transit, ordered by time, then by order of creation. An event
-//! is a linked list of tokens that arrive at one time. Events wait in queues or in a heap.
+//! is a linked list of tokens that arrive at one time. Events wait in lines or in a queue
+//! that sorts them.
 
 use std::collections::VecDeque;
 
 use super::event::Event;
-use super::event_heap::EventHeap;
+use super::event_queue::EventQueue;
+pub(crate) use super::event_queue::NEAR;
 
 /// Largest number of lines of an event list. Each pop looks at the first event of each line.
 pub(crate) const LINES_MAX: usize = 4;
 
-/// The line number of an event that goes to the heap.
+/// The line number of an event that goes to the sorted queue.
 pub(crate) const NO_LINE: u8 = u8::MAX;
 
 /// Pending events, earliest first.
 ///
 /// Events with the same constant delay are scheduled in the order of their times. They wait in a
 /// line: a first-in first-out queue. The cost of an event in a line does not depend on the number
-/// of pending events. All other events wait in a heap.
+/// of pending events. All other events wait in a queue that sorts them (`EventQueue`).
 ///
 /// The events of one instant often wait in one line. To find out whether the first event of this
 /// line is the earliest event of all, it is compared with only one event, `second`.
 #[derive(Debug)]
 pub(crate) struct EventList {
-    heap: EventHeap,
+    queue: EventQueue,
     lines: Vec<Line>,
     /// The earliest event.
     next: Event,
-    /// The second earliest of certain events: the first event of the heap and the first event of
-    /// each line.
+    /// The second earliest of certain events: the first event of the sorted queue and the first
+    /// event of each line.
     second: Event,
-    /// Number of the line that has the earliest event; `NO_LINE` if the heap has it.
+    /// Number of the line that has the earliest event; `NO_LINE` if the sorted queue has it.
     next_line: u8,
     /// The number that the next event gets. It is larger than the numbers of all pending events.
     next_number: u32,
@@ -51,15 +53,11 @@ impl Line {
     }
 }
 
-/// Smallest number of events in a large heap. The records and cells of the tokens of this number of
-/// events fill about the first-level cache of a processor.
-const LARGE: usize = 256;
-
 impl EventList {
     /// An event list without events, with this number of lines.
     pub(crate) fn new(lines: usize) -> Self {
         Self {
-            heap: EventHeap::new(),
+            queue: EventQueue::new(),
             lines: vec![Line::default(); lines],
             next: Event::NONE,
             second: Event::NONE,
@@ -80,27 +78,22 @@ impl EventList {
         self.next.time_ns() == time_ns
     }
 
-    /// Whether at least `LARGE` events wait in the heap. Their tokens are then seldom in the cache.
+    /// The earliest events outside of lines, in order. There are none if few events are pending. If
+    /// there are some, the memory that their tokens need is seldom in the processor's cache.
     #[inline(always)]
-    pub(crate) fn is_large(&self) -> bool {
-        self.heap.len() >= LARGE
-    }
-
-    /// The heap, for a look at its earliest events.
-    #[inline(always)]
-    pub(crate) fn heap(&self) -> &EventHeap {
-        &self.heap
+    pub(crate) fn near(&self) -> &VecDeque<Event> {
+        self.queue.near()
     }
 
     /// All pending events, in arbitrary order.
     pub(crate) fn pending(&self) -> impl Iterator<Item = Event> + '_ {
         let in_lines = self.lines.iter().flat_map(|line| &line.events);
-        self.heap.events().chain(in_lines.copied())
+        self.queue.events().chain(in_lines.copied())
     }
 
     /// Adds an event: the linked list of tokens that begins with `first_token` becomes available at
     /// `time_ns`. The event goes to a line. If there is no such line, or if the last event of the
-    /// line is later than this event, the event goes to the heap.
+    /// line is later than this event, the event goes to the sorted queue.
     #[inline(always)]
     pub(crate) fn push(&mut self, time_ns: u64, first_token: u32, line: u8) {
         if self.next_number == u32::MAX {
@@ -115,7 +108,7 @@ impl EventList {
                 line
             }
             _ => {
-                self.heap.push(event);
+                self.queue.push(event);
                 NO_LINE
             }
         };
@@ -130,7 +123,7 @@ impl EventList {
     #[inline(never)]
     fn renumber(&mut self) {
         let in_lines = self.lines.iter_mut().flat_map(|line| &mut line.events);
-        let mut events: Vec<&mut Event> = self.heap.events_mut().chain(in_lines).collect();
+        let mut events: Vec<&mut Event> = self.queue.events_mut().chain(in_lines).collect();
         events.sort_unstable();
         self.next_number = events.len() as u32;
         for (number, event) in (0..).zip(events) {
@@ -140,7 +133,7 @@ impl EventList {
     }
 
     /// Updates `next`, `second` and `next_line` after `event` became the first one of the line
-    /// `held_by`, or of the heap if `held_by` is `NO_LINE`.
+    /// `held_by`, or of the sorted queue if `held_by` is `NO_LINE`.
     #[inline(always)]
     fn compare(&mut self, event: Event, held_by: u8) {
         let is_elsewhere = held_by != self.next_line;
@@ -164,8 +157,8 @@ impl EventList {
                 line.first()
             }
             None => {
-                self.heap.pop();
-                self.heap.first()
+                self.queue.pop();
+                self.queue.first()
             }
         };
         if first < self.second {
@@ -176,10 +169,11 @@ impl EventList {
         (found != Event::NONE).then_some(found)
     }
 
-    /// Finds the earliest event by a comparison of the first events of the heap and of all lines.
+    /// Finds the earliest event by a comparison of the first events of the sorted queue and of
+    /// all lines.
     #[inline(never)]
     fn find_next(&mut self) {
-        let (mut next, mut next_line, mut second) = (self.heap.first(), NO_LINE, Event::NONE);
+        let (mut next, mut next_line, mut second) = (self.queue.first(), NO_LINE, Event::NONE);
         for (number, line) in (0u8..).zip(&self.lines) {
             let event = line.first();
             if event < next {
@@ -217,7 +211,7 @@ mod tests {
             let mut wanted = Vec::new();
             for token in 0..5_000 {
                 let time_ns = stream.below(300) as u64;
-                // No line has the number 2, so such an event goes to the heap.
+                // No line has the number 2, so such an event goes to the queue.
                 list.push(time_ns, token, stream.below(3) as u8);
                 wanted.push((time_ns, token));
                 if stream.below(3) == 0 {
@@ -226,6 +220,10 @@ mod tests {
             }
             assert!(list.next_number < 5_001, "{} is not new", list.next_number);
             assert_eq!(list.pending().count(), wanted.len());
+            assert!(
+                !list.near().is_empty(),
+                "the queue is so large that it has near events"
+            );
             while !wanted.is_empty() {
                 pop_first(&mut list, &mut wanted);
             }

@@ -14,8 +14,9 @@
 mod chain;
 mod delay;
 mod event;
-pub(crate) mod event_heap;
+mod event_heap;
 pub(crate) mod event_list;
+mod event_queue;
 pub(crate) mod law;
 pub(crate) mod law_sums;
 pub(crate) mod outputs;
@@ -180,8 +181,7 @@ impl<'n> Engine<'n> {
         Ok(Some(transition))
     }
 
-    /// Updates, for each transition whose input places have changed since the last call, whether
-    /// the transition is enabled.
+    /// Updates which transitions are enabled, if their input places changed since the last call.
     #[inline(always)]
     pub(crate) fn update_enabled(&mut self) -> Result<()> {
         while let Some(transition) = self.marking.next_dirty() {

@@ -73,18 +73,33 @@ pub(crate) struct Table {
 impl Table {
     /// Checks a histogram and converts its weights to cumulative fractions. The error says what is
     /// wrong with the histogram.
-    pub(crate) fn new(table: &TableDefinition) -> Result<Self, &'static str> {
+    pub(crate) fn new(table: &TableDefinition) -> Result<Self, String> {
         let (edges, weights) = (&table.edges, &table.weights);
         if weights.is_empty() || edges.len() != weights.len() + 1 {
-            return Err("a table has at least one weight, and one edge more than weights");
+            let (edges, weights) = (edges.len(), weights.len());
+            return Err(format!(
+                "has {edges} edges and {weights} weights; a table has at least one weight, and \
+                 one edge more than weights"
+            ));
         }
-        if !edges.windows(2).all(|pair| pair[0] < pair[1]) || edges.iter().any(|e| !e.is_finite()) {
-            return Err("the edges of a table are finite and rise");
+        let rises = |&at: &usize| edges[at].is_finite() && (at == 0 || edges[at - 1] < edges[at]);
+        if let Some(at) = (0..edges.len()).find(|at| !rises(at)) {
+            let edge = edges[at];
+            return Err(format!(
+                "edges[{at}] is {edge}; the edges of a table are finite and rise"
+            ));
         }
         let total: f64 = weights.iter().sum();
-        let proper = weights.iter().all(|&weight| weight >= 0.0);
-        if !(proper && total > 0.0 && total.is_finite()) {
-            return Err("the weights of a table are at least 0 and not all 0");
+        if let Some(at) = weights.iter().position(|&weight| weight < 0.0) {
+            let weight = weights[at];
+            return Err(format!(
+                "weights[{at}] is {weight}; the weights of a table are at least 0"
+            ));
+        }
+        if !(total > 0.0 && total.is_finite()) {
+            return Err(format!(
+                "the sum of the weights is {total}; it must be finite and above 0"
+            ));
         }
         let mut sum = 0.0;
         let share = |weight: &f64| {
