@@ -6,6 +6,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import os
+import re
 import sys
 from dataclasses import replace
 from types import ModuleType
@@ -254,6 +255,8 @@ PLAIN_WORDS = {
     "Input should be greater than or equal to": "must be at least",
     "Input should be less than or equal to": "must be at most",
 }
+# Click's message about a file or folder that this user may not read.
+_UNREADABLE = re.compile(r"Invalid value for '([^']*)': path ('.*') is not readable\.$", re.I)
 # Words that users type where an option of `dfslab` is meant, each with the option.
 MEANT = {"help": "--help", "version": "--version"}
 
@@ -277,6 +280,9 @@ def _stop_for_usage(error: Exception) -> None:
         # The message is empty if no command was given. Typer has then printed the help, so nothing
         # is added.
         message = error.format_message()
+        if unreadable := _UNREADABLE.match(message):
+            user = f"user {os.geteuid()} may not read it; change its permissions, or use `sudo`"
+            _stop(f"dfslab: {unreadable[1]} = {unreadable[2]}: {user}", 2)
         for technical, plain in PLAIN_WORDS.items():
             message = message.replace(technical, plain)
         if MEANT.keys() & sys.argv[1:2]:

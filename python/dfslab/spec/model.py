@@ -210,7 +210,9 @@ def _with_units(context: Mapping[str, object], given: object) -> dict[str, objec
     """Returns the limits of a value in pydantic's error. If the value `given` is a quantity such as
     "5 s", the limits have its unit."""
     known = dict(context)
-    for unit in units.FACTORS if isinstance(given, str) else ():
+    if not isinstance(given, str):
+        return known
+    for unit in units.FACTORS:
         if units.plainly(given, unit) is not None:
             limits = {name: known[name] for name in ("ge", "gt", "le", "lt") if name in known}
             return known | {

@@ -29,7 +29,13 @@ from dfslab.method import RunFailed
 from dfslab.spec.check import check
 from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.files import scratch
-from dfslab.spec.files.outputs import STANDARD_OUTPUT, Output, new_folder, write_atomically
+from dfslab.spec.files.outputs import (
+    STANDARD_OUTPUT,
+    Output,
+    check_writable,
+    new_folder,
+    write_atomically,
+)
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario
 from dfslab.studies.traces import cohort, trace_store, traced_steps
@@ -246,6 +252,8 @@ def import_traces(
         raise InputError("--into", str(into), "its directory does not exist")
     if into and into.exists() and not into.is_dir():
         raise InputError("--into", str(into), "is no folder")
+    if into:
+        check_writable("--into", into if into.exists() else into.parent)
     if into and any(into.glob(f"{label}.*.parquet")):
         raise InputError("--label", label, f"is in {into} already; --label names this one")
     found = profile(files, reading, scheduler)

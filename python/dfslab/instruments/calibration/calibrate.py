@@ -37,6 +37,7 @@ from dfslab.instruments.calibration.quantities import (
     single,
 )
 from dfslab.instruments.calibration.size_line import is_at_bound
+from dfslab.spec.files.outputs import check_writable
 from dfslab.spec.input_error import InputError
 from dfslab.spec.systems.local_files import LocalFiles
 from dfslab.spec.units import text
@@ -116,6 +117,7 @@ def measure(
     check_repeats(repeats)
     if not directory.is_dir():
         raise InputError("--directory", str(directory), "is no directory")
+    check_writable("--directory", directory)
     here, chance = ThisMachine(), random.Random(seed)
     with leftovers.probe_folder(directory) as made:
         path = made / "data"

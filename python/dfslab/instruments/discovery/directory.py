@@ -99,7 +99,7 @@ def scenario(directory: Path, wanted: Transfers) -> Scenario:
     )
 
 
-def _built(table: TomlTable) -> Scenario:
+def _built(table: object) -> Scenario:
     """Returns the scenario in `table`. Raises InputError, which names the option of the command
     instead of the scenario's key."""
     try:

@@ -122,7 +122,16 @@ def new_folder(key: str, path: Path) -> Path:
         raise InputError(key, str(path), "must be a new or an empty folder")
     if not path.parent.is_dir():
         raise InputError(key, str(path), "its directory does not exist")
+    check_writable(key, path if path.is_dir() else path.parent)
     return path
+
+
+def check_writable(key: str, folder: Path) -> None:
+    """Raises InputError for `key` if this process may not make files in an existing folder, because
+    of its permissions or of a read-only mount."""
+    if not os.access(folder, os.W_OK | os.X_OK):
+        allowed = f"is not writable for user {os.geteuid()}; name another folder, or use `sudo`"
+        raise InputError(key, str(folder), allowed)
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:

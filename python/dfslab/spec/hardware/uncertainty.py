@@ -79,8 +79,8 @@ def parse_uncertainty(option: str, texts: Sequence[str]) -> HardwareUncertainty:
     LARGEST_FACTOR."""
     factors: dict[str, object] = {}
     for text in texts:
-        part, _, factor = text.partition("=")
-        if part not in HardwareUncertainty.model_fields:
+        part, equals, factor = text.partition("=")
+        if part not in HardwareUncertainty.model_fields or not equals:
             allowed = f"PART=FACTOR with a part of {', '.join(HardwareUncertainty.model_fields)}"
             raise InputError(option, text, f"must be {allowed}")
         factors[part] = factor

@@ -165,7 +165,8 @@ class WhatIf(BaseModel):
     @property
     def _several(self) -> bool:
         """Whether some change is predicted for more than one configuration."""
-        return any(one.total > 1 for one in (*self.rows, *self.withheld))
+        totals = [one.total for one in self.rows] + [one.total for one in self.withheld]
+        return max(totals, default=0) > 1
 
     def _notes(self) -> list[str]:
         return [*legend(one.rate for one in self.rows), *self.settling, *self.notes]
