@@ -91,7 +91,7 @@ def test_predictions_below_others_are_named(tmp_path, monkeypatch):
     html, panels = drawn(found)
     assert panels == 1
     assert "Not drawn: 2 predicted configurations (" in html
-    assert "`dfslab export RUN --as csv` writes their figures." in html
+    assert "<code>dfslab export RUN --as csv</code> writes their figures." in html
 
 
 def test_a_short_list_of_what_is_left_out_has_all_names():

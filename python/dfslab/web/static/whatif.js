@@ -104,8 +104,8 @@ async function simulate() {
   line.textContent = "The net is being simulated …";
   show(element("notes"), "");
   try {
-    const asked = {source, point, positions: positions(), values: values()};
-    const found = await ask("/api/whatif/net", asked);
+    const request = {source, point, positions: positions(), values: values()};
+    const found = await ask("/api/whatif/net", request);
     if (own !== version) return;
     const tookMs = Math.round(performance.now() - began);
     line.textContent = found.rate_per_s === null ? `The net: ${found.text}.`
