@@ -3,7 +3,7 @@ changes)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -143,18 +143,12 @@ def advise(
     """
     printing = printing_of(context, as_json)
     source = existing_source(source)
-    if not verify:
-        own = {"--pairs": pairs != PAIRS, "--time": time != TIME, "--records": records != RECORDS}
-        for option, is_given in {**own, "--may": may, "--yes": yes}.items():
-            if is_given:
-                raise InputError(option, None, "goes with --verify N, which carries changes out")
+    own = {"--pairs": pairs != PAIRS, "--time": time != TIME, "--records": records != RECORDS}
+    _check_verified(verify, {**own, "--may": bool(may), "--yes": yes})
     counters = _io_counters(source)
     if counters is not None:
-        from dfslab.studies.applications.io_advice import advise as advise_io
-
         _check_no_options(source, goal, within, prices, verify or None)
-        answer = advise_io(counters)
-        emit(printing, answer.model_dump(mode="json"), *lines(answer.sentences()), answer.table())
+        _advise_application(counters, printing)
         return
     limit_s = time_s("--time", time)
     from dfslab.studies.decisions.measured_place import check_is_described
@@ -187,6 +181,22 @@ def _io_counters(source: Path) -> IoCounters | None:
         return kept_counters.load(source)
     is_log = source.is_file() and application_log.is_log(source)
     return application_log.read(source) if is_log else None
+
+
+def _advise_application(counters: IoCounters, printing: Printing) -> None:
+    """Prints the advice for an application from its I/O counters."""
+    from dfslab.studies.applications.io_advice import advise as advise_io
+
+    answer = advise_io(counters)
+    emit(printing, answer.model_dump(mode="json"), *lines(answer.sentences()), answer.table())
+
+
+def _check_verified(verify: int, options: Mapping[str, bool]) -> None:
+    """Raises InputError if an option of --verify is given without it. `options`: for each such
+    option, whether it is given."""
+    for option, is_given in options.items():
+        if is_given and not verify:
+            raise InputError(option, None, "goes with --verify N, which carries changes out")
 
 
 def _check_no_options(

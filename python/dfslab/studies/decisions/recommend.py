@@ -13,7 +13,7 @@ from dfslab.models.limit_text import text_of
 from dfslab.models.tree.limits import limits_of
 from dfslab.models.tree.predicted import Prediction
 from dfslab.models.tree.prediction import Situation, situation_of
-from dfslab.spec.changes.change import CLIENTS_X2
+from dfslab.spec.changes.change import CLIENTS_X2, ChangeKind
 from dfslab.spec.changes.change_language import apply
 from dfslab.spec.changes.goal import GOALS, Goal
 from dfslab.spec.design import LevelValue
@@ -239,7 +239,11 @@ class _Search:
         at most MOST_JOINED. An action for which `is_joinable` is true is included in two cases:
         - it has a gain;
         - it relieves a station (processors, disks or links) that is nearly as busy as the
-          busiest one."""
+          busiest one.
+
+        Of actions without a gain, those that change more parts come first: "links x2" before
+        "client link x2". If a disk and the links at both ends are equally slow, only the disk
+        together with both links gains."""
         used = [(s.place, s.kind, share) for s, share in self.before.utilisation.items()]
         parts = [
             one
@@ -247,7 +251,12 @@ class _Search:
             if one.action.is_joinable
             and (one.log_gain >= NO_GAIN or nearly_limits(one.action, used))
         ]
-        return sorted(parts, key=lambda one: -one.log_gain)[:MOST_JOINED]
+
+        def rank(one: _Tried) -> tuple[float, int]:
+            keys = sum(len(change.values) for change in one.action.changes)
+            return -one.log_gain if one.log_gain >= NO_GAIN else 0.0, -keys
+
+        return sorted(parts, key=rank)[:MOST_JOINED]
 
     def _joined(self, pairs: Sequence[tuple[_Tried, _Tried]]) -> list[_Tried]:
         found, known = [], set()
@@ -292,16 +301,22 @@ def _affordable(search: _Search, prices: Prices, within: float | None) -> list[_
 
 
 def _is_dominated(one: _Tried, found: Sequence[_Tried], costs: Mapping[int, float]) -> bool:
-    """Returns whether another action is cheaper and at least as good: it has the same printed gain
-    or a larger one, does not consist of more changes, and sacrifices nothing. `costs`: the price of
-    each action by its `id`."""
+    """Returns whether another action of the same kinds is cheaper and at least as good: it has the
+    same printed gain or a larger one, does not consist of more changes, and sacrifices nothing. For
+    example, "client link x2" dominates "links x2" if the links of the servers do not matter.
+    `costs`: the price of each action by its `id`."""
     return any(
         costs[id(other)] < costs[id(one)]
+        and _kinds_of(other.action) == _kinds_of(one.action)
         and round(math.exp(other.log_gain), 2) >= round(math.exp(one.log_gain), 2)
         and len(other.action.changes) <= len(one.action.changes)
         and not other.action.risk
         for other in found
     )
+
+
+def _kinds_of(action: CandidateAction) -> set[ChangeKind]:
+    return {change.kind for change in action.changes}
 
 
 def _values(one: _Tried) -> tuple[tuple[str, LevelValue], ...]:

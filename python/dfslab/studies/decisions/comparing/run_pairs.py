@@ -184,8 +184,8 @@ def check_points(first: tuple[Sequence[Point], str], second: tuple[Sequence[Poin
         loads = [[_load(own[key][0].scenario) for own in groups] for key in shared]
         if any(one[0] == one[1] for one in loads):
             return
-        other, own = (", ".join(sorted(one)) for one in loads[0][::-1])
-        allowed = f"performs other operations ({other}) than {first[1]} ({own})"
+        did = [", ".join(sorted(one)) for one in loads[0]]
+        allowed = f"performs other operations ({did[1]}) than {first[1]} ({did[0]})"
         raise InputError("--against", second[1], allowed)
     allowed = f"has no configuration of {first[1]}: their workloads differ"
     raise InputError("--against", second[1], allowed)
