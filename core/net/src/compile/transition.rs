@@ -234,7 +234,11 @@ impl Builder<'_> {
         let colour = &self.definition.places[place].colour;
         let wanted = &self.places[place].fields;
         let count = match &arc.count {
-            Some(json) => Some(Box::new(count_of(json, scope, &format!("{context}, count"))?)),
+            Some(json) => Some(Box::new(count_of(
+                json,
+                scope,
+                &format!("{context}, count"),
+            )?)),
             None => None,
         };
         let turns;
