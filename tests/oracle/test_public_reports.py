@@ -136,14 +136,15 @@ REPORTS = {
         ("server disk x2", "server link x2"),
         "copies = 2",
     ),
-    # The pipeline of datanodes receives each byte three times: 4 links / 3 copies.
+    # The pipeline of datanodes receives each byte three times: 4 links / 3 copies. Six closed
+    # clients do not keep four servers busy all the time, so that gains stay below 2 and 3.
     "many clients fill the links of hdfs's datanodes": Report(
         "hdfs",
         (Node("name", 1, "namenode = 1"), Node("data", 4, "datanode = 1"), client(6)),
         f"clients = 6\n{WRITE}",
         "data.nic.in",
         (140, 167),
-        {"server link x2": 1.7, "servers x2": 1.5, "replication 1": 2.2},
+        {"server link x2": 1.7, "servers x2": 1.5, "replication 1": 1.8},
         ("client link x2",),
         "replication = 3",
     ),
