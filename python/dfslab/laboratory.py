@@ -14,13 +14,13 @@ from dfslab import discover
 from dfslab.fleet.live_log import LiveLog
 from dfslab.instruments import access, external_program
 from dfslab.instruments.contract import MeasurementOptions, RunMethod, run_method
-from dfslab.instruments.room import check_room
+from dfslab.instruments.room import check_places
 from dfslab.method import MEASURE, RunFailed
 from dfslab.notify import Notify, silent
 from dfslab.report import run_document
 from dfslab.report.answers.result_notes import result_notes
 from dfslab.result import Result
-from dfslab.spec.check import check_place, checked
+from dfslab.spec.check import checked
 from dfslab.spec.files.outputs import Output, check_folder, new_file
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point, Scenario, read
@@ -233,9 +233,7 @@ class Laboratory:
         if left_out:
             scenario = scenario.with_rows([point.labels for point in points])
         measured = [m for m in scenario.run.methods if discover.is_instrument(m) and not known]
-        for point in points if measured else ():
-            check_place(point.scenario)
-        check_room(points if measured else ())
+        check_places(points if measured else ())
         methods = [
             known if known is not None and name == known.name else run_method(discover.method(name))
             for name in scenario.run.methods

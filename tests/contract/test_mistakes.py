@@ -273,7 +273,7 @@ MISTAKES = {
     "run good.toml --set workload.file_size=1PB": ["needs 909 TiB", "free"],
     "run good.toml --set run.time_limit=0s": ["must be more than 0"],
     "run good.toml --from table.csv": ["the column repetition is missing", "--as runs"],
-    "run good.toml --from empty.toml": ["it is empty", "--as runs"],
+    "run good.toml --from empty.toml": ["the file is empty", "--as runs"],
     "compat mdtest -n many": ["mdtest.-n", "must be a whole number"],
     "net check empty.cpn": ["FILE", "is empty"],
     "import folder": ["FILE", "is a folder, not a file"],

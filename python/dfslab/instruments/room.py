@@ -1,17 +1,27 @@
-"""Checks that the files of a workload fit into the free space of the place to be measured."""
+"""Checks the places to be measured: that they are stated, and that the files of a workload fit into
+their free space."""
 
 from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from dfslab import discover
 from dfslab.spec import units
+from dfslab.spec.check import check_place
 from dfslab.spec.environment import workload_parameters
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point, Scenario
+
+
+def check_places(points: Sequence[Point]) -> None:
+    """Checks the places of the configurations that are to be measured. Raises InputError if a
+    scenario does not state where its file system is, or if its files cannot fit there."""
+    for point in points:
+        check_place(point.scenario)
+    check_room(points)
 
 
 def check_room(points: Iterable[Point]) -> None:

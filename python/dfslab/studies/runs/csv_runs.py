@@ -137,7 +137,7 @@ def _check_columns(path: Path, columns: Sequence[str], rows: Sequence[csv_row.Ru
     missing = [one for one in NEEDED if one not in columns]
     if missing or not rows:
         reason = f"the column {missing[0]} is missing" if missing else "it has no row"
-        reason = reason if columns else "it is empty"
+        reason = reason if columns else f"{reason}, because the file is empty"
         allowed = f"is no table of runs: {reason}; `dfslab export RUN --as runs` writes one"
         raise InputError("DATA", str(path), allowed)
 
@@ -163,7 +163,7 @@ def read(path: Path, scenario: Scenario) -> list[Result]:
         raise InputError("DATA", str(path), f"is no table of runs: {error} is missing") from error
     except json.JSONDecodeError as error:
         companion = path.with_suffix(".json").name
-        reason = f"needs {companion} in its folder, as `dfslab export` writes; this file is no JSON"
+        reason = f"is no table of runs: {companion}, which `dfslab export` writes, is no JSON"
         raise InputError("DATA", str(path), reason) from error
     except FileNotFoundError as error:
         allowed = f"needs {path.with_suffix('.json').name} in its folder, as `dfslab export` writes"
