@@ -12,7 +12,7 @@ TokenRow = TypeAliasType("TokenRow", "list[Cell | None]")
 
 
 class Binding(Document):
-    """An enabled transition with one possible binding."""
+    """A transition, and one of the bindings with which it is enabled."""
 
     # For each variable of the transition, the token that the variable would be bound to.
     binding: dict[str, TokenRow]
