@@ -32,6 +32,7 @@ def beegfs():
     ("text", "values", "kind"),
     [
         ("servers +1", {f"{SERVER}.count": 5}, "servers"),
+        ("servers+1", {f"{SERVER}.count": 5}, "servers"),
         ("datanodes 20", {f"{SERVER}.count": 20}, "servers"),
         ("clients 8", {"workload.clients": 8}, "clients"),
         ("client nodes x2", {"deployment.node.client.count": 2}, "clients"),
@@ -71,8 +72,8 @@ def test_a_change_is_read(hdfs, text, values, kind):
         ("client link 10gbps", 'did you mean "10 Gbit/s"?'),
         ("client link 10Gb", 'did you mean "10 Gbit/s"?'),
         ("banana 7", "names nothing that can change"),
-        ("client lnk 10 Gbit/s", "did you mean client link?"),
-        ("server dsk latency /2", "did you mean server disk latency?"),
+        ("client lnk 10 Gbit/s", 'did you mean "client link 10 Gbit/s"?'),
+        ("server dsk latency /2", 'did you mean "server disk latency /2"?'),
         ("clients about 5", "names nothing that can change"),
         ("copies", "needs a value such as 8, +1, x2 or /2; now 1"),
         ("copies two", "needs a value such as"),

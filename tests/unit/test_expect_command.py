@@ -160,7 +160,11 @@ def test_whatif_on_the_written_scenario_names_the_limit_that_expect_names(tmp_pa
     ]
     assert written == sorted(expected)
     found = json.loads(dfslab("whatif", "mine.toml", "clients x2", "--json", cwd=tmp_path).stdout)
-    limits = {one["where"]: one["limit"] for one in found["rows"] if one["operations"] == ["write"]}
+    limits = {
+        one["configuration"]: one["limit"]
+        for one in found["rows"]
+        if one["operations"] == ["write"]
+    }
     assert limits
     assert all(limit.startswith("machine.disk") for limit in limits.values()), limits
     planned_limits = {

@@ -22,6 +22,15 @@ def test_a_folder_of_dfslab_path_that_does_not_exist_is_named(tmp_path, monkeypa
     assert f"DFSLAB_PATH: {tmp_path / 'nowhere'}: no such folder" in done.stdout
 
 
+def test_a_folder_of_dfslab_path_without_folders_of_members_is_named(tmp_path, monkeypatch):
+    (tmp_path / "filesystems" / "shelf").mkdir(parents=True)
+    monkeypatch.setenv("DFSLAB_PATH", f"{tmp_path}:{tmp_path / 'filesystems'}")
+    assert member_check.folders_without_members() == [tmp_path / "filesystems"]
+    done = dfslab("doctor", "--members")
+    assert done.returncode == 2
+    assert "has no folder of members; allowed: filesystems, workloads" in done.stdout
+
+
 def test_the_folder_of_a_scenario_names_its_latest_run(tmp_path: Path):
     run = tmp_path / "20260101T000000"
     run.mkdir()

@@ -198,7 +198,7 @@ def figures(recording: str) -> list[Figure]:
     found = recorded()
     healthy = [one for one in found if one.planted == "none"]
     inside = [
-        row.verdict == "as expected"
+        row.is_inside
         for one in healthy
         for row in one.comparison.rows
         if row.measured is not None

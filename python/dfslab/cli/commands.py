@@ -74,7 +74,7 @@ def run(
     chosen = read_scenario(scenario, sets, budget, scheduler)
     if against is not None:
         if recorded is not None:
-            raise InputError("--from", str(recorded), "and --against exclude each other")
+            raise InputError("--from", str(recorded), "excludes --against: give one of them")
         other = read_scenario(against, sets, budget, scheduler)
         compare_command.run_against(chosen, other, out, fresh, allow_incomplete, printing)
         return

@@ -20,6 +20,7 @@ from dfslab.cli.live.printing import printing_of
 from dfslab.cli.live.version import text
 from dfslab.discover import DiscoveryError, fault
 from dfslab.extras import missing
+from dfslab.spec import units
 from dfslab.spec.files.plain_number import PLAIN, is_odd_number
 from dfslab.spec.input_error import InputError
 from dfslab.spec.members.member_error import MemberValueError
@@ -140,8 +141,8 @@ class _OnDemand(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         # Typer suggests a similar name for a mistyped one, and takes it from the keys of this
-        # dictionary. It therefore has all names, although no module has been imported.
-        self.commands = dict.fromkeys((*COMMANDS, *FORMER))  # type: ignore[assignment]
+        # dictionary. It therefore has all present names, although no module has been imported.
+        self.commands = dict.fromkeys(COMMANDS)  # type: ignore[assignment]
         if args[0] in FORMER:
             present = FORMER[args[0]]
             print(f"dfslab: `{args[0]}` is now `{' '.join(present)}`", file=sys.stderr)
@@ -257,6 +258,22 @@ PLAIN_WORDS = {
 }
 # Click's message about a file or folder that this user may not read.
 _UNREADABLE = re.compile(r"Invalid value for '([^']*)': path ('.*') is not readable\.$", re.I)
+# Click's message about an unknown option.
+_NO_OPTION = re.compile(r"No such option: (--[\w-]+)")
+# Options of fio and of other tools, each with what has its meaning here: for a command, by name.
+OTHER_TOOLS = {
+    "measure": {
+        "--blocksize": "here it is --bs",
+        "--iodepth": "a client makes one transfer at a time; --clients sets the number",
+        "--ioengine": "transfers are system calls; --direct passes by the page cache",
+        "--numjobs": "here it is --clients",
+        "--runtime": "here it is --time",
+    },
+    "export": {"--format": "here it is --as"},
+    "report": {"--format": "here it is --as"},
+}
+# Click's message about one argument too many.
+_SURPLUS = re.compile(r"unexpected extra argument(?:\(s\)|s)? \((\S+)\)$")
 # Words that users type where an option of `dfslab` is meant, each with the option.
 MEANT = {"help": "--help", "version": "--version"}
 
@@ -285,6 +302,10 @@ def _stop_for_usage(error: Exception) -> None:
             _stop(f"dfslab: {unreadable[1]} = {unreadable[2]}: {user}", 2)
         for technical, plain in PLAIN_WORDS.items():
             message = message.replace(technical, plain)
+        if (wrong := _NO_OPTION.match(message)) and wrong[1] in OTHER_TOOLS.get(sys.argv[1], {}):
+            message = f"{wrong[0]}: {OTHER_TOOLS[sys.argv[1]][wrong[1]]}"
+        if (rest := _SURPLUS.search(message)) and units.is_unit(rest[1]):
+            message += f": a value and its unit are one word, such as 5{rest[1]}"
         if MEANT.keys() & sys.argv[1:2]:
             # The user means an option. Typer suggests a command with a similar name, so its
             # suggestion is removed.

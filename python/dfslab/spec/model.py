@@ -10,7 +10,7 @@ from functools import cache, cached_property
 from typing import Any, ClassVar, Self, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
-from pydantic_core import InitErrorDetails, PydanticCustomError
+from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from dfslab.spec import units
 from dfslab.spec.files.plain_number import PLAIN, is_odd_number
@@ -48,6 +48,11 @@ _NOT_PLAIN = PydanticCustomError("not_plain", PLAIN)
 _NO_SWITCH = PydanticCustomError("no_switch", _ALLOWED["bool_type"])
 # Texts in lower case, other than "true" and "false", that pydantic converts to true or false.
 _OTHER_SWITCHES = frozenset({"0", "1", "f", "n", "no", "off", "on", "t", "y", "yes"})
+# Required keys whose values a command lists, each with the end of the error text.
+_LISTED = {
+    "file_system.name": " (`dfslab list` has the file systems)",
+    "workload.name": " (`dfslab list` has the workloads)",
+}
 # Keys that are lists of tables, which TOML writes as [[KEY]].
 _LISTS_OF_TABLES = ("deployment.node", "sweep")
 
@@ -181,10 +186,12 @@ def build(model: type[Built], table: object, prefix: str = "") -> Built:
 def input_error(
     error: ValidationError, model: type[BaseModel], prefix: str = "", table: object = None
 ) -> InputError:
-    """Converts the first of a model's validation errors to an InputError. The key of the InputError
-    starts with `prefix`. If a validator raised an InputError, that InputError is returned
-    unchanged. `table`: the validated input; tables of lists in it are named as in its text."""
-    detail = error.errors()[0]
+    """Converts one of a model's validation errors to an InputError: the first unknown key beside a
+    missing one, because it may be the missing key misspelt, else the first error. The key of the
+    InputError starts with `prefix`. If a validator raised an InputError, that InputError is
+    returned unchanged. `table`: the validated input; tables of lists in it are named as in its
+    text."""
+    detail = _first(error.errors())
     cause = detail.get("ctx", {}).get("error")
     if isinstance(cause, InputError):
         return cause
@@ -198,12 +205,26 @@ def input_error(
             path, value, unknown(str(detail["loc"][-1]), _keys(model, detail["loc"][:-1]))
         )
     if detail["type"] == "missing":
-        return InputError(path, None, "is required")
+        return InputError(path, None, f"is required{_LISTED.get(path, '')}")
     if path in _LISTS_OF_TABLES and detail["type"] == "list_type":
         return InputError(path, None, f"must be a list of tables: write [[{path}]], not [{path}]")
     limits = _with_units(detail.get("ctx", {}), detail["input"])
     message = str(cause) if cause else _worded(detail["type"], limits, detail["msg"])
     return InputError(path or "scenario", detail["input"], message[0].lower() + message[1:])
+
+
+def _first(errors: list[ErrorDetails]) -> ErrorDetails:
+    """Returns the error that is reported. If the first error is a missing key, this is the first
+    unknown key of the same table, if there is one."""
+    first = errors[0]
+    if first["type"] != "missing":
+        return first
+    unknown_keys = (
+        one
+        for one in errors
+        if one["type"] == "extra_forbidden" and one["loc"][:-1] == first["loc"][:-1]
+    )
+    return next(unknown_keys, first)
 
 
 def _with_units(context: Mapping[str, object], given: object) -> dict[str, object]:

@@ -145,6 +145,11 @@ def _reason(text: str, unit: str) -> str:
     return "is not "
 
 
+def is_unit(word: str) -> bool:
+    """Returns whether a word is a unit in the usual notation, such as "MiB", "k" or "min"."""
+    return word in _SUFFIXES or any(word in factors for factors in FACTORS.values())
+
+
 def plainly(text: str, unit: str) -> float | None:
     """Converts `text` to a number in the SI `unit` if it is in the usual notation; returns None for
     other notations.

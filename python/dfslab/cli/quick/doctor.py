@@ -10,6 +10,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
+from dfslab import discover
 from dfslab.cli.live.printing import Printing, printing_of
 from dfslab.cli.quick import checkup
 from dfslab.cli.shared import AsJson, emit
@@ -96,6 +97,11 @@ def _check_members(printing: Printing) -> None:
 
     found = member_check.check_all()
     missing = [f"DFSLAB_PATH: {one}: no such folder" for one in member_check.missing_folders()]
+    allowed = ", ".join(room.folder for room in discover.ROOMS)
+    missing += [
+        f"DFSLAB_PATH: {one}: has no folder of members; allowed: {allowed}"
+        for one in member_check.folders_without_members()
+    ]
     problems = [*missing, *member_check.problems(found)]
     if found:
         lines = [*problems, *member_check.notes(found)]

@@ -168,7 +168,7 @@ def _of_directory(place: Path, given: dict[str, str | int | bool | None]) -> Sce
     that is None has the default of its field in `Transfers`. Raises InputError if both --cold and
     --direct are given."""
     if given["--cold"] and given["--direct"]:
-        raise InputError("--direct", None, "and --cold exclude each other: give one of them")
+        raise InputError("--direct", None, "excludes --cold: give one of them")
     from dfslab.instruments.discovery import directory as directories
 
     usual = directories.Transfers()

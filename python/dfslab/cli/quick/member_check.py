@@ -69,6 +69,16 @@ def missing_folders() -> list[Path]:
     return [one for one in discover.roots() if not one.is_dir()]
 
 
+def folders_without_members() -> list[Path]:
+    """Returns the folders that DFSLAB_PATH names and that exist, but have no subfolder in which
+    members are searched, such as "filesystems"."""
+    return [
+        one
+        for one in discover.roots()[1:]
+        if one.is_dir() and not any((one / room.folder).is_dir() for room in discover.ROOMS)
+    ]
+
+
 def check_all() -> list[CheckedMember]:
     """Checks every member outside this package. The first elements of the list are entry points in
     groups that dfslab does not read."""

@@ -77,6 +77,9 @@ def replay(
     from dfslab.imports import survey as surveys
     from dfslab.instruments.discovery import directory as directories
 
+    if trace.is_dir() and directory.is_file():
+        swapped = f"is a file: the trace comes first, `dfslab replay {directory} {trace}`"
+        raise InputError("DIRECTORY", str(directory), swapped)
     directories.check_directory(directory)
     requested = surveys.TraceRequest(form, root, started_in, clients)
     found = surveys.survey(trace, requested)

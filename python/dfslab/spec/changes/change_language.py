@@ -34,6 +34,8 @@ _ASSIGNED = re.compile(r"^(deployment|file_system|workload)\.[\w.-]+\s*=")
 # Words between a subject and its new value, as in "clients to 8" and "clients x 2".
 _BEFORE_NUMBER = ("to", "times", "x")
 _BEGINS_VALUE = re.compile(r"[\d+×*/-]|x\d")
+# A subject and the sign of its new value without a space between them, as in "servers+1".
+_WITHOUT_SPACE = re.compile(r"^([A-Za-z_ ]*[A-Za-z])([+*×/-]\s*\d)")
 # A rate of a link without "per second", as other options of commands accept it: "25Gbit".
 _BITS = re.compile(r"^[\d.]+\s*[kMGT]bit$")
 _FORMS = "a value such as 8, +1, x2 or /2"
@@ -45,8 +47,10 @@ _SWITCH: dict[str, LevelValue] = {"on": True, "off": False, "true": True, "false
 def parse_change(text: str, scenario: Scenario) -> Change:
     """Parses one change of a scenario. Raises InputError, which names the change and what is
     allowed, if the change is wrong."""
-    if _ASSIGNED.match(text.strip()):
-        return _assigned(text.strip(), scenario)
+    text = text.strip()
+    if _ASSIGNED.match(text):
+        return _assigned(text, scenario)
+    text = _WITHOUT_SPACE.sub(r"\1 \2", text)
     phrases = subjects_of(scenario)
     words = _SPACES.sub(" ", text.replace("=", " ").strip()).lower().split(" ")
     for count in range(len(words), 0, -1):

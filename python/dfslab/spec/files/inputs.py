@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
 
+from dfslab.spec import units
 from dfslab.spec.files import scratch
 from dfslab.spec.input_error import InputError
 from dfslab.spec.toml import TomlTable
@@ -33,6 +34,10 @@ _TEXT_OR_PLUS = re.compile(
     r"|'''.*?'''|'[^'\n]*'|#[^\n]*|(?<=[=,\[\s])(?P<plus>\+[\w.]+)",
     re.DOTALL,
 )
+# The line in a message about TOML.
+_LINE = re.compile(r"\(at line (\d+), column \d+\)")
+# A quantity without quotes in TOML: its key, its number and its unit.
+_QUANTITY = re.compile(r"([\w.\"-]+)\s*=\s*(\d[\d.]*)\s*([A-Za-zµ][\w/]*)")
 _KEY_BEFORE = re.compile(r"([\w.\"-]+)\s*=")
 # A note is printed if a pipe has sent no data for this number of seconds.
 _NOTE_AFTER_S = 2.0
@@ -77,6 +82,7 @@ def table(key: str, path: Path, file: str = "") -> TomlTable:
         found: TomlTable = tomllib.loads(written)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         reason = "nested too deeply" if isinstance(error, RecursionError) else _toml_reason(error)
+        reason += _unquoted(written, reason)
         raise InputError(key, None if file else str(path), f"is not TOML: {reason}", file) from None
     if "+" in written:
         _refuse_plus(written, str(path))
@@ -94,6 +100,19 @@ def _refuse_plus(written: str, file: str) -> None:
             at = written.count("\n", 0, one.start()) + 1
             allowed = f'must be a number without "+" (line {at})'
             raise InputError(key[-1] if key else "number", one["plus"], allowed, file)
+
+
+def _unquoted(written: str, reason: str) -> str:
+    """Returns a hint that quantities need quotes, if the line of the TOML text `written` that the
+    `reason` names has a quantity without quotes, such as 16 MiB; else ""."""
+    place = _LINE.search(reason)
+    lines = written.splitlines()
+    if place is None or not 0 < int(place[1]) <= len(lines):
+        return ""
+    found = _QUANTITY.search(lines[int(place[1]) - 1])
+    if found is None or not units.is_unit(found[3]):
+        return ""
+    return f'; quantities need quotes: {found[1]} = "{found[2]} {found[3]}"'
 
 
 def _toml_reason(error: tomllib.TOMLDecodeError) -> str:

@@ -4,6 +4,7 @@ table."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Literal
 
@@ -14,10 +15,12 @@ from dfslab.documents.table import Column, Table, TableCell, absent, words
 from dfslab.models.tree.limits import NETWORK
 from dfslab.spec import units
 
-ExpectationVerdict = Literal["as expected", "slower", "faster", "not measured"]
+ExpectationVerdict = Literal["as expected", "cannot tell", "slower", "faster", "not measured"]
 # A resource is named as a limit of an operation if it takes at least this share of the operation's
 # time.
 NAMED_SHARE = 0.2
+# A rate inside its interval says little if the interval is wider than this factor.
+TELLING_FACTOR = 4.0
 # `_SHORT`: short forms of verdicts, for a narrow column. `_PARTS`: words for parts of a node. Its
 # keys occur in the names of limits, such as `cpu` in NODE.cpu or `nic` in NODE.nic.out.
 _SHORT: dict[ExpectationVerdict, str] = {"as expected": "ok", "not measured": "–"}
@@ -45,13 +48,21 @@ class ComparedOperation(BaseModel):
 
     @property
     def verdict(self) -> ExpectationVerdict:
-        """Returns "as expected" if the measured rate is inside the 90 % interval, "slower" if it is
-        below, "faster" if it is above, and "not measured" if there is no measured rate."""
+        """Returns "as expected" if the measured rate is inside the 90 % interval, "cannot tell" if
+        such an interval is wider than TELLING_FACTOR, "slower" if the rate is below the interval,
+        "faster" if it is above, and "not measured" if there is no measured rate."""
         if self.measured is None:
             return "not measured"
         if self.measured < self.low:
             return "slower"
-        return "faster" if self.measured > self.high else "as expected"
+        if self.measured > self.high:
+            return "faster"
+        return "as expected" if self.high <= TELLING_FACTOR * self.low else "cannot tell"
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether the rate was measured and is inside the 90 % interval."""
+        return self.measured is not None and self.low <= self.measured <= self.high
 
 
 class PlaceComparison(BaseModel):
@@ -87,17 +98,8 @@ class PlaceComparison(BaseModel):
     def sentences(self) -> list[str]:
         """The answer in one to seven sentences. The first one doubts the hardware, if the rates
         contradict it."""
-        measured = [one for one in self.rows if one.measured is not None]
-        slow = [one for one in measured if one.verdict == "slower"]
-        fast = [one for one in measured if one.verdict == "faster"]
-        good = len(measured) - len(slow) - len(fast)
-        first = (
-            f"{good} of {len(measured)} operations on {self.place} ({self.file_system}) "
-            "are as expected"
-        )
-        parts = [f"{len(slow)} slower"] * bool(slow) + [f"{len(fast)} faster"] * bool(fast)
-        found = [self.doubt] * bool(self.doubt)
-        found.append(f"{first}, {' and '.join(parts)}." if parts else f"{first}.")
+        slow = [one for one in self.rows if one.verdict == "slower"]
+        found = [*([self.doubt] if self.doubt else []), self._counts()]
         if self.fault:
             found.append(f"What explains the gap best: {self.fault}.")
             if self.alternatives:
@@ -117,6 +119,20 @@ class PlaceComparison(BaseModel):
         if self.narrowing:
             found.append(f"{self.narrowing} would narrow the intervals most.")
         return found
+
+    def _counts(self) -> str:
+        """Returns the sentence on how many measured operations have which verdict."""
+        verdicts = Counter(one.verdict for one in self.rows if one.measured is not None)
+        number, good, blind = verdicts.total(), verdicts["as expected"], verdicts["cannot tell"]
+        place = f"operations on {self.place} ({self.file_system})"
+        wide = "interval is" if blind == 1 else "intervals are"
+        why = f"{wide} wider than a factor of {TELLING_FACTOR:g}"
+        others = [f"{verdicts[one]} {one}" for one in ("slower", "faster") if verdicts[one]]
+        if blind and blind == number:
+            return f"Cannot tell whether {number} {place} are as expected: the {why}."
+        unknown = [f"{blind} cannot be judged because the {why}"] if blind else []
+        counts = [f"{good} of {number} {place} are as expected", *others, *unknown]
+        return f"{', '.join(counts)}."
 
     def table(self) -> Table:
         """Returns a table with a row for each operation. The table fits 80 columns."""

@@ -31,6 +31,7 @@ from dfslab.studies.expect.diagnosis import (
 )
 from dfslab.studies.expect.expected_rates import Expectation, expectation, narrowing_fact
 from dfslab.studies.expect.grid import GridOperation, planned, total_bytes
+from dfslab.studies.expect.hardware_facts import SERVER_DISK, HardwareFact
 from dfslab.studies.expect.place_scenario import PlaceScenario
 from dfslab.studies.expect.wrong_facts import doubt
 from dfslab.testbeds.capabilities import CachingClients
@@ -149,7 +150,12 @@ def judged(
         telling=telling_operation(found.planned, faults, measured) if len(faults) > 1 else "",
         narrowing=declaring,
         other_work=next(iter(found.made.load_notes), ""),
-        notes=[*found.made.notes, *_not_in_rows(notes, rows), *_caches(found.place)],
+        notes=[
+            *found.made.notes,
+            *_not_in_rows(notes, rows),
+            *_caches(found.place),
+            *_own_probes(found.place, facts),
+        ],
     )
 
 
@@ -164,6 +170,18 @@ def _caches(place: DiscoveredPlace) -> list[str]:
     if place.is_local or place.testbed is not None:
         return []
     return ["caches of the servers were not emptied: their reads may come from disk or memory"]
+
+
+def _own_probes(place: DiscoveredPlace, facts: Sequence[HardwareFact]) -> list[str]:
+    """Returns a note that a slow disk of a local directory is not noticed, because the expectation
+    is from a probe of this disk. The list is empty if the disk is declared."""
+    disk = next((one for one in facts if one.name == SERVER_DISK), None)
+    if not place.is_local or disk is None or disk.source != "probed":
+        return []
+    return [
+        f"the {disk.words} was probed here, so a disk that is slow in itself is as expected; "
+        f"{disk.flag} declares what it should do"
+    ]
 
 
 def _note_on(operation: str, notes: Sequence[str]) -> str:
