@@ -18,7 +18,7 @@ from dfslab.documents.table import number_text
 from dfslab.imports.tool_report import ToolMeasurement, ToolReport
 from dfslab.method import MEASURE
 from dfslab.result import IMPORTED_BY, Metric, Provenance, Result
-from dfslab.spec import units
+from dfslab.spec import clock, units
 from dfslab.spec.design import LevelValue
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Point, Scenario
@@ -29,6 +29,7 @@ UNKNOWN_DEPLOYMENT = (
 UNKNOWN_CACHE = (
     "whether the page cache served the data is not known: the tool's report does not state it"
 )
+UNKNOWN_ZONE = "date by the tool's clock, whose time zone is not known"
 UNKNOWN_CLIENTS = "the number of clients is not known: 1 is written"
 WORKLOAD = "workload"
 # Number of significant digits of printed figures.
@@ -42,7 +43,7 @@ def results(report: ToolReport, path: Path, findings: Sequence[str] = ()) -> lis
     report. `findings`: notes on the whole report, which are added to every result."""
     scenario = scenario_of(report, path)
     origin = _provenance(report)
-    return [_result(one, scenario, origin, report.command, findings) for one in report.measurements]
+    return [_result(one, scenario, origin, report, findings) for one in report.measurements]
 
 
 def scenario_of(report: ToolReport, path: Path) -> Scenario:
@@ -106,7 +107,7 @@ def _provenance(report: ToolReport) -> Provenance:
         kernel="",
         cores=0,
         memory_bytes=0,
-        started=report.started,
+        started=clock.utc_text(report.started),
         seed=0,
         versions={IMPORTED_BY: f"dfslab {metadata.version('dfslab')}"},
     )
@@ -116,7 +117,7 @@ def _result(
     one: ToolMeasurement,
     scenario: Scenario,
     origin: Provenance,
-    command: str,
+    report: ToolReport,
     findings: Sequence[str],
 ) -> Result:
     labels = labels_of(one)
@@ -125,7 +126,8 @@ def _result(
     notes += [] if one.clients else [UNKNOWN_CLIENTS]
     is_cache_known = one.evidence.work.cache is not None or one.throughput_bytes_per_s is None
     notes += [] if is_cache_known else [UNKNOWN_CACHE]
-    notes += [f"command line: {command}"] if command else []
+    notes += [f"command line: {report.command}"] if report.command else []
+    notes += [f"{UNKNOWN_ZONE}: {report.started}"] if report.started and not origin.started else []
     return Result(
         method=MEASURE,
         point_id=point.id,

@@ -81,9 +81,11 @@ class ToolReport:
     """The measurements in one file, and facts about the tool that wrote it. An empty text means
     that the tool did not report the fact.
 
-    evidence: facts that concern all measurements, such as missing phases. contradictions: figures
-    of the file that contradict each other, one line each, with the line of the file or the part of
-    the JSON document, the key and the value.
+    started: the date in the tool's own words, or seconds since 1970. A date without a time zone
+    becomes a note of the results, because it states no point in time. evidence: facts that concern
+    all measurements, such as missing phases. contradictions: figures of the file that contradict
+    each other, one line each, with the line of the file or the part of the JSON document, the key
+    and the value.
     """
 
     tool: str

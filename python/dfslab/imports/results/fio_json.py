@@ -7,6 +7,7 @@ Pitfalls:
 - Jobs with the same name and group ran concurrently, so their rates are added. fio lists such jobs
   singly if `numjobs` is set without `group_reporting`.
 - The times of fsync are in the part `sync` of a job, not in the times of its writes.
+- `timestamp` and `time` are the date of the report, at the end of the run. `time` has no time zone.
 - Percentiles are of completion latencies, unless the job sets `lat_percentiles`.
 """
 
@@ -67,9 +68,8 @@ def read(text: str) -> ToolReport:
     for (name, group), members in groups.items():
         part = name if names.count(name) == 1 else f"{name}, group {group}"
         found += _of_group(part, members, document)
-    return ToolReport(
-        "fio", tuple(found), _version(document), started=str(document.get("time", ""))
-    )
+    started = str(document.get("timestamp") or document.get("time", ""))
+    return ToolReport("fio", tuple(found), _version(document), started=started)
 
 
 def _of_group(part: str, jobs: Sequence[Json], document: Json) -> list[ToolMeasurement]:

@@ -294,6 +294,8 @@ def _origin(
 
 def _order(first: Sequence[Provenance], second: Sequence[Provenance]) -> list[str]:
     times = [[one.started for one in own] for own in (first, second)]
+    if not all(text for own in times for text in own):
+        return []
     spans = [(min(own), max(own)) for own in times]
     if sorted(times[0]) == sorted(times[1]):
         return ["Both runs are the same, so only their noise is compared."]
