@@ -24,6 +24,7 @@ from dfslab import discover
 from dfslab.documents import metrics
 from dfslab.documents.evidence import Evidence
 from dfslab.imports import plain_file
+from dfslab.imports.job_settings import JobSettings
 from dfslab.spec.files import inputs
 from dfslab.spec.input_error import InputError
 from dfslab.spec.members.member_error import DiscoveryError, MemberValueError, defined_at, unlisted
@@ -49,8 +50,9 @@ class ToolMeasurement:
     statistics in `metrics.STATISTICS`. clients: number of concurrent processes or threads.
     complete: True if the tool reported neither an error nor an abort. counts_transfers: True if one
     operation is one read or write request, False if it may be a whole file or object. is_random:
-    whether the offsets of the transfers are random; None if unknown. evidence: other facts about
-    the workload, which the plausibility rules use. The measured numbers are added to the evidence
+    whether the offsets of the transfers are random; None if unknown. settings: what tells the
+    measurement from others of the same part and operation. evidence: other facts about the
+    workload, which the plausibility rules use. The measured numbers are added to the evidence
     later.
     """
 
@@ -65,6 +67,7 @@ class ToolMeasurement:
     notes: tuple[str, ...] = ()
     counts_transfers: bool = False
     is_random: bool | None = None
+    settings: JobSettings = field(default_factory=JobSettings)
     evidence: Evidence = field(default_factory=Evidence)
 
     def __post_init__(self) -> None:
@@ -105,17 +108,17 @@ def _nothing(_: str) -> Iterator[str]:
 
 def merged(reports: Sequence[ToolReport]) -> ToolReport:
     """Returns one report with the measurements of several runs of a tool. Measurements of the same
-    part, operation and number of clients become repetitions of each other. The other facts are
-    those of the first report. Raises InputError if the tools differ."""
+    part, operation, number of clients and settings become repetitions of each other. The other
+    facts are those of the first report. Raises InputError if the tools differ."""
     first = reports[0]
     if len(reports) == 1:
         return first
     if len(tools := {one.tool for one in reports}) > 1:
         raise InputError(KEY, ", ".join(sorted(tools)), "must be results of one tool")
-    counts = Counter[tuple[str, str, int | None]]()
+    counts = Counter[tuple[str, str, int | None, JobSettings]]()
     found = []
     for one in (one for report in reports for one in report.measurements):
-        key = (one.part, one.operation, one.clients)
+        key = (one.part, one.operation, one.clients, one.settings)
         found.append(replace(one, repetition=counts[key]))
         counts[key] += 1
     evidence = tuple(one for report in reports for one in report.evidence)

@@ -8,7 +8,6 @@ import re
 import time
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import partial
 from typing import Protocol
 
 
@@ -44,9 +43,8 @@ class RealClock:
 REAL = RealClock()
 # Seconds since 1970 with 9 or 10 digits before the point: dates from 1973 to 2286.
 SECONDS = re.compile(r"\d{9,10}(\.\d+)?")
-# Forms of a date in the files of tools with the time zone UTC, as for `strptime`: that of Java's
-# `Date` and of `date`.
-ZONED_FORMS = ("%a %b %d %H:%M:%S UTC %Y", "%a %b %d %H:%M:%S GMT %Y")
+# Form of a date in UTC in the files of tools, as for `strptime`: that of Java's `Date`.
+UTC_FORM = "%a %b %d %H:%M:%S UTC %Y"
 
 
 def date(clock: Clock = REAL) -> datetime:
@@ -73,7 +71,7 @@ def utc_text(text: str) -> str:
 
 
 def _zoned(text: str) -> datetime | None:
-    for read in (_of_seconds, _of_iso, *(partial(_of_form, form=form) for form in ZONED_FORMS)):
+    for read in (_of_seconds, _of_iso, _of_words):
         with suppress(ValueError, OverflowError, OSError):
             return read(text)
     return None
@@ -92,5 +90,5 @@ def _of_iso(text: str) -> datetime:
     return found.astimezone(UTC)
 
 
-def _of_form(text: str, form: str) -> datetime:
-    return datetime.strptime(text, form).replace(tzinfo=UTC)
+def _of_words(text: str) -> datetime:
+    return datetime.strptime(text.replace(" GMT ", " UTC "), UTC_FORM).replace(tzinfo=UTC)

@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from dfslab.imports.fio_evidence import evidence, is_random
+from dfslab.imports.fio_evidence import evidence, is_random, settings
 from dfslab.imports.redundant import fio_figures
 from dfslab.imports.tool_report import (
     KIBI,
@@ -107,6 +107,7 @@ def _synced(
         clients=writes.clients,
         complete=writes.complete,
         notes=(*notes, SYNC_APART),
+        settings=writes.settings,
     )
 
 
@@ -156,6 +157,7 @@ def _measured(
         notes=notes,
         counts_transfers=True,
         is_random=is_random(given),
+        settings=settings(given),
         evidence=evidence(direction, rows, given, clients, document),
     )
 
