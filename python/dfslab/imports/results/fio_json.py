@@ -35,6 +35,8 @@ from dfslab.imports.tool_report import (
 
 TITLE = "fio: JSON of fio 2 and 3"
 MARK = re.compile(rb'"fio version"\s*:\s*"')
+# Lines of fio's normal output and of its terse one.
+OTHER_OUTPUT = re.compile(rb"^(?:\S.*: \(groupid=\d+, jobs=\d+\): err=|\d+;fio-\d)", re.M)
 DIRECTIONS = ("read", "write", "trim", "mixed")
 PERCENTILES = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p999": 99.9}
 ALL = "All clients"
@@ -49,6 +51,13 @@ SUM_FROM = 1.5
 def recognises(head: bytes) -> bool:
     """Returns whether the beginning of a file contains fio's version."""
     return MARK.search(head) is not None
+
+
+def advice(head: bytes) -> str:
+    """Returns how fio writes the JSON that dfslab reads, if a file has another output of fio."""
+    if recognises(head) or OTHER_OUTPUT.search(head) is None:
+        return ""
+    return "is fio's text, which has rounded figures: run fio with --output-format=json"
 
 
 def read(text: str) -> ToolReport:
@@ -243,4 +252,4 @@ def contradictions(text: str) -> Iterator[str]:
                 yield f"{ALL}, {direction}: {wrong}"
 
 
-READER = ResultReader(TITLE, recognises, read, contradictions)
+READER = ResultReader(TITLE, recognises, read, contradictions, advice)
