@@ -13,7 +13,7 @@ from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, field_validator, model_validator
 
 from dfslab.documents.answers import (
     CalibrationFit,
@@ -70,7 +70,8 @@ IMPORTED_BY = "imported by"
 
 
 class Provenance(BaseModel):
-    """The origin of a result: versions of the software, host, date and seed."""
+    """The origin of a result: versions of the software, host, date and seed. `started`: date and
+    time as ISO 8601 in UTC; "" if it is not known."""
 
     model_config = ConfigDict(frozen=True)
     software: str
@@ -83,6 +84,13 @@ class Provenance(BaseModel):
     started: str
     seed: int
     versions: dict[str, str] = {}
+
+    @field_validator("started")
+    @classmethod
+    def _iso_or_unknown(cls, stored: str) -> str:
+        """Returns the date unchanged if it is ISO 8601. Earlier versions stored the text of another
+        tool, which becomes ISO 8601 if it states a time zone, or else ""."""
+        return stored if clock.recorded(stored) else clock.utc_text(stored)
 
 
 class Result(BaseModel):

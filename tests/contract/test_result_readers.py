@@ -9,6 +9,7 @@ import pytest
 from dfslab import discover
 from dfslab.documents import metrics
 from dfslab.imports import as_results, tool_report
+from dfslab.spec import clock
 from dfslab.spec.input_error import InputError
 from support import tool_texts
 from support.tool_texts_dfsperf import DFSPERF
@@ -54,6 +55,10 @@ def test_results_are_whole_and_their_metrics_are_known(tmp_path, name, text, pac
         assert one.metrics
         assert {metrics.parsed(key).name for key in one.metrics} <= set(metrics.REGISTRY)
         assert one.provenance.software.startswith(report.tool)
+        started = one.provenance.started
+        assert not started or clock.recorded(started).isoformat(timespec="milliseconds") == started
+        is_noted = any(note.startswith(as_results.UNKNOWN_ZONE) for note in one.notes)
+        assert is_noted == (bool(report.started) and not started)
         assert one.provenance.cores == one.provenance.memory_bytes == 0
         assert type(one).model_validate_json(one.model_dump_json()) == one
 

@@ -351,6 +351,43 @@ def test_results_of_another_tool_become_a_run(site, runs):
     assert not [one for one in runs.parent.glob("*fio*") if not one.name.startswith("test_")]
 
 
+def test_a_run_of_another_tool_claims_no_system_and_has_no_sliders(site, runs):
+    taken = site.post("/api/drop?name=unknown.json", json.dumps(FIO).encode()).document
+    key = taken["address"].removeprefix("/runs/")
+    (entry,) = (one for one in catalog.entries(runs) if one.key == key)
+    assert (entry.file_system, entry.is_program) == ("not known", True)
+    assert "cache not known" in entry.settings
+    assert "warm" not in entry.settings
+    assert "transfer size 4 KiB" in entry.settings
+    listed = site.get("/whatif").text
+    assert f"run:{KEY}" in listed
+    assert f"run:{key}" not in listed
+    assert "What if, from this run" not in site.get(taken["address"]).text
+    assert "What if, from this run" in site.get(f"/runs/{KEY}").text
+
+
+def test_a_run_of_another_tool_on_a_known_system_has_sliders(runs):
+    placed = "placed/20260103T000000.000000Z"
+    folder = runs / placed
+    shutil.copytree(runs / KEY, folder)
+    try:
+        summary = folder / "summary.json"
+        summary.write_text(json.dumps({**json.loads(summary.read_text()), "imported": "a.json"}))
+        (entry,) = (one for one in catalog.entries(runs) if one.key == placed)
+        assert not entry.is_program
+        assert entry.file_system != "not known"
+        assert "cache not known" in entry.settings
+        assert f"run:{placed}" in whatif_board.sources([entry])
+    finally:
+        shutil.rmtree(folder)
+
+
+def test_a_ready_scenario_of_a_program_is_not_offered_for_sliders():
+    offered = whatif_board.sources([])
+    assert HOSTS in offered
+    assert "scenario:liu-spark" not in offered
+
+
 def test_a_trace_a_recording_and_a_net_are_shown(site):
     spans = json.dumps(synthetic.spans_of({"node-1": 1, "node-2": 3}, seed=8)).encode()
     trace = site.post("/api/drop?name=spans.json", spans).document

@@ -8,7 +8,7 @@ known parameter of the workload is the number of clients.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
@@ -18,10 +18,11 @@ from dfslab.documents.table import number_text
 from dfslab.imports.tool_report import ToolMeasurement, ToolReport
 from dfslab.method import MEASURE
 from dfslab.result import IMPORTED_BY, Metric, Provenance, Result
-from dfslab.spec import units
+from dfslab.spec import clock, units
 from dfslab.spec.design import LevelValue
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Point, Scenario
+from dfslab.spec.streams.workload import FileParameters
 
 UNKNOWN_DEPLOYMENT = (
     "the tool's report names no deployment: that of the scenario is not what it ran on"
@@ -29,6 +30,7 @@ UNKNOWN_DEPLOYMENT = (
 UNKNOWN_CACHE = (
     "whether the page cache served the data is not known: the tool's report does not state it"
 )
+UNKNOWN_ZONE = "date by the tool's clock, whose time zone is not known"
 UNKNOWN_CLIENTS = "the number of clients is not known: 1 is written"
 WORKLOAD = "workload"
 # Number of significant digits of printed figures.
@@ -42,14 +44,14 @@ def results(report: ToolReport, path: Path, findings: Sequence[str] = ()) -> lis
     report. `findings`: notes on the whole report, which are added to every result."""
     scenario = scenario_of(report, path)
     origin = _provenance(report)
-    return [_result(one, scenario, origin, report.command, findings) for one in report.measurements]
+    return [_result(one, scenario, origin, report, findings) for one in report.measurements]
 
 
 def scenario_of(report: ToolReport, path: Path) -> Scenario:
     """Returns the scenario of an imported file: its configurations are those of the measurements,
     and its title names the file as its origin."""
-    base = _without_configurations(report, path)
-    return base.with_rows(unique_rows(map(labels_of, report.measurements)))
+    rows = unique_rows(map(labels_of, report.measurements))
+    return _without_configurations(report, path, rows).with_rows(rows)
 
 
 def unique_rows(rows: Iterable[dict[str, LevelValue]]) -> list[dict[str, LevelValue]]:
@@ -57,7 +59,14 @@ def unique_rows(rows: Iterable[dict[str, LevelValue]]) -> list[dict[str, LevelVa
     return list({tuple(row.items()): row for row in rows}.values())
 
 
-def _without_configurations(report: ToolReport, path: Path) -> Scenario:
+def _without_configurations(
+    report: ToolReport, path: Path, rows: Iterable[Mapping[str, LevelValue]]
+) -> Scenario:
+    """Returns the scenario of an imported file before its configurations. Each key of the
+    configurations `rows` is a word of the command."""
+    named = ("part", "operation")
+    varied = {key.removeprefix(f"{WORKLOAD}."): None for one in rows for key in one}
+    others = [key for key in varied if key not in (*named, *FileParameters.model_fields, "clients")]
     name = re.sub(r"[^a-z0-9-]+", "-", f"{report.tool}-{path.name}".lower()).strip("-")
     version = f" {report.version}" if report.version else ""
     return build(
@@ -69,9 +78,8 @@ def _without_configurations(report: ToolReport, path: Path) -> Scenario:
             "file_system": {"name": "local"},
             WORKLOAD: {
                 "name": "command",
-                "command": [report.tool, "{part}", "{operation}"],
-                "part": "",
-                "operation": "",
+                "command": [report.tool, *(f"{{{key}}}" for key in (*named, *others))],
+                **dict.fromkeys((*named, *others), ""),
             },
             "run": {"methods": [MEASURE], "repetitions": repetitions_of(report)},
         },
@@ -85,14 +93,15 @@ def repetitions_of(report: ToolReport) -> int:
 
 def labels_of(one: ToolMeasurement) -> dict[str, LevelValue]:
     """Returns the keys of the workload `command` that describe a measurement, with their values:
-    part, operation and, if known, the number of clients."""
+    part, operation and, if known, the number of clients and the settings of the job."""
     labels: dict[str, LevelValue] = {
         f"{WORKLOAD}.part": one.part,
         f"{WORKLOAD}.operation": one.operation,
     }
     if one.clients:
         labels[f"{WORKLOAD}.clients"] = one.clients
-    return labels
+    settings = one.settings.labels().items()
+    return labels | {f"{WORKLOAD}.{key}": value for key, value in settings}
 
 
 def _provenance(report: ToolReport) -> Provenance:
@@ -106,7 +115,7 @@ def _provenance(report: ToolReport) -> Provenance:
         kernel="",
         cores=0,
         memory_bytes=0,
-        started=report.started,
+        started=clock.utc_text(report.started),
         seed=0,
         versions={IMPORTED_BY: f"dfslab {metadata.version('dfslab')}"},
     )
@@ -116,7 +125,7 @@ def _result(
     one: ToolMeasurement,
     scenario: Scenario,
     origin: Provenance,
-    command: str,
+    report: ToolReport,
     findings: Sequence[str],
 ) -> Result:
     labels = labels_of(one)
@@ -125,7 +134,8 @@ def _result(
     notes += [] if one.clients else [UNKNOWN_CLIENTS]
     is_cache_known = one.evidence.work.cache is not None or one.throughput_bytes_per_s is None
     notes += [] if is_cache_known else [UNKNOWN_CACHE]
-    notes += [f"command line: {command}"] if command else []
+    notes += [f"command line: {report.command}"] if report.command else []
+    notes += [f"{UNKNOWN_ZONE}: {report.started}"] if report.started and not origin.started else []
     return Result(
         method=MEASURE,
         point_id=point.id,

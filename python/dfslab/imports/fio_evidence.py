@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from dfslab.documents.evidence import Cache, Caches, Data, Evidence, Generator, Operation, Work
+from dfslab.imports.job_settings import JobSettings
 from dfslab.imports.tool_report import KIBI, Json, optional, tables
 
 # fio's default block size.
@@ -15,6 +16,9 @@ BLOCK_BYTES = 4096.0
 OPERATIONS: Mapping[str, Operation] = {"read": "read", "write": "write", "mixed": "mixed"}
 # I/O engines with one outstanding operation for each job, whatever the option iodepth is.
 SYNCHRONOUS = ("sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "")
+# Options of the block size, which several sizes need, and other options that change each request.
+SIZES = ("bs", "blocksize", "bsrange", "blocksize_range", "bssplit")
+OTHER_OPTIONS = (*SIZES, "rwmixread", "rwmixwrite", "fsync", "fdatasync", "sync", "rate_iops")
 SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?", re.I)
 POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
@@ -37,6 +41,23 @@ def evidence(
         caches=_caches(direction, rows, given, document),
         data=_data(given),
         generator=_generator(rows),
+    )
+
+
+def settings(given: Mapping[str, str]) -> JobSettings:
+    """Returns the settings of a job with the options `given`; unknown settings if there are none,
+    because fio does not always report its options."""
+    if not given:
+        return JobSettings()
+    block = _block_bytes(given)
+    others = [key for key in OTHER_OPTIONS if key in given and (key not in SIZES or block is None)]
+    return JobSettings(
+        transfer_bytes=block,
+        file_bytes=size_bytes(given.get("size", given.get("filesize", ""))),
+        queue_depth=_depth(given),
+        is_random=is_random(given),
+        is_direct=given.get("direct", "0") == "1",
+        options=" ".join(f"{key}={given[key]}" for key in others),
     )
 
 

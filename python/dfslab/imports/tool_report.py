@@ -13,6 +13,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ from dfslab import discover
 from dfslab.documents import metrics
 from dfslab.documents.evidence import Evidence
 from dfslab.imports import plain_file
+from dfslab.imports.job_settings import JobSettings
 from dfslab.spec.files import inputs
 from dfslab.spec.input_error import InputError
 from dfslab.spec.members.member_error import DiscoveryError, MemberValueError, defined_at, unlisted
@@ -37,6 +39,10 @@ MOST_BYTES = 256 << 20
 # round them to three digits or more.
 ROUNDING = 0.01
 MEBI, KIBI, GIBI = float(1 << 20), float(1 << 10), float(1 << 30)
+# What remains of a JSON text where its parser fails, if the text ends within a value: nothing, or
+# the beginning of a word or number.
+UNENDED = re.compile(r"[-+.\w]*\s*")
+CUT_OFF = " (the file seems to be cut off)"
 Json: TypeAlias = "Mapping[str, object]"
 
 
@@ -49,8 +55,9 @@ class ToolMeasurement:
     statistics in `metrics.STATISTICS`. clients: number of concurrent processes or threads.
     complete: True if the tool reported neither an error nor an abort. counts_transfers: True if one
     operation is one read or write request, False if it may be a whole file or object. is_random:
-    whether the offsets of the transfers are random; None if unknown. evidence: other facts about
-    the workload, which the plausibility rules use. The measured numbers are added to the evidence
+    whether the offsets of the transfers are random; None if unknown. settings: what tells the
+    measurement from others of the same part and operation. evidence: other facts about the
+    workload, which the plausibility rules use. The measured numbers are added to the evidence
     later.
     """
 
@@ -65,6 +72,7 @@ class ToolMeasurement:
     notes: tuple[str, ...] = ()
     counts_transfers: bool = False
     is_random: bool | None = None
+    settings: JobSettings = field(default_factory=JobSettings)
     evidence: Evidence = field(default_factory=Evidence)
 
     def __post_init__(self) -> None:
@@ -81,9 +89,11 @@ class ToolReport:
     """The measurements in one file, and facts about the tool that wrote it. An empty text means
     that the tool did not report the fact.
 
-    evidence: facts that concern all measurements, such as missing phases. contradictions: figures
-    of the file that contradict each other, one line each, with the line of the file or the part of
-    the JSON document, the key and the value.
+    started: the date in the tool's own words, or seconds since 1970. A date without a time zone
+    becomes a note of the results, because it states no point in time. evidence: facts that concern
+    all measurements, such as missing phases. contradictions: figures of the file that contradict
+    each other, one line each, with the line of the file or the part of the JSON document, the key
+    and the value.
     """
 
     tool: str
@@ -96,6 +106,11 @@ class ToolReport:
     contradictions: tuple[str, ...] = ()
 
 
+def _no_advice(_: bytes) -> str:
+    """Returns "": for tools without an output that dfslab does not read."""
+    return ""
+
+
 def _nothing(_: str) -> Iterator[str]:
     """Yields no contradiction: for formats that state no figure twice."""
     yield from ()
@@ -103,17 +118,17 @@ def _nothing(_: str) -> Iterator[str]:
 
 def merged(reports: Sequence[ToolReport]) -> ToolReport:
     """Returns one report with the measurements of several runs of a tool. Measurements of the same
-    part, operation and number of clients become repetitions of each other. The other facts are
-    those of the first report. Raises InputError if the tools differ."""
+    part, operation, number of clients and settings become repetitions of each other. The other
+    facts are those of the first report. Raises InputError if the tools differ."""
     first = reports[0]
     if len(reports) == 1:
         return first
     if len(tools := {one.tool for one in reports}) > 1:
         raise InputError(KEY, ", ".join(sorted(tools)), "must be results of one tool")
-    counts = Counter[tuple[str, str, int | None]]()
+    counts = Counter[tuple[str, str, int | None, JobSettings]]()
     found = []
     for one in (one for report in reports for one in report.measurements):
-        key = (one.part, one.operation, one.clients)
+        key = (one.part, one.operation, one.clients, one.settings)
         found.append(replace(one, repetition=counts[key]))
         counts[key] += 1
     evidence = tuple(one for report in reports for one in report.evidence)
@@ -128,13 +143,15 @@ class ResultReader:
     a result of the tool. read(text): returns the report in a text; raises ValueError with a
     one-line reason if the text is malformed. contradictions(text): yields one line for each figure
     in a text that `read` accepted, if the figure contradicts another one: its place, its key and
-    its value.
+    its value. advice(head): returns why a file that begins with `head` is another output of the
+    tool, which `read` does not accept, and what to do; "" for other files.
     """
 
     title: str
     recognises: Callable[[bytes], bool]
     read: Callable[[str], ToolReport]
     contradictions: Callable[[str], Iterator[str]] = _nothing
+    advice: Callable[[bytes], str] = _no_advice
 
 
 def reader(name: str) -> ResultReader:
@@ -155,6 +172,7 @@ def read(path: Path, form: str = "") -> ToolReport:
         head = plain_file.beginning(path, HEAD_BYTES)
         names = [form] if form else recognised(head)
         wrong = plain_file.damage(path, HEAD_BYTES) or plain_file.foreign_encoding(head)
+        wrong = wrong or _advice(form, head)
         if wrong or not head:
             raise InputError(KEY, str(path), wrong or "is empty")
         if len(names) != 1:
@@ -221,6 +239,15 @@ def recognised(head: bytes) -> list[str]:
     return [name for name in names if reader(name).recognises(head)]
 
 
+def _advice(form: str, head: bytes) -> str:
+    """Returns what to do if a file that begins with `head` is an output that dfslab does not read;
+    "" for other files. `form`: name of the file's reader; "" if it is to be recognised."""
+    if not form and recognised(head):
+        return ""
+    names = [form] if form else discover.members(discover.RESULT_READERS)
+    return next((found for one in names if (found := reader(one).advice(head))), "")
+
+
 def _choice(names: list[str]) -> str:
     if names:
         return f"looks like {' and '.join(names)}: choose one with --format"
@@ -253,9 +280,14 @@ def tables(value: object) -> list[Json]:
 
 def loaded(text: str) -> Json:
     """Parses a text whose JSON object may follow lines of messages. Returns the object. Raises
-    ValueError if there is none."""
+    ValueError if there is none, which says so if the text ends within the object."""
     start = 0 if text.startswith("{") else text.find("\n{") + 1
-    found, _ = json.JSONDecoder().raw_decode(text[start:].lstrip())
+    start += len(text[start:]) - len(text[start:].lstrip())
+    try:
+        found, _ = json.JSONDecoder().raw_decode(text, start)
+    except json.JSONDecodeError as error:
+        is_cut = error.msg.startswith("Unterminated string") or UNENDED.fullmatch(text, error.pos)
+        raise ValueError(f"{error}{CUT_OFF}" if is_cut else str(error)) from error
     return table(found, "the document")
 
 

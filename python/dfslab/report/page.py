@@ -101,8 +101,10 @@ def caption(run: FinishedRun) -> str:
     software."""
     parts = [run.file_systems]
     if run.results:
-        first = min((result.provenance for result in run.results), key=lambda p: p.started)
-        parts += [first.started[:16].replace("T", " ") + " UTC", first.software]
+        origins = [result.provenance for result in run.results]
+        started = min((one.started for one in origins if one.started), default="")
+        parts += [started[:16].replace("T", " ") + " UTC"] if started else []
+        parts += [next(one.software for one in origins if one.started == started or not started)]
     return " · ".join(parts)
 
 

@@ -11,9 +11,11 @@ from typing import Literal
 import psutil
 from pydantic import JsonValue
 
+from dfslab import discover
 from dfslab.documents.document import Document
 from dfslab.spec.files import regular
 from dfslab.spec.input_error import InputError
+from dfslab.spec.members.member_error import DiscoveryError
 from dfslab.studies.runs.records.stored_results import COMPLETE
 
 State = Literal["running", "finished", "inconclusive", "unfinished"]
@@ -26,6 +28,8 @@ MOST_RUNS = 2000
 # The keys of a workload that the list shows, and the largest number of values of one key.
 SETTINGS = ("transfer_size", "file_size", "clients", "cache")
 MOST_VALUES = 4
+# What the list shows for a fact that an imported run does not have.
+NOT_KNOWN = "not known"
 # A lock file has the PID of the process that wrote it. The PID was reused by a later process if the
 # process with this PID began more than CLOCK_TOLERANCE_S seconds after the file was written.
 CLOCK_TOLERANCE_S = 2.0
@@ -35,7 +39,8 @@ class RunEntry(Document):
     """One run in the list. `key`: path of its folder below the folder of the runs. `started`: time
     in the name of the folder, in UTC. `doubt`: why the run is inconclusive; "" if it is not.
     `settings`: what the workload varies or sets, such as
-    "transfer size 4 KiB, 1 MiB; clients 1, 8"."""
+    "transfer size 4 KiB, 1 MiB; clients 1, 8". `is_program`: whether the workload is an external
+    program, or another tool, which no model can predict."""
 
     key: str
     name: str
@@ -47,6 +52,7 @@ class RunEntry(Document):
     settings: str
     methods: list[str]
     question: str
+    is_program: bool
 
     @property
     def words(self) -> str:
@@ -91,12 +97,20 @@ class _ScenarioHead(Document):
     run: _Run = _Run()
     sweep: list[dict[str, JsonValue]] = []
 
-    def settings(self) -> str:
+    def is_program(self) -> bool:
+        """Returns whether the workload is an external program. A workload that is not installed is
+        none."""
+        try:
+            return discover.workload(self.workload.name).command is not None
+        except (InputError, DiscoveryError):
+            return False
+
+    def settings(self, instead: Mapping[str, str]) -> str:
         """Returns the values of the keys in SETTINGS, those of sweeps before those of the
-        workload's table."""
+        workload's table. `instead`: texts that are shown instead of the values of keys."""
         found = []
         for key in SETTINGS:
-            own = self.workload.values[key]
+            own = instead.get(key, self.workload.values[key])
             swept = [grid[path] for grid in self.sweep if (path := f"workload.{key}") in grid]
             values = [one for grid in swept for one in (grid if isinstance(grid, list) else [grid])]
             texts = list(dict.fromkeys(map(str, values or ([] if own is None else [own]))))
@@ -129,17 +143,19 @@ def _described(runs: Path, folders: list[Path]) -> Iterator[RunEntry]:
             head = _head(path, path.stat().st_mtime_ns)
         except (OSError, ValueError, RecursionError):
             continue
+        is_imported, is_program = bool(_summary_of(folder).imported), head.is_program()
         yield RunEntry(
             key=folder.relative_to(runs).as_posix(),
             name=head.name,
             started=_started(folder.name),
             state=state_of(folder),
             doubt=doubt_of(folder),
-            file_system=head.file_system.name,
+            file_system=NOT_KNOWN if is_imported and is_program else head.file_system.name,
             workload=head.workload.name,
-            settings=head.settings(),
+            settings=head.settings({"cache": NOT_KNOWN} if is_imported else {}),
             methods=head.run.methods,
             question=head.title,
+            is_program=is_program,
         )
 
 
@@ -162,6 +178,16 @@ def _started(stamp: str) -> str:
     return f"{stamp[:4]}-{stamp[4:6]}-{stamp[6:8]} {stamp[9:11]}:{stamp[11:13]}:{stamp[13:15]}"
 
 
+def is_program(folder: Path) -> bool:
+    """Returns whether the workload of a run is an external program or another tool. A run without a
+    readable scenario file has none."""
+    try:
+        path = folder / SCENARIO
+        return _head(path, path.stat().st_mtime_ns).is_program()
+    except (OSError, ValueError, RecursionError):
+        return False
+
+
 def state_of(folder: Path) -> State:
     """Returns whether a run is finished, is finished without a conclusion, is being executed by a
     process of this machine, or was left unfinished."""
@@ -173,17 +199,26 @@ def state_of(folder: Path) -> State:
 def doubt_of(folder: Path) -> str:
     """Returns why a run is inconclusive, as its summary states it; "" if the run has a conclusion,
     has not ended, or was written by an earlier version, whose summaries do not state it."""
-    try:
-        path = folder / SUMMARY
-        return _summary(path, path.stat().st_mtime_ns).doubt if (folder / COMPLETE).exists() else ""
-    except (OSError, ValueError, RecursionError):
-        return ""
+    return _summary_of(folder).doubt
 
 
 class _Summary(Document):
-    """The key of a run's summary that the list shows."""
+    """The keys of a run's summary that the list shows. `imported`: names of the files that `dfslab
+    import` read; "" for a run of dfslab."""
 
     doubt: str = ""
+    imported: str = ""
+
+
+def _summary_of(folder: Path) -> _Summary:
+    """Returns the summary of a run; an empty one if the run has not ended or has no readable
+    summary."""
+    try:
+        path = folder / SUMMARY
+        is_whole = (folder / COMPLETE).exists()
+        return _summary(path, path.stat().st_mtime_ns) if is_whole else _Summary()
+    except (OSError, ValueError, RecursionError):
+        return _Summary()
 
 
 @lru_cache(maxsize=4 * MOST_RUNS)

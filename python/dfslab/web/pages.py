@@ -98,7 +98,9 @@ class Pages:
         if catalog.state_of(folder) == "running":
             return RedirectResponse(f"/live/{quote(key)}", 303)
         source = urlencode({"source": whatif_board.RUN + key})
-        more = ((f"/whatif?{source}", "What if, from this run"), (f"/live/{quote(key)}", "Live"))
+        more = [(f"/live/{quote(key)}", "Live")]
+        if not catalog.is_program(folder):
+            more.insert(0, (f"/whatif?{source}", "What if, from this run"))
         return report(run_pages.run_page(folder, bar(*more)))
 
     def live(self, request: Request) -> Response:
@@ -121,11 +123,10 @@ class Pages:
     def whatif(self, request: Request) -> Response:
         """Returns the page with the sliders of a scenario or run. If the request names neither,
         returns the list of all scenarios and runs."""
-        runs = [one.key for one in catalog.entries(self._runs)]
-        every = whatif_board.sources(runs)
         source = request.query_params.get("source", "")
         if not source:
-            return rendered("sources.html", sources=every)
+            runs = catalog.entries(self._runs)
+            return rendered("sources.html", sources=whatif_board.sources(runs))
         board = whatif_board.board_of(self._runs, source)
         point = _number(request.query_params.get("point", "0"))
         requested = WhatIfRequest(source=source, point=point)

@@ -30,7 +30,8 @@ from dfslab.spec.changes.sliders import Slider, changes_at, sliders_of, value_af
 from dfslab.spec.files import ready
 from dfslab.spec.hardware.undeclared import is_assumed
 from dfslab.spec.input_error import InputError
-from dfslab.spec.scenario import Point, Scenario
+from dfslab.spec.scenario import Point, Scenario, read
+from dfslab.spec.streams.stream import has_stream
 from dfslab.studies.decisions.decision_input import DecisionInput, evidence_of
 from dfslab.studies.decisions.risks import risk_of
 from dfslab.studies.decisions.trust import Trust, trust_in
@@ -42,7 +43,7 @@ from dfslab.studies.decisions.whatif import (
     warm_cache,
 )
 from dfslab.studies.runs import stored
-from dfslab.web.catalog import SCENARIO, folder_of
+from dfslab.web.catalog import SCENARIO, RunEntry, folder_of
 from dfslab.web.whatif_documents import (
     ChangedTimes,
     NetRate,
@@ -443,7 +444,15 @@ def source_name(source: str) -> str:
     return source.partition(":")[2]
 
 
-def sources(run_keys: list[str]) -> list[str]:
-    """Returns all sources: the runs with these keys, and then the scenarios that come with
-    dfslab."""
-    return [*(RUN + key for key in run_keys), *(READY + name for name in ready.files())]
+def sources(runs: Sequence[RunEntry]) -> list[str]:
+    """Returns all sources: the runs, and then the scenarios that come with dfslab. Those whose
+    workload is an external program or another tool are left out, because no model can predict
+    them."""
+    predicted = [RUN + one.key for one in runs if not one.is_program]
+    return predicted + [READY + name for name in _ready_names(tuple(ready.files().values()))]
+
+
+@lru_cache(maxsize=1)
+def _ready_names(paths: tuple[Path, ...]) -> list[str]:
+    """Returns the names of the scenarios whose workload is not an external program."""
+    return [one.stem for one in paths if has_stream(read(one))]

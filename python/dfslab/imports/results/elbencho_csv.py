@@ -11,6 +11,8 @@ import csv
 import re
 from collections.abc import Iterator
 
+from dfslab.imports.fio_evidence import size_bytes
+from dfslab.imports.job_settings import JobSettings
 from dfslab.imports.redundant import comparing
 from dfslab.imports.tool_report import (
     MEBI,
@@ -38,6 +40,12 @@ OPERATIONS = {
 }
 MICROSECOND_S = 1e-6
 MILLISECOND_S = 1e-3
+# Options of the command line, whose values follow a space or "=".
+OPTIONS = {
+    "transfer": re.compile(r" (?:-b|--block)[ =]?(\S+)"),
+    "file": re.compile(r" (?:-s|--size)[ =]?(\S+)"),
+    "queue_depth": re.compile(r" --iodepth[ =](\S+)"),
+}
 
 EXPECTED = "the columns of elbencho's header, with numbers from 0 on"
 
@@ -91,6 +99,21 @@ def _measured(row: dict[str, str], counts: dict[str, int]) -> ToolMeasurement | 
         clients=int(threads * max(hosts or 1, 1)) if threads else None,
         repetition=repetition,
         counts_transfers=bool(transfers_per_s),
+        settings=_settings(row.get("command", "")),
+    )
+
+
+def _settings(command: str) -> JobSettings:
+    """Returns the settings in a command line. elbencho's sizes have the suffixes K, M, G and T,
+    which are powers of 1024."""
+    given = {key: found[1] for key, one in OPTIONS.items() if (found := one.search(command))}
+    depth = given.get("queue_depth", "")
+    return JobSettings(
+        size_bytes(given.get("transfer", "")),
+        size_bytes(given.get("file", "")),
+        queue_depth=int(depth) if depth.isdigit() else None,
+        is_random=" --rand" in command if command else None,
+        is_direct=" --direct" in command if command else None,
     )
 
 

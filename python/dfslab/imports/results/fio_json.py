@@ -7,6 +7,7 @@ Pitfalls:
 - Jobs with the same name and group ran concurrently, so their rates are added. fio lists such jobs
   singly if `numjobs` is set without `group_reporting`.
 - The times of fsync are in the part `sync` of a job, not in the times of its writes.
+- `timestamp` and `time` are the date of the report, at the end of the run. `time` has no time zone.
 - Percentiles are of completion latencies, unless the job sets `lat_percentiles`.
 """
 
@@ -16,7 +17,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from dfslab.imports.fio_evidence import evidence, is_random
+from dfslab.imports.fio_evidence import evidence, is_random, settings
 from dfslab.imports.redundant import fio_figures
 from dfslab.imports.tool_report import (
     KIBI,
@@ -34,6 +35,8 @@ from dfslab.imports.tool_report import (
 
 TITLE = "fio: JSON of fio 2 and 3"
 MARK = re.compile(rb'"fio version"\s*:\s*"')
+# Lines of fio's normal output and of its terse one.
+OTHER_OUTPUT = re.compile(rb"^(?:\S.*: \(groupid=\d+, jobs=\d+\): err=|\d+;fio-\d)", re.M)
 DIRECTIONS = ("read", "write", "trim", "mixed")
 PERCENTILES = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p999": 99.9}
 ALL = "All clients"
@@ -48,6 +51,13 @@ SUM_FROM = 1.5
 def recognises(head: bytes) -> bool:
     """Returns whether the beginning of a file contains fio's version."""
     return MARK.search(head) is not None
+
+
+def advice(head: bytes) -> str:
+    """Returns how fio writes the JSON that dfslab reads, if a file has another output of fio."""
+    if recognises(head) or OTHER_OUTPUT.search(head) is None:
+        return ""
+    return "is fio's text, which has rounded figures: run fio with --output-format=json"
 
 
 def read(text: str) -> ToolReport:
@@ -67,9 +77,8 @@ def read(text: str) -> ToolReport:
     for (name, group), members in groups.items():
         part = name if names.count(name) == 1 else f"{name}, group {group}"
         found += _of_group(part, members, document)
-    return ToolReport(
-        "fio", tuple(found), _version(document), started=str(document.get("time", ""))
-    )
+    started = str(document.get("timestamp") or document.get("time", ""))
+    return ToolReport("fio", tuple(found), _version(document), started=started)
 
 
 def _of_group(part: str, jobs: Sequence[Json], document: Json) -> list[ToolMeasurement]:
@@ -107,6 +116,7 @@ def _synced(
         clients=writes.clients,
         complete=writes.complete,
         notes=(*notes, SYNC_APART),
+        settings=writes.settings,
     )
 
 
@@ -156,6 +166,7 @@ def _measured(
         notes=notes,
         counts_transfers=True,
         is_random=is_random(given),
+        settings=settings(given),
         evidence=evidence(direction, rows, given, clients, document),
     )
 
@@ -241,4 +252,4 @@ def contradictions(text: str) -> Iterator[str]:
                 yield f"{ALL}, {direction}: {wrong}"
 
 
-READER = ResultReader(TITLE, recognises, read, contradictions)
+READER = ResultReader(TITLE, recognises, read, contradictions, advice)

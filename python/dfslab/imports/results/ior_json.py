@@ -7,6 +7,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from dfslab.imports.fio_evidence import size_bytes
+from dfslab.imports.job_settings import JobSettings
 from dfslab.imports.redundant import comparing, ior_repetitions
 from dfslab.imports.redundant.comparing import printed
 from dfslab.imports.tool_report import (
@@ -62,12 +64,21 @@ def read(text: str) -> ToolReport:
                     clients=None if tasks is None else int(tasks),
                     repetition=repetition,
                     counts_transfers=True,
+                    settings=_settings(row, options if is_table(options) else {}),
                 )
             )
     facts = [str(document.get(key, "")) for key in ("Version", "Machine", "Began", "Command line")]
     version, machine, started, command = facts
     host = machine.partition(" ")[2] or machine
     return ToolReport("IOR", tuple(found), version, host, started, command)
+
+
+def _settings(row: Json, options: Json) -> JobSettings:
+    """Returns the sizes of transfers and blocks in a row or, if it has none, in the options."""
+    kibibytes = [optional(row, key) for key in ("xferKiB", "blockKiB")]
+    given = [size_bytes(str(options.get(key, ""))) for key in ("xfersize", "blocksize")]
+    sizes = [one * KIBI if one else own for one, own in zip(kibibytes, given, strict=True)]
+    return JobSettings(transfer_bytes=sizes[0], file_bytes=sizes[1])
 
 
 def contradictions(text: str) -> Iterator[str]:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 
 from dfslab.imports.fio_evidence import size_bytes
+from dfslab.imports.job_settings import JobSettings
 from dfslab.imports.mpi_evidence import IOR_VALUES, IorTest, of_ior, options
 from dfslab.imports.redundant import comparing, ior_repetitions
 from dfslab.imports.redundant.comparing import Printed, printed
@@ -30,7 +31,7 @@ TASKS = re.compile(r"^\s*(?:tasks|clients)\s*[:=]\s*(\d+)(?:\s*\((\d+) per node\
 NODES = re.compile(r"^\s*nodes\s*[:=]\s*(\d+)", re.M)
 AGGREGATE = re.compile(r"^\s*aggregate filesize\s*[:=]\s*([\d.]+ \w+)", re.M)
 TOTAL = "total(s)"
-RATE, TRANSFER = "bw(MiB/s)", "xfer(KiB)"
+RATE, TRANSFER, BLOCK = "bw(MiB/s)", "xfer(KiB)", "block(KiB)"
 LARGEST = re.compile(r"^Max (Write|Read):\s+([\d.]+) MiB/sec \(([\d.]+) MB/sec\)")
 # The columns of the largest, smallest and mean bandwidth in the summary of all tests.
 MOST = "Max(MiB)"
@@ -99,6 +100,7 @@ def _measured(row: dict[str, str], repetition: int, test: IorTest) -> ToolMeasur
     bytes_per_s = number(row[RATE], RATE) * MEBI
     # IOR before 3.3 prints no IOPS, so the rate is computed from the bandwidth.
     transfer = number(row[TRANSFER], TRANSFER) * KIBI if TRANSFER in row else 0.0
+    block = number(row[BLOCK], BLOCK) * KIBI if BLOCK in row else 0.0
     rate = number(row["IOPS"], "IOPS") if "IOPS" in row else None
     if rate is None and transfer:
         rate = bytes_per_s / transfer
@@ -111,6 +113,7 @@ def _measured(row: dict[str, str], repetition: int, test: IorTest) -> ToolMeasur
         clients=test.tasks,
         repetition=repetition,
         counts_transfers=True,
+        settings=JobSettings(transfer_bytes=transfer or None, file_bytes=block or None),
         evidence=of_ior(access, test, took_s),
     )
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from dfslab.imports.job_settings import JobSettings
 from dfslab.imports.redundant import comparing
 from dfslab.imports.redundant.comparing import printed
 from dfslab.imports.tool_report import (
@@ -97,6 +98,7 @@ def _table(text: str, command: str) -> Iterator[ToolMeasurement]:
                 clients=1,
                 counts_transfers=True,
                 is_random="random" in name,
+                settings=JobSettings(int(row[2]) * KIBI or None, int(row[1]) * KIBI or None),
             )
 
 

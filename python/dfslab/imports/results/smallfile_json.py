@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from dfslab.imports.job_settings import JobSettings
 from dfslab.imports.redundant import comparing
 from dfslab.imports.tool_report import (
+    KIBI,
     MEBI,
     Json,
     ResultReader,
@@ -71,10 +73,17 @@ def read(text: str) -> ToolReport:
         None if moved is None else moved * MEBI,
         clients=int(threads) if threads else None,
         complete=complete,
+        settings=_settings(params),
         notes=() if complete else (f"{done:g} % of the files were processed",),
     )
     version, started = str(params.get("version", "")), str(results.get("date", ""))
     return ToolReport("smallfile", (one,), version, started=started)
+
+
+def _settings(params: Json) -> JobSettings:
+    """Returns the sizes of requests and files, which smallfile reports in KiB."""
+    record, size = optional(params, "record-size"), optional(params, "file-size")
+    return JobSettings(record * KIBI if record else None, size * KIBI if size else None)
 
 
 def contradictions(text: str) -> Iterator[str]:

@@ -25,7 +25,7 @@ def render(study: FinishedRun) -> Markup | None:
     if not study.results:
         return None
     origins = [result.provenance for result in study.results]
-    started = sorted(origin.started for origin in origins)
+    started = sorted(origin.started for origin in origins if origin.started)
     versions = dict.fromkeys(pair for origin in origins for pair in origin.versions.items())
     rows = [
         ["software", _each(f"{o.software} {o.commit}".strip() for o in origins)],
@@ -35,7 +35,10 @@ def render(study: FinishedRun) -> Markup | None:
             "cores, memory",
             _each(f"{o.cores}, {units.text(o.memory_bytes, 'B', 3)}" for o in origins),
         ],
-        ["first and last result begun", _each((started[0], started[-1]))],
+        [
+            "first and last result begun",
+            _each((started[0], started[-1])) if started else "not known",
+        ],
         ["seed", str(study.scenario.run.seed)],
         ["repetitions", str(study.scenario.run.repetitions)],
         ["held out", _held_out(study)],

@@ -7,7 +7,6 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import pairwise
 from statistics import median
 
@@ -15,6 +14,7 @@ from dfslab.discover import is_instrument
 from dfslab.documents.table import naming
 from dfslab.method import BASELINES
 from dfslab.result import Result
+from dfslab.spec import clock
 from dfslab.spec.design import LevelValue
 from dfslab.studies.checks.noise import TOO_NOISY, noise_of, noisiest
 from dfslab.studies.compare import is_ordered, sort_key
@@ -157,9 +157,11 @@ def _middle_value(labels: Sequence[Mapping[str, LevelValue]]) -> dict[str, Level
 def measuring_s(measured: Sequence[Result]) -> float:
     """Returns how long measurements took, in seconds: their number times the typical time of one.
     The typical time is the median time from one start to the next, which includes preparation, or
-    the median time under load if that is longer. Pauses of a resumed run do not change it."""
+    the median time under load if that is longer. Pauses of a resumed run do not change it. Results
+    without a date count with the time under load only."""
     loads = [one.load.wall_s for one in measured if one.load is not None]
-    starts = sorted(datetime.fromisoformat(one.provenance.started) for one in measured)
+    dates = (clock.recorded(one.provenance.started) for one in measured)
+    starts = sorted(one for one in dates if one is not None)
     gaps = [(later - earlier).total_seconds() for earlier, later in pairwise(starts)]
     return len(measured) * max(median(loads or [0.0]), median(gaps or [0.0]))
 

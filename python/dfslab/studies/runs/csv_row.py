@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from dfslab.documents.measured_load import MeasuredLoad, OperationCounts
 from dfslab.documents.metrics import RATE, THROUGHPUT, is_time
 from dfslab.result import Metric, Provenance, Result, Step
+from dfslab.spec import clock
 from dfslab.spec.design import LevelValue
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies.runs.records import impossible, impossible_bytes
@@ -76,8 +77,16 @@ class RunRow:
                     role: self._number(f"{SCORE}{role}") for role in self._named(SCORE)
                 },
             ),
-            provenance=provenance.model_copy(update={"started": self.texts["started"]}),
+            provenance=provenance.model_copy(update={"started": self._started()}),
         )
+
+    def _started(self) -> str:
+        """Returns the date of the measurement; "" if it is not known. Raises ValueError if the text
+        is neither ISO 8601 nor empty."""
+        text = self.texts["started"]
+        if text and not clock.recorded(text):
+            raise ValueError(f"started = {text[:40]!r}: must be a date as ISO 8601, or empty")
+        return text
 
     def _labels(self) -> dict[str, LevelValue]:
         """Returns the values of the scenario's varied keys. Keys without a value are left out."""

@@ -101,7 +101,11 @@ def compare_runs(
 def _how_to_repeat(results: Sequence[Result]) -> str:
     """Returns what the user can do so that configurations are measured more than once."""
     if any(one.is_imported for one in results):
-        return "`dfslab import FILE FILE` imports equal runs of a tool as repetitions"
+        return (
+            "measure both systems several times, import all files of the first into one run "
+            "(`dfslab import A1 A2 …`) and all files of the second into another "
+            "(`dfslab import B1 B2 …`), and compare these two runs"
+        )
     return "--set run.repetitions=3 repeats each"
 
 

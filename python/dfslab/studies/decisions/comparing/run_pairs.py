@@ -26,6 +26,10 @@ TIMES = frozenset(time_name(LATENCY, one) for one in ("mean", "p50", "p90", "p99
 # all varied keys must be equal. If this yields no pair, keys that begin with "file_system." or
 # "deployment." are ignored.
 IGNORED: tuple[tuple[str, ...], ...] = ((), ("file_system.", "deployment."))
+# Key of the name of another tool's job. If imported runs have no pair, their transfers are paired
+# by all other keys.
+JOB_NAME = "workload.part"
+TRANSFER_SIZE = "workload.transfer_size"
 # Largest number of differing settings, or of unpaired configurations, that a sentence names.
 MOST_NAMED = 6
 # The identity of a configuration in both runs: its varied keys, each with the sort key of its
@@ -93,7 +97,8 @@ def pairing_of(
     before: Sequence[Result], after: Sequence[Result], names: tuple[str, str]
 ) -> Pairing:
     """Pairs the measured configurations of two runs. If no configuration is in both runs, those
-    that differ only in the file system or the deployment are paired.
+    that differ only in the file system or the deployment are paired. If there are none either,
+    imported transfers that differ only in the name of their job are paired.
 
     Raises InputError if no configuration was measured in both runs, if all pairs have different
     operations, or if several configurations of one run would be paired with the same one.
@@ -101,13 +106,15 @@ def pairing_of(
     runs = [
         [one for one in own if one.method == MEASURE and one.complete] for own in (before, after)
     ]
-    for without in IGNORED:
+    for without in (*IGNORED, (JOB_NAME,)):
         first, second = by_identity([one.point for own in runs for one in own], without, runs)
         shared = [key for key in first if key in second]
+        if without == (JOB_NAME,):
+            shared = [key for key in shared if _is_same_job(first[key], second[key])]
         if not shared:
             continue
         for own, name in ((first, names[0]), (second, names[1])):
-            _check_one_each(_points_of(own), name)
+            _check_one_each(_points_of({key: own[key] for key in shared}), name)
         every = [
             PairedConfiguration(_name(first[key][0].point, without), first[key], second[key])
             for key in shared
@@ -118,8 +125,8 @@ def pairing_of(
             allowed = f"measured other operations ({did[1]}) than {names[0]} ({did[0]})"
             raise InputError("B", names[1], allowed)
         left = [
-            *_unpaired([first[key] for key in first if key not in second], "first"),
-            *_unpaired([second[key] for key in second if key not in first], "second"),
+            *_unpaired([first[key] for key in first if key not in shared], "first"),
+            *_unpaired([second[key] for key in second if key not in shared], "second"),
             *_other_operations(len(every) - len(same)),
         ]
         return Pairing(same, [*_settings(same), *_origins(same), *left])
@@ -215,6 +222,14 @@ def _check_one_each(groups: Mapping[Identity, Sequence[Point]], name: str) -> No
             raise InputError("RUN", name, allowed)
 
 
+def _is_same_job(before: Sequence[Result], after: Sequence[Result]) -> bool:
+    """Returns whether two groups of results are of one job of another tool each, whose settings are
+    known."""
+    every = [*before, *after]
+    is_known = all(one.is_imported and TRANSFER_SIZE in one.labels for one in every)
+    return is_known and all(len({one.point_id for one in own}) == 1 for own in (before, after))
+
+
 def _nothing_shared(runs: Sequence[Sequence[Result]], names: tuple[str, str]) -> str:
     """Returns why no configurations of two runs can be paired."""
     if not all(runs):
@@ -294,6 +309,8 @@ def _origin(
 
 def _order(first: Sequence[Provenance], second: Sequence[Provenance]) -> list[str]:
     times = [[one.started for one in own] for own in (first, second)]
+    if not all(text for own in times for text in own):
+        return []
     spans = [(min(own), max(own)) for own in times]
     if sorted(times[0]) == sorted(times[1]):
         return ["Both runs are the same, so only their noise is compared."]
