@@ -204,12 +204,12 @@ def whatif(source: Run | ScenarioSource, *changes: str) -> WhatIf:
     return _whatif(_of_description(chosen, Path(chosen.name)), changes)
 
 
-def plan(target: str, file_systems: Sequence[str] = (), copies: int = 3) -> Planned:
+def plan(target: str, file_systems: Sequence[str] = (), copies: int | None = None) -> Planned:
     """Returns the cheapest deployments that reach a target, such as "write >= 2 GB/s".
 
     `file_systems`: names of the file systems to consider; if empty, the usual file systems.
-    `copies`: number of copies of the data. Raises InputError with the reason if no deployment
-    reaches the target.
+    `copies`: number of copies of the data; None for three, or for the most that these file systems
+    can store. Raises InputError with the reason if no deployment reaches the target.
     """
     return _plan(target, _parse_targets(target), file_systems, copies, _prices_of(None))
 

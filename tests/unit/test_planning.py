@@ -7,6 +7,7 @@ import json
 import math
 
 import pytest
+from dfslab.documents.answers import Sureness
 from dfslab.models.fit.demand import uncalibrated
 from dfslab.models.tree.prediction import situation_of
 from dfslab.spec.hardware.uncertainty import HardwareUncertainty
@@ -14,8 +15,17 @@ from dfslab.spec.input_error import InputError
 from dfslab.spec.systems.memory import ObjectMemory
 from dfslab.studies.decisions.prices import prices_of
 from dfslab.studies.plans.deployments import PlanLayout, layouts, scenario_of, usual_systems
-from dfslab.studies.plans.planning import SimulatedCheck, plan
-from dfslab.studies.plans.sizing import HEADROOM, fewest_servers, load_of, memory_bytes, workload_of
+from dfslab.studies.plans.headroom import headroom_of
+from dfslab.studies.plans.planning import MOST_ROWS, SimulatedCheck, listed, plan
+from dfslab.studies.plans.sizing import (
+    HEADROOM,
+    Load,
+    fewest_servers,
+    fewest_sure_servers,
+    load_of,
+    memory_bytes,
+    workload_of,
+)
 from dfslab.studies.plans.targets import LatencyTarget, parse_targets
 from support.command import dfslab
 
@@ -53,6 +63,8 @@ def test_targets_are_read():
         ("write >= 2", "needs a unit"),
         ("50 M files of 1 MiB", "needs a rate or a time as well"),
         ("write >= 0 B/s", "must be more than nothing"),
+        ("read 2 GB/s", 'needs ">=" before 2 GB/s: read >= 2 GB/s'),
+        ("p99 create 20 ms", 'needs "<=" before 20 ms: p99 create <= 20 ms'),
     ],
 )
 def test_a_wrong_target_is_named(text, allowed):
@@ -65,9 +77,9 @@ def test_the_number_of_servers_is_the_smallest_that_reaches_the_target():
     targets = parse_targets("write >= 20 GB/s")
     sized = fewest_servers(glusterfs(), 40, targets)
     assert not isinstance(sized, str)
-    servers, load = sized
-    assert load.utilisation <= HEADROOM
-    assert load_of(glusterfs(), servers - 1, 40, targets).utilisation > HEADROOM
+    assert sized.set_by == "rate"
+    assert sized.load.utilisation <= HEADROOM
+    assert load_of(glusterfs(), sized.servers - 1, 40, targets).utilisation > HEADROOM
 
 
 def test_a_deployment_holds_its_data():
@@ -76,7 +88,8 @@ def test_a_deployment_holds_its_data():
     layout = glusterfs()
     sized = fewest_servers(layout, 1, parse_targets("read >= 1 MB/s, 100 M files of 16 MiB"))
     assert not isinstance(sized, str)
-    servers = sized[0]
+    servers = sized.servers
+    assert sized.set_by == "disk capacity"
     data_bytes = 1e8 * 16 * 2.0**20 * layout.copies
     assert (servers - 1) * layout.node_bytes * HEADROOM < data_bytes
     assert servers * layout.node_bytes * HEADROOM >= data_bytes
@@ -133,7 +146,7 @@ def test_a_check_says_its_rate_in_the_unit_of_the_target(size_bytes, error, sent
     ("probabilities", "sentence"),
     [
         ((0.75, 0.96), "Recommended, the cheapest that is sure (high): hdfs on 4 servers"),
-        ((0.75, 0.8), "No listed deployment reaches the targets for sure (high)"),
+        ((0.75, 0.8), "No number of servers reaches the targets for sure (high) (a link limits)"),
         ((0.96, 0.99), ""),
     ],
 )
@@ -145,9 +158,82 @@ def test_an_unsure_plan_recommends_the_cheapest_sure_deployment(probabilities, s
         first.model_copy(update={"system": name, "servers": 3 + i, "probability": probability})
         for i, (name, probability) in enumerate(zip(systems, probabilities, strict=True))
     ]
-    cheapest, *others = found.model_copy(update={"rows": rows}).sentences()
-    assert f"for {first.clients:,} clients" in cheapest
+    cheapest, *others = found.model_copy(
+        update={"rows": rows, "unsure": ["a link limits"]}
+    ).sentences()
+    assert f"for {first.clients:,} client" in cheapest
     assert [one[: len(sentence)] for one in others[:-1]] == ([sentence] if sentence else [])
+
+
+def _sure_rows(target):
+    """Returns (rows, sure) of a plan of HDFS: its rows, and those of high certainty."""
+    rows = plan(target, parse_targets(target), ["hdfs"], 3, prices_of()).rows
+    return rows, [one for one in rows if one.sureness is Sureness.HIGH]
+
+
+def test_servers_are_added_until_the_plan_is_sure():
+    """The recommended deployment is the cheapest sure one of all numbers of servers: one server
+    less of the same hardware is not sure, and the next rows are not cheaper."""
+    target = "write >= 2 GB/s, 10 M files of 16 MiB"
+    rows, (sure, *_) = _sure_rows(target)
+    assert rows[0].sureness is Sureness.MEDIUM
+    assert (sure.hardware, sure.set_by) == (rows[0].hardware, "certainty")
+    targets = parse_targets(target)
+    (layout,) = (one for one in layouts(("hdfs",), 3) if one.text == sure.hardware)
+    loads = [load_of(layout, sure.servers - less, sure.clients, targets) for less in (0, 1)]
+    assert [headroom_of(load, targets).is_sure for load in loads] == [True, False]
+
+
+def test_a_sure_plan_of_a_higher_rate_is_not_cheaper():
+    """A deployment that surely reaches 3 GB/s surely reaches 2 GB/s, so the sure plan of 2 GB/s
+    costs at most as much."""
+    lower, higher = (
+        _sure_rows(f"write >= {rate} GB/s, 10 M files of 16 MiB")[1][0].price for rate in (2, 3)
+    )
+    assert lower <= higher
+
+
+def test_the_cheapest_sure_deployment_is_listed_though_others_are_cheaper():
+    target = "write >= 1 GB/s"
+    (row, *_) = plan(target, parse_targets(target), ["glusterfs"], 1, prices_of()).rows
+    unsure = [row.model_copy(update={"price": i, "probability": 0.8}) for i in range(8)]
+    sure = row.model_copy(update={"price": 99.0, "probability": 0.99})
+    assert listed([*unsure, sure]) == [*unsure[: MOST_ROWS - 1], sure]
+    assert listed([sure, *unsure]) == [sure, *unsure[: MOST_ROWS - 1]]
+
+
+def test_servers_that_do_not_help_end_the_search_with_a_reason():
+    """If a client limits the load, more servers cannot make a plan sure. The search ends with the
+    name of the resource, long before MOST_NODES."""
+    targets = parse_targets("write >= 1 GB/s")
+    fewest = fewest_servers(glusterfs(), 2, targets)
+    assert not isinstance(fewest, str)
+    tried: list[Load] = []
+    reason = fewest_sure_servers(
+        fewest, glusterfs(), 2, targets, lambda load: bool(tried.append(load))
+    )
+    assert reason == "client.nic.out limits the load, however many servers there are"
+    assert len(tried) < 5
+
+
+def test_a_plan_says_what_sets_the_number_of_servers():
+    done = dfslab("plan", "write >= 2 GB/s, 10 M files of 16 MiB", "--file-system", "hdfs")
+    shown = " ".join(done.stdout.split())
+    assert "per server: 12 hard disks of 16 TB, 25 Gbit/s" in shown
+    assert "Set by the capacity of the disks, which are at most 70% full" in shown
+    assert "files and copies take 458 TiB of 698 TiB" in shown
+    assert "Set by the certainty" in shown
+    assert "1 clients" not in shown
+
+
+@pytest.mark.parametrize(
+    ("systems", "copies"),
+    [(["nfs"], 1), (["beegfs"], 2), (["glusterfs"], 3), (["beegfs", "glusterfs"], 3)],
+)
+def test_the_usual_copies_are_those_that_a_file_system_stores(systems, copies):
+    target = "write >= 200 MB/s"
+    found = plan(target, parse_targets(target), systems, None, prices_of())
+    assert {one.copies for one in found.rows} == {copies}
 
 
 def test_descriptions_declare_which_file_systems_a_plan_compares():
@@ -188,7 +274,7 @@ def test_a_plan_has_the_servers_that_a_stripe_needs(copies, servers):
     layout = next(iter(layouts(("beegfs",), copies)))
     found = fewest_servers(layout, 1, parse_targets("write >= 1 MB/s"))
     assert not isinstance(found, str)
-    assert found[0] == servers
+    assert (found.servers, found.set_by) == (servers, "fewest allowed")
 
 
 def test_an_impossible_target_is_one_line():

@@ -6,10 +6,15 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
+from dfslab.cli import commands_work
+from dfslab.cli.shared import checked_with
 from dfslab.instruments.discovery import directory
+from dfslab.laboratory import Laboratory
 from dfslab.models.tree.prediction import situation_of
 from dfslab.spec.check import check
 from dfslab.spec.input_error import InputError
+from dfslab.studies.checks.of_results import of_results
+from dfslab.studies.checks.rule import judged
 from dfslab.studies.decisions import measured_place
 from dfslab.studies.decisions.measured_place import check_is_described
 
@@ -37,6 +42,41 @@ def test_transfers_are_predicted_transfer_by_transfer(scenario):
         rates[own["mode"], size] = found.predict(found.constants).rate_per_s
     for mode in ("read", "randwrite"):
         assert rates[mode, 4096] > 5 * rates[mode, 2**20]
+
+
+def test_cold_transfers_end_after_one_pass_over_the_files(tmp_path):
+    """Memory would serve a second pass, so no place of a file is read twice: the bytes of a cold
+    run are at most those of its files, however long its time limit is."""
+    wanted = directory.Transfers(
+        "64k", "read,randread", "1,2", size="2m", time="20 s", cache="cold", repetitions=1
+    )
+    results = commands_work.measure(Laboratory(), directory.scenario(tmp_path, wanted))
+    assert len(results) == 4
+    for one in results:
+        assert one.complete
+        assert one.load.operations["pread"].bytes == 2 * 2**20
+        assert sum("one pass over the files" in note for note in one.notes) == 1
+    assert not [one for one in judged(of_results(results)) if one.rule == "cold_read_again"]
+
+
+def test_warm_transfers_go_on_until_the_time_limit(tmp_path):
+    wanted = directory.Transfers("64k", "read", "1", size="1m", time="0.2 s", repetitions=1)
+    (one,) = commands_work.measure(Laboratory(), directory.scenario(tmp_path, wanted))
+    assert one.load.operations["pread"].bytes > 2**20
+    assert not [note for note in one.notes if "one pass" in note]
+
+
+def test_cold_reads_that_wrap_around_are_doubted(tmp_path):
+    """A scenario may read its files again and again although it began with empty caches."""
+    wanted = directory.Transfers(
+        "64k", "read", "1", size="1m", time="0.5 s", cache="cold", repetitions=1
+    )
+    found = directory.scenario(tmp_path, wanted)
+    changed = checked_with(found, [f"workload.operations_per_client={directory.ENDLESS}"])
+    results = commands_work.measure(Laboratory(), changed)
+    (finding,) = (one for one in judged(of_results(results)) if one.rule == "cold_read_again")
+    assert finding.is_doubt
+    assert "times in a run that only began with empty caches" in finding.stated
 
 
 def test_a_mount_that_was_measured_as_a_directory_is_refused_with_what_to_do(

@@ -92,6 +92,9 @@ class Caches(CheckedModel):
     first_reads: CountedBytes | None = Field(
         None, description="Bytes that were read for the first time"
     )
+    passes: FromZero | None = Field(
+        None, description="Bytes that were read, divided by the bytes of the files"
+    )
 
 
 class Data(CheckedModel):

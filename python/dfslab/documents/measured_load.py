@@ -66,6 +66,10 @@ class FleetLoadReport(LoadReport):
     fleet: FleetReport | None = None
 
 
+# Names of the operations that read the content of files.
+READS = frozenset({"read", "pread"})
+
+
 class OperationCounts(Document):
     """Counts of the operations with one name: successful and failed operations, and bytes moved by
     the successful ones.

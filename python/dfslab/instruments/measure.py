@@ -363,6 +363,7 @@ def notes_of(load: MeasuredLoad, complete: bool, scenario: Scenario) -> list[str
     return [
         *failed,
         *_cut_short(load, complete),
+        *_one_pass(scenario, load),
         *_unverified(scenario),
         *(recovery.notes(load.faults) if load.faults else []),
         *_layers(load),
@@ -370,6 +371,21 @@ def notes_of(load: MeasuredLoad, complete: bool, scenario: Scenario) -> list[str
         *_unsettled(load),
         *_not_counted(load),
         *(load.fleet.notes if load.fleet else []),
+    ]
+
+
+def _one_pass(scenario: Scenario, load: MeasuredLoad) -> list[str]:
+    """Returns one note if a timed, cold run ended before its time limit, else an empty list."""
+    run, state = scenario.run, load.cache
+    is_early = run.timed and load.window_s < run.time_limit
+    proof = state.proof if state is not None else None
+    if not is_early or proof is None or scenario.workload.cache != "cold":
+        return []
+    if sum(one.bytes for one in load.operations.values()) > proof.prepared_bytes:
+        return []
+    return [
+        "cold runs end after one pass over the files, though run.time_limit is longer: memory "
+        "would serve a second pass. Larger files make them longer"
     ]
 
 

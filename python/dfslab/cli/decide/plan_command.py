@@ -23,7 +23,12 @@ def plan_deployment(
         list[str] | None,
         typer.Option("--file-system", metavar="NAME", help="Only this one; may be repeated."),
     ] = None,
-    copies: Annotated[int, typer.Option(min=1, help="Copies of the data.")] = 3,
+    copies: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Copies of the data.", show_default="3, or the most that can be stored"
+        ),
+    ] = None,
     prices: PriceFile = None,
     uncertain: Annotated[
         list[str] | None,

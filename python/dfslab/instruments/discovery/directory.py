@@ -80,11 +80,7 @@ def scenario(directory: Path, wanted: Transfers) -> Scenario:
             "title": f"How fast are transfers in {directory}?",
             "deployment": {"node": [this_machine()]},
             "file_system": {"name": "local", "access": {"directory": str(directory.resolve())}},
-            "workload": {
-                "name": "transfers",
-                "operations_per_client": ENDLESS,
-                "cache": wanted.cache,
-            },
+            "workload": {"name": "transfers", "cache": wanted.cache, **_length(wanted.cache)},
             "run": {
                 "methods": ["measure"],
                 "repetitions": wanted.repetitions,
@@ -97,6 +93,17 @@ def scenario(directory: Path, wanted: Transfers) -> Scenario:
             ],
         }
     )
+
+
+def _length(cache: str) -> dict[str, LevelValue]:
+    """Returns the workload's keys that set how much a timed part may transfer.
+
+    Cold transfers end after one pass over the files, with each place once: memory would serve a
+    second pass. Other transfers go on until the time limit.
+    """
+    if cache == "cold":
+        return {"operations_per_client": 0, "once": True}
+    return {"operations_per_client": ENDLESS}
 
 
 def _built(table: object) -> Scenario:

@@ -12,7 +12,7 @@ from typing import Any
 
 from dfslab import discover
 from dfslab.documents.load_report import LoadReport, OperationReport, PhaseReport
-from dfslab.documents.measured_load import DiskReads
+from dfslab.documents.measured_load import READS, DiskReads
 from dfslab.fleet import run as fleet
 from dfslab.method import RunFailed
 from dfslab.spec.scenario import Scenario
@@ -21,7 +21,6 @@ from dfslab.testbeds.base import BaseTestbed
 from dfslab.testbeds.capabilities import CachingClients
 from dfslab.testbeds.errors import TestbedError
 
-READS = frozenset({"read", "pread"})
 # Operations that do not transfer file content. A run that is checked may contain them in addition
 # to reads.
 CHANGES_NO_BYTES = frozenset({"open", "close", "stat", "exists", "list", "rename", "lock"})

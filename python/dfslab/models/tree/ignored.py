@@ -18,6 +18,7 @@ from dfslab.spec.scenario import Scenario
 from dfslab.spec.steps.lossy_path import tcp_path
 from dfslab.spec.steps.node import Later, walk, writes_back
 from dfslab.spec.systems.local_files import OF_DISK_KEYS
+from dfslab.spec.systems.memory_writes import memory_writes
 
 # Keys that affect only a testbed or the load generator, not a prediction.
 OF_WORKLOADS = ("nodes", "processes", "mmap")
@@ -70,6 +71,17 @@ def ignored(situation: Situation, constants: Mapping[str, float]) -> list[str]:
     for key in {"fsync", "sync_io"}.intersection(_given(scenario.workload)):
         workload[key] |= not _changes_costs(situation, constants, key)
     return found + [f"workload.{key}" for key in _given(scenario.workload) if workload.get(key)]
+
+
+def hidden_disks(situation: Situation, constants: Mapping[str, float]) -> list[str]:
+    """Returns at most one sentence: that the write rates of disks that the scenario sets have no
+    effect, because all writes are assumed to end in the memory of the servers."""
+    if not _writes_back(situation):
+        return []
+    data = {role.name for role in situation.system.roles if role.kind == "data"}
+    places = [one.name for one in situation.scenario.deployment.node if data & set(one.roles)]
+    keys = {f"deployment.node.{name}.disk.write_rate" for name in places}
+    return memory_writes([key for key in ignored(situation, constants) if key in keys])
 
 
 def _acts_on_network(network: Network, key: str, read: set[str]) -> bool:

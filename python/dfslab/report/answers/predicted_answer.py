@@ -15,6 +15,7 @@ from dfslab.report.answers.operation_units import operations_of, unit_of
 from dfslab.report.answers.rates import ConfigurationRate, by_configuration, short_names
 from dfslab.result import Metric, Result
 from dfslab.spec import units
+from dfslab.spec.systems.memory_writes import stated
 
 FROM_MEMORY = "page cache"
 # Largest number of limits that a sentence names besides the most frequent one.
@@ -31,7 +32,8 @@ class RunAnswer:
     next. `is_withheld`: true if the results support no statement on what limits the rate.
     `compared`: which of several file systems is fastest. `doubt`: why the results support no
     conclusion at all; it is the first sentence. `settling`: the runs that would settle a withheld
-    limit, and how long they take.
+    limit, and how long they take. `assumed`: what the prediction takes for granted, if another
+    assumption would change the limit.
     """
 
     observed: str
@@ -41,11 +43,13 @@ class RunAnswer:
     compared: str = ""
     doubt: str = ""
     settling: str = ""
+    assumed: str = ""
 
     @property
     def sentences(self) -> list[str]:
         """All sentences of the summary in their order, without empty ones."""
-        every = (self.doubt, self.compared, self.observed, self.limit, self.settling, self.advice)
+        rates = (self.doubt, self.compared, self.observed, self.limit)
+        every = (*rates, self.assumed, self.settling, self.advice)
         return [one for one in every if one]
 
 
@@ -67,7 +71,8 @@ def of_predictions(results: Sequence[Result]) -> RunAnswer | None:
         else "the model's error on these configurations is not known"
     )
     observed = f"Predicted by {names[0]} ({sure}): {most(rates, with_intervals=True)}."
-    return RunAnswer(observed, predicted_limit(of_method, names[0]))
+    assumed = " ".join(stated(note for one in of_method for note in one.notes))
+    return RunAnswer(observed, predicted_limit(of_method, names[0]), assumed=assumed)
 
 
 def closing_of_predictions(results: Sequence[Result], source: str) -> list[str]:

@@ -23,7 +23,13 @@ from dfslab.documents.evidence import (
     Work,
 )
 from dfslab.documents.load_report import Second, Steady
-from dfslab.documents.measured_load import CacheState, MeasuredLoad, MeasuredPhase, OperationCounts
+from dfslab.documents.measured_load import (
+    READS,
+    CacheState,
+    MeasuredLoad,
+    MeasuredPhase,
+    OperationCounts,
+)
 from dfslab.documents.table import labels_text
 from dfslab.method import MEASURE
 from dfslab.result import Result
@@ -36,7 +42,6 @@ from dfslab.studies.runs import completeness
 # of a count of 100 operations is 20 % (twice the standard deviation).
 LEAST_OF_HALF = 100
 HALVES_DIFFER = 0.2
-READS = frozenset({"read", "pread"})
 WRITES = frozenset({"write", "pwrite", "append", "overwrite"})
 # Whether a disk reads or writes the bytes of an operation.
 ReadOrWrite = Literal["read", "write"]
@@ -208,7 +213,8 @@ def _clients_covered(load: MeasuredLoad, planned: int) -> Mapping[str, int]:
 
 def _caches(state: CacheState | None, operations: Mapping[str, OperationCounts]) -> Caches:
     """Returns the evidence on caches. It has the fraction of the data in page caches at the start,
-    and the bytes read from disks. It is empty if the state of the caches was not recorded.
+    the bytes read from disks, and how often the files were read. It is empty if the state of the
+    caches was not recorded.
 
     The evidence does not state how many bytes are read for the first time. For dfslab's own
     results, no rule needs this number, because the instrument rejects cold runs that read too
@@ -217,11 +223,15 @@ def _caches(state: CacheState | None, operations: Mapping[str, OperationCounts])
     if state is None:
         return Caches()
     proof, disks = state.proof, state.disks
-    share = None
+    share = passes = None
     if proof is not None and proof.prepared_bytes:
         share = proof.resident_bytes / proof.prepared_bytes
+        read_bytes = sum(operations[name].bytes for name in READS & operations.keys())
+        passes = read_bytes / proof.prepared_bytes
     return Caches.model_construct(
-        resident=share, disk_reads=float(disks.read_bytes) if disks is not None else None
+        resident=share,
+        disk_reads=float(disks.read_bytes) if disks is not None else None,
+        passes=passes,
     )
 
 

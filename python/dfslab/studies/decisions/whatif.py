@@ -11,6 +11,7 @@ import numpy as np
 
 from dfslab.arrays import Floats
 from dfslab.models.limit_text import text_of
+from dfslab.models.tree.ignored import hidden_disks
 from dfslab.models.tree.limits import limits_of
 from dfslab.models.tree.predicted import Predictions
 from dfslab.models.tree.prediction import Situation, situation_of
@@ -205,6 +206,7 @@ def whatif(evidence: DecisionInput, texts: Sequence[str], together: bool = True)
         if len(group) == 1:
             notes += set_values([one.point.scenario for one in found], name)
             assumed += warm_cache(model, group[0], found)
+            assumed += _memory_writes(model, group[0], found)
         rows += _rows(model, name, group, found)
         if len(group) == len(single) > 1:
             fewer = _smallest(evidence, group, max(found, key=lambda one: one.rate.gain))
@@ -405,6 +407,18 @@ def warm_cache(model: PairedModel, change: Change, gains: Sequence[PairedGain]) 
             continue
         return [f"{ASSUMED}; with cache = cold: {change.text}: {gain.judgement}."]
     return []
+
+
+def _memory_writes(model: PairedModel, change: Change, gains: Sequence[PairedGain]) -> list[str]:
+    """Returns the sentences that writes are assumed to end in the memory of the servers. There are
+    none if the change is not one of disks, or if the rate of the disks has an effect."""
+    if change.kind != DISK:
+        return []
+    return [
+        sentence
+        for one in gains
+        for sentence in hidden_disks(one.situation, model.evidence.constants(one.situation)[0])
+    ]
 
 
 def _changed_by_hand(changes: Sequence[Change], point: Point) -> list[str]:

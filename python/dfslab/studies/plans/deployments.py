@@ -54,8 +54,8 @@ class PlanLayout:
 
     @property
     def text(self) -> str:
-        """The layout in words."""
-        return f"{self.disk.count} {self.disk.name}, {self.link}"
+        """The disks and the link of one server in words."""
+        return f"{self.disk.count} {self.disk.name} of {self.disk.capacity}, {self.link}"
 
     @property
     def node_bytes(self) -> float:

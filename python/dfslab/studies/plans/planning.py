@@ -3,31 +3,24 @@ simulation."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from statistics import NormalDist
+from itertools import product
 
-import numpy as np
 from pydantic import BaseModel
 
-from dfslab import discover, quantiles
-from dfslab.arrays import Floats
+from dfslab import discover
 from dfslab.documents.answers import Sureness
-from dfslab.documents.metrics import counted
+from dfslab.documents.metrics import counted as operations_counted
 from dfslab.documents.table import Column, Table, TableCell, words
-from dfslab.method import CONFIDENCE
-from dfslab.models.fit.demand import UNCALIBRATED_FREEDOM
-from dfslab.models.fit.description_error import description_sd
 from dfslab.models.petri import FIT_FIRINGS, simulate
-from dfslab.models.tree.hardware_draws import DRAWS
 from dfslab.models.tree.prediction import Situation
 from dfslab.spec import units
 from dfslab.spec.environment import number
 from dfslab.spec.hardware.uncertainty import HardwareUncertainty
 from dfslab.spec.input_error import InputError
-from dfslab.studies.decisions.decision_input import drawn_values
 from dfslab.studies.decisions.gains import sureness, sureness_words
+from dfslab.studies.decisions.intervention_error import counted
 from dfslab.studies.decisions.prices import Prices
 from dfslab.studies.decisions.reported.advice_table import COST
 from dfslab.studies.plans.deployments import (
@@ -39,12 +32,16 @@ from dfslab.studies.plans.deployments import (
     scenario_of,
     usual_systems,
 )
+from dfslab.studies.plans.headroom import headroom_of
 from dfslab.studies.plans.sizing import (
     HEADROOM,
-    Load,
+    SetBy,
+    Sized,
     fewest_clients,
     fewest_servers,
+    fewest_sure_servers,
     memory_bytes,
+    stored_bytes,
     workload_of,
 )
 from dfslab.studies.plans.targets import KEY, Targets
@@ -57,6 +54,20 @@ CLIENTS = (
 HEADROOM_NOTE = (
     "Headroom: largest sustainable load divided by the targets' load, with its 90 % interval."
 )
+SET_BY_NOTE = (
+    "Below the number of servers: what sets it. Fewer servers miss a target (rate, time), lack "
+    "room for the files (disk capacity), are too few for a file's copies and stripes (fewest "
+    "allowed) or are not sure (certainty)."
+)
+_REASONS: dict[SetBy, str] = {
+    "rate": f"the rate, at a utilisation of at most {HEADROOM:.0%}",
+    "time": "the response time",
+    "disk capacity": f"the capacity of the disks, which are at most {HEADROOM:.0%} full",
+    "fewest allowed": "the file system: it allows no fewer servers for copies and stripes",
+    "certainty": "the certainty: fewer servers reach the targets, but not for sure",
+}
+# Copies of the data if the user gives no number and a file system stores as many.
+USUAL_COPIES = 3
 # Largest number of rows of a plan.
 MOST_ROWS = 6
 # The simulated deployment has at most SIMULATED_SERVERS servers, and SIMULATED_CLIENTS clients. It
@@ -72,14 +83,18 @@ class PlannedDeployment(BaseModel):
     `headroom`: largest sustainable load divided by the targets' load. `low`, `high`: bounds of the
     headroom's 90 % interval. `probability`: probability that the largest sustainable load is above
     the targets' load. `memory_bytes`: memory that the metadata server needs for all files; 0 if the
-    need is unknown or the targets give no number of files. `bottleneck`: the resource that limits
-    the load. `price`: price in the unit of the table of prices.
+    need is unknown or the targets give no number of files. `metadata_memory`: the memory that this
+    server has. `bottleneck`: the resource that limits the load. `set_by`: what sets the number of
+    servers. `stored_bytes`: bytes of all files and copies; 0 if the targets give no number of
+    files. `disk_bytes`: capacity of all servers' disks. `price`: price in the unit of the table of
+    prices.
     """
 
     system: str
     copies: int
     hardware: str
     servers: int
+    set_by: SetBy
     clients: int
     price: float
     bottleneck: str
@@ -87,6 +102,8 @@ class PlannedDeployment(BaseModel):
     low: float
     high: float
     probability: float
+    disk_bytes: float
+    stored_bytes: float
     memory_bytes: float
     metadata_memory: str
 
@@ -94,6 +111,27 @@ class PlannedDeployment(BaseModel):
     def sureness(self) -> Sureness:
         """The certainty that the targets are reached, as a word."""
         return sureness(self.probability)
+
+    def reason(self) -> str:
+        """Returns the sentence on what sets the number of servers, with the room on their disks."""
+        found = f"Set by {_REASONS[self.set_by]}"
+        if self.stored_bytes:
+            stored, disks = (
+                units.text(size, "B", 3) for size in (self.stored_bytes, self.disk_bytes)
+            )
+            found += f"; files and copies take {stored} of {disks} on the disks"
+        return f"{found}."
+
+    def memory_text(self) -> str:
+        """Returns the sentence on the memory of the metadata server, or "" if its need is
+        unknown."""
+        if not self.memory_bytes:
+            return ""
+        needed = units.text(self.memory_bytes, "B", 3)
+        return (
+            f" The metadata server needs {needed} for its files and blocks: it has "
+            f"{self.metadata_memory}."
+        )
 
 
 class SimulatedCheck(BaseModel):
@@ -117,7 +155,7 @@ class SimulatedCheck(BaseModel):
         """The check as text: the simulated rate with its standard error, and the computed rate with
         its difference from the simulated rate. If the operation's target is in bytes per second,
         the rate is also given in bytes per second."""
-        rate = f"{self.simulated_per_s:.4g} {counted(self.operation)}/s"
+        rate = f"{self.simulated_per_s:.4g} {operations_counted(self.operation)}/s"
         if self.size_bytes is not None:
             rate += f" ({units.text(self.simulated_per_s * self.size_bytes, 'B/s', 3)})"
         error = f"{self.standard_error:.1%}"
@@ -125,45 +163,49 @@ class SimulatedCheck(BaseModel):
         difference = self.computed_per_s / self.simulated_per_s - 1
         return (
             f"Check of the model by a smaller load than the targets' ({self.clients} clients of "
-            f"{self.servers} servers, each with one call at a time), simulated: {rate}, "
+            f"{counted(self.servers, 'server')}, each with one call at a time), simulated: {rate}, "
             f"standard error {error}; computed: {self.computed_per_s:.4g}, {difference:+.1%}."
         )
 
 
 class Planned(BaseModel):
     """The result of a plan: the cheapest deployments that reach the targets, the check by
-    simulation, and the reasons why other hardware does not reach the targets."""
+    simulation, and the reasons why other hardware does not reach the targets.
+
+    `unsure`: for each layout that reaches the targets but not for sure, whatever the number of
+    servers, the reason.
+    """
 
     target: str
     rows: list[PlannedDeployment]
     check: SimulatedCheck
     notes: list[str]
+    unsure: list[str] = []
 
     def sentences(self) -> list[str]:
-        """The plan in sentences: the cheapest deployment, its bottleneck, and the check."""
+        """The plan in sentences: the cheapest deployment, its bottleneck, the recommended
+        deployment, and the check."""
         best = self.rows[0]
-        memory = ""
-        if best.memory_bytes:
-            needed = units.text(best.memory_bytes, "B", 3)
-            memory = f" The metadata server needs {needed} for its files and blocks."
+        clients = counted(best.clients, "client")
         found = [
-            f"Cheapest: {_named(best)}, for {best.clients:,} clients; bottleneck: "
-            f"{best.bottleneck}; sure: {best.sureness}.{memory}"
+            f"Cheapest: {_named(best)}, for {clients}; bottleneck: {best.bottleneck}; sure: "
+            f"{best.sureness}. {best.reason()}{best.memory_text()}"
         ]
         return [*found, *self._recommendation(), self.check.sentence()]
 
     def _recommendation(self) -> list[str]:
         """Returns a sentence that names the cheapest deployment of high certainty, or that there is
         none. The list is empty if the cheapest deployment has this certainty."""
-        if self.rows[0].sureness == "high":
+        if self.rows[0].sureness is Sureness.HIGH:
             return []
-        sure = next((one for one in self.rows if one.sureness == "high"), None)
+        sure = next((one for one in self.rows if one.sureness is Sureness.HIGH), None)
         if sure is None:
+            why = f" ({self.unsure[0]})" if self.unsure else ""
             return [
-                "No listed deployment reaches the targets for sure (high): plan for a higher "
+                f"No number of servers reaches the targets for sure (high){why}: plan for a higher "
                 "target, or measure a small cluster before you buy."
             ]
-        return [f"Recommended, the cheapest that is sure (high): {_named(sure)}."]
+        return [f"Recommended, the cheapest that is sure (high): {_named(sure)}. {sure.reason()}"]
 
     def table(self) -> Table:
         """Returns a table with one row for each deployment, the cheapest first."""
@@ -171,8 +213,8 @@ class Planned(BaseModel):
         columns += [Column("cost"), Column("headroom"), Column("bottleneck", "left")]
         rows = [
             (
-                words(f"{one.system}, {one.copies} copies\n{one.hardware}"),
-                TableCell(one.servers, f"{one.servers:,}"),
+                words(f"{one.system}, {_copies(one.copies)}\nper server: {one.hardware}"),
+                TableCell(one.servers, f"{one.servers:,}", note=one.set_by),
                 TableCell(one.clients, f"{one.clients:,}"),
                 TableCell(one.price, f"{one.price:,.0f}"),
                 TableCell(
@@ -186,50 +228,72 @@ class Planned(BaseModel):
             )
             for one in self.rows
         ]
-        notes = [HEADROOM_NOTE, sureness_words("the targets are reached"), COST, *self.notes]
+        notes = [
+            SET_BY_NOTE,
+            HEADROOM_NOTE,
+            sureness_words("the targets are reached"),
+            COST,
+            *self.notes,
+        ]
         return Table(f"Deployments for {self.target}", columns, rows, notes)
 
 
 def _named(one: PlannedDeployment) -> str:
     """Returns a deployment and its cost in words."""
-    where = f"{one.system} on {one.servers:,} servers"
-    return f"{where} ({one.hardware}, {one.copies} copies), cost {one.price:,.0f}"
+    where = f"{one.system} on {counted(one.servers, 'server')}"
+    return f"{where} (per server: {one.hardware}; {_copies(one.copies)}), cost {one.price:,.0f}"
+
+
+def _copies(number: int) -> str:
+    return "1 copy" if number == 1 else f"{number} copies"
 
 
 @dataclass(frozen=True)
 class _Found:
     layout: PlanLayout
     servers: int
-    clients: int
-    load: Load
     row: PlannedDeployment
+
+
+@dataclass(frozen=True)
+class _OfLayout:
+    """The deployments of one layout. `unsure`: the reason why no number of servers reaches the
+    targets for sure; "" if one does."""
+
+    found: list[_Found]
+    unsure: str = ""
 
 
 def plan(
     target: str,
     targets: Targets,
     systems: Sequence[str],
-    copies: int,
+    copies: int | None,
     prices: Prices,
     uncertainty: HardwareUncertainty | None = None,
 ) -> Planned:
-    """Returns the MOST_ROWS cheapest deployments that reach the targets, at most one for each
-    layout.
+    """Returns the MOST_ROWS cheapest deployments that reach the targets. Each layout has at most
+    two: the smallest, and the smallest that is sure. The cheapest sure deployment is always listed.
 
-    All file systems in `systems` are compared (`usual_systems` if it is empty). `uncertainty`: how
-    far real hardware may be from the catalogue; None if the catalogue's values are exact. If no
-    deployment reaches the targets, raises InputError with the reason for the first layout.
+    All file systems in `systems` are compared (`usual_systems` if it is empty). `copies`: number of
+    copies of the data; None for the largest number up to USUAL_COPIES that one of them stores.
+    `uncertainty`: how far real hardware may be from the catalogue; None if the catalogue's values
+    are exact. If no deployment reaches the targets, raises InputError with the reason for the first
+    layout.
     """
     named = tuple(systems or usual_systems())
-    _check_copies(named, copies)
+    stored = _number_of_copies(named, copies)
     found: list[_Found] = []
     refused: list[str] = []
-    for layout in layouts(named, copies, uncertainty):
+    unsure: list[str] = []
+    for layout in layouts(named, stored, uncertainty):
         one = _planned(layout, targets, prices)
         if isinstance(one, str):
             refused.append(f"{layout.system} with {layout.text}: {one}")
-        else:
-            found.append(one)
+            continue
+        found.extend(one.found)
+        if one.unsure:
+            unsure.append(one.unsure)
     if not found:
         raise InputError(KEY, target, f"is impossible: {refused[0]}")
     found.sort(key=lambda one: one.row.price)
@@ -240,28 +304,40 @@ def plan(
         notes.append(f"{len(refused)} other deployments miss the target, such as {refused[0]}")
     return Planned(
         target=target,
-        rows=[one.row for one in found[:MOST_ROWS]],
+        rows=listed([one.row for one in found]),
         check=_simulated(found[0], targets),
+        unsure=unsure,
         notes=notes,
     )
 
 
-def _check_copies(systems: Sequence[str], copies: int) -> None:
-    """Raises InputError for the first of `systems` if none of them can store this number of
-    copies."""
+def listed(rows: list[PlannedDeployment]) -> list[PlannedDeployment]:
+    """Returns the MOST_ROWS cheapest of `rows`, which are the cheapest first. The cheapest row of
+    high certainty takes the last place if it is not among them."""
+    listed = rows[:MOST_ROWS]
+    sure = next((one for one in rows if one.sureness is Sureness.HIGH), None)
+    return listed if sure is None or sure in listed else [*listed[:-1], sure]
+
+
+def _number_of_copies(systems: Sequence[str], copies: int | None) -> int:
+    """Returns the number of copies of a plan. If none is given, this is the largest number up to
+    USUAL_COPIES that one of the file systems can store. Raises InputError for the first of
+    `systems` if none of them can store the given number."""
+    tried = [copies] if copies is not None else range(USUAL_COPIES, 0, -1)
     refused: list[InputError] = []
-    for system in systems:
+    for many, system in product(tried, systems):
         try:
-            copies_of(system, copies)
+            copies_of(system, many)
         except InputError as error:
             refused.append(error)
-    if refused and len(refused) == len(systems):
-        raise refused[0]
+        else:
+            return many
+    raise refused[0]
 
 
-def _planned(layout: PlanLayout, targets: Targets, prices: Prices) -> _Found | str:
-    """Returns the smallest deployment of a layout that reaches the targets, or the reason why there
-    is none."""
+def _planned(layout: PlanLayout, targets: Targets, prices: Prices) -> _OfLayout | str:
+    """Returns the deployments of a layout: the smallest that reaches the targets and, if it is not
+    sure, the smallest that is sure. If none reaches the targets, returns the reason."""
     try:
         copies_of(layout.system, layout.copies)
     except InputError as error:
@@ -270,34 +346,52 @@ def _planned(layout: PlanLayout, targets: Targets, prices: Prices) -> _Found | s
     if memory_of_server is None:
         return f"the metadata server needs {units.text(memory, 'B', 3)} of memory"
     clients = fewest_clients(layout, targets)
-    sized = fewest_servers(layout, clients, targets)
-    if isinstance(sized, str):
-        return sized
-    servers, load = sized
+    fewest = fewest_servers(layout, clients, targets)
+    if isinstance(fewest, str):
+        return fewest
     own = replace(layout, metadata_memory=memory_of_server)
+
+    def found(sized: Sized) -> _Found:
+        row = _row(own, sized, clients, targets, prices).model_copy(update={"memory_bytes": memory})
+        return _Found(own, sized.servers, row)
+
+    first = found(fewest)
+    if first.row.sureness == Sureness.HIGH:
+        return _OfLayout([first])
+    sure = fewest_sure_servers(
+        fewest, layout, clients, targets, lambda load: headroom_of(load, targets).is_sure
+    )
+    if isinstance(sure, str):
+        return _OfLayout([first], f"{layout.system} with {layout.text}: {sure}")
+    return _OfLayout([first, found(sure)])
+
+
+def _row(
+    layout: PlanLayout, sized: Sized, clients: int, targets: Targets, prices: Prices
+) -> PlannedDeployment:
     (first, *_) = targets.rates_per_s()
-    scenario = scenario_of(own, servers, clients, workload_of(first, targets))
+    scenario = scenario_of(layout, sized.servers, clients, workload_of(first, targets))
     nodes = [group for group in scenario.deployment.node if group.name != "client"]
     price = prices.of_deployment(scenario.deployment.model_copy(update={"node": nodes}))
-    headroom = 1 / load.utilisation if load.utilisation else math.inf
-    half_width = _half_width(load, targets)
-    sd = half_width / quantiles.CONFIDENCE_SDS
-    row = PlannedDeployment(
+    headroom = headroom_of(sized.load, targets)
+    return PlannedDeployment(
         system=layout.system,
         copies=layout.copies,
         hardware=layout.text,
-        servers=servers,
+        servers=sized.servers,
+        set_by=sized.set_by,
         clients=clients,
         price=price,
-        bottleneck=load.bottleneck,
-        headroom=headroom,
-        low=headroom * math.exp(-half_width),
-        high=headroom * math.exp(half_width),
-        probability=NormalDist().cdf(math.log(headroom) / sd),
-        memory_bytes=memory,
-        metadata_memory=memory_of_server,
+        bottleneck=sized.load.bottleneck,
+        headroom=headroom.value,
+        low=headroom.low,
+        high=headroom.high,
+        probability=headroom.probability,
+        disk_bytes=layout.node_bytes * sized.servers,
+        stored_bytes=stored_bytes(layout, targets),
+        memory_bytes=0.0,
+        metadata_memory=layout.metadata_memory,
     )
-    return _Found(own, servers, clients, load, row)
 
 
 def _metadata_memory(layout: PlanLayout, targets: Targets) -> tuple[float, str | None]:
@@ -328,35 +422,6 @@ def _width_note(uncertainty: HardwareUncertainty | None) -> str:
     if stated:
         return f"{found}, and uncertain hardware ({stated})."
     return f"{found}. Hardware is taken as exact; --uncertain PART=FACTOR widens them."
-
-
-def _half_width(load: Load, targets: Targets) -> float:
-    """Returns the half-width of the 90 % interval of ln(headroom). As in `predict`, the interval
-    covers the error of the file system's description, uncertain constants and uncertain hardware.
-    If the targets have several operations, the largest of their description errors is used."""
-    error_sd = max(description_sd(one) for one in load.situations.values())
-    quantile = quantiles.student(0.5 + CONFIDENCE / 2, UNCALIBRATED_FREEDOM)
-    return quantile * math.hypot(error_sd, _drawn_sd(load, targets))
-
-
-def _drawn_sd(load: Load, targets: Targets) -> float:
-    """Returns the standard deviation of ln(utilisation of the busiest station). A station is a
-    processor, disk or link.
-
-    The utilisation varies because the constants of the model and the hardware are uncertain. It is
-    computed for values drawn from their priors. Returns 0 if no station is used.
-    """
-    drawn: dict[str, Floats] = {}
-    rates = targets.rates_per_s()
-    for operation, situation in load.situations.items():
-        rate = rates.get(operation, 0.0)
-        for turn, one in enumerate(drawn_values(situation)):
-            (cost,) = situation.costs(one).values()
-            for station, demand_s in (*cost.demands.items(), *cost.background.items()):
-                own = drawn.setdefault(str(station), np.zeros(1 + DRAWS))
-                own[turn] += rate * demand_s / (station.copies * station.servers)
-    used = [one for one in drawn.values() if np.any(one)]
-    return float(np.std(np.log(np.max(used, axis=0)))) if used else 0.0
 
 
 def _simulated(found: _Found, targets: Targets) -> SimulatedCheck:

@@ -11,8 +11,9 @@ the load of all operations.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from dfslab.models.tree.predicted import OpenPrediction
 from dfslab.models.tree.prediction import Situation
@@ -35,6 +36,10 @@ LEGAL_WITHIN = 16
 HEADROOM = 0.7
 # Largest utilisation at which response times are computed: they have a pole at 1.
 MOST_UTILISATION = 0.999
+# What sets the number of servers of a plan: a target (a rate or a response time), the room for the
+# files and their copies, the fewest servers that the file system allows for its copies and stripes,
+# or the certainty that the targets are reached.
+SetBy = Literal["rate", "time", "disk capacity", "fewest allowed", "certainty"]
 # Bytes of one read or write call of a client in a plan.
 TRANSFER = "1 MiB"
 
@@ -62,6 +67,16 @@ class Load:
         if self.utilisation >= 1 or found.latency_s is None:
             return None
         return found.latency_s if label == "mean" else _quantile_s(found, label)
+
+
+@dataclass(frozen=True)
+class Sized:
+    """A number of servers, and their load at the targets' rates. `set_by`: what needs as many
+    servers: fewer of them miss it."""
+
+    servers: int
+    load: Load
+    set_by: SetBy = "rate"
 
 
 def _quantile_s(found: OpenPrediction, label: str) -> float | None:
@@ -103,7 +118,7 @@ def load_of(layout: PlanLayout, servers: int, clients: int, targets: Targets) ->
     return Load(used.get(bottleneck, 0.0), bottleneck, situations)
 
 
-def fewest_servers(layout: PlanLayout, clients: int, targets: Targets) -> tuple[int, Load] | str:
+def fewest_servers(layout: PlanLayout, clients: int, targets: Targets) -> Sized | str:
     """Returns the smallest number of servers that reaches the targets, and the load of these
     servers. Only numbers that the file system allows are considered. Up to about 400 servers the
     number is exact; a larger number may be up to 0.5 % too large.
@@ -113,37 +128,86 @@ def fewest_servers(layout: PlanLayout, clients: int, targets: Targets) -> tuple[
     least = _servers_for_data(layout, targets)
     if least > MOST_NODES:
         return f"the data needs {least:,} servers of {layout.disk.name}"
-    high = max(least, layout.copies, 1)
-    # Fewer than `high` servers cannot hold the data and all of its copies.
-    low = high - 1
-    if (first := _legal(layout, high, clients, targets)) and (
-        reason := _too_slow(first[1], targets)
-    ):
-        return reason
-    missed: tuple[int, Load] | None = None
-    while (load := _legal(layout, high, clients, targets)) and not _reaches(load[1], targets):
-        missed = load
-        if load[0] >= MOST_NODES:
-            return _why_not(*missed, targets)
-        low, high = load[0], min(MOST_NODES, 2 * load[0])
-    if load is None and missed is not None:
-        return _why_not(*missed, targets)
-    if load is None:
+    # Fewer servers than `start` cannot hold the data and all of its copies.
+    start = max(least, layout.copies, 1)
+    first = _legal(layout, start, clients, targets)
+    if first is None:
         return f"no legal number of servers up to {MOST_NODES:,}"
-    best = load
+    if reason := _too_slow(first.load, targets):
+        return reason
+    if _reaches(first.load, targets):
+        fewest = first if least <= 1 else _legal(layout, layout.copies, clients, targets)
+        is_full = fewest is not None and fewest.servers < first.servers
+        return replace(first, set_by="disk capacity" if is_full else "fewest allowed")
+    missed, tried = first, first
+    while not _reaches(tried.load, targets):
+        missed = tried
+        if missed.servers >= MOST_NODES:
+            return _why_not(missed, targets)
+        more = _legal(layout, min(MOST_NODES, 2 * missed.servers), clients, targets)
+        if more is None:
+            return _why_not(missed, targets)
+        tried = more
+    return _between(missed, tried, layout, clients, targets, lambda load: _reaches(load, targets))
+
+
+def fewest_sure_servers(
+    fewest: Sized,
+    layout: PlanLayout,
+    clients: int,
+    targets: Targets,
+    is_sure: Callable[[Load], bool],
+) -> Sized | str:
+    """Returns the smallest number of servers that reaches the targets for sure. It is as exact as
+    the number of `fewest_servers`.
+
+    `fewest`: the smallest number that reaches the targets; it is not sure. `is_sure`: whether the
+    targets' load is surely below the capacity of a deployment. If servers are added and the busiest
+    station is as busy as before, or if MOST_NODES are not enough, returns a text with the reason.
+    """
+
+    def is_enough(load: Load) -> bool:
+        return _reaches(load, targets) and is_sure(load)
+
+    missed = fewest
+    while missed.servers < MOST_NODES:
+        tried = _legal(layout, min(MOST_NODES, 2 * missed.servers), clients, targets)
+        if tried is None:
+            break
+        if is_enough(tried.load):
+            found = _between(missed, tried, layout, clients, targets, is_enough)
+            return replace(found, set_by="certainty")
+        if tried.load.utilisation >= missed.load.utilisation:
+            return f"{missed.load.bottleneck} limits the load, however many servers there are"
+        missed = tried
+    return f"{missed.load.bottleneck} limits the load of {missed.servers:,} servers"
+
+
+def _between(
+    missed: Sized,
+    enough: Sized,
+    layout: PlanLayout,
+    clients: int,
+    targets: Targets,
+    is_enough: Callable[[Load], bool],
+) -> Sized:
+    """Returns the smallest number of servers above `missed`, at most `enough`, whose load is
+    enough, up to 0.5 % of the number. `set_by` is the kind of target that a smaller number
+    misses."""
+    low, high, best = missed.servers, enough.servers, enough
     while high - low > max(1, high // 200):
         middle = (low + high) // 2
         tried = _legal(layout, middle, clients, targets)
-        if tried is None or tried[0] > high or not _reaches(tried[1], targets):
+        if tried is None or tried.servers > high:
             low = middle
+        elif not is_enough(tried.load):
+            low, missed = middle, tried
         else:
-            best, high = tried, tried[0] if tried[0] < high else middle
-    return best
+            best, high = tried, tried.servers if tried.servers < high else middle
+    return replace(best, set_by="rate" if missed.load.utilisation > HEADROOM else "time")
 
 
-def _legal(
-    layout: PlanLayout, servers: int, clients: int, targets: Targets
-) -> tuple[int, Load] | None:
+def _legal(layout: PlanLayout, servers: int, clients: int, targets: Targets) -> Sized | None:
     """Returns the smallest number of servers, at least `servers`, that the file system allows, and
     the load of these servers.
 
@@ -153,7 +217,7 @@ def _legal(
     last = servers + max(LEGAL_WITHIN, 2 * layout.copies)
     for count in range(servers, min(MOST_NODES, last) + 1):
         try:
-            return count, load_of(layout, count, clients, targets)
+            return Sized(count, load_of(layout, count, clients, targets))
         except InputError:
             continue
     return None
@@ -177,8 +241,9 @@ def _too_slow(load: Load, targets: Targets) -> str:
     return ""
 
 
-def _why_not(servers: int, load: Load, targets: Targets) -> str:
+def _why_not(missed: Sized, targets: Targets) -> str:
     """Returns the reason why a deployment with many servers misses the targets."""
+    servers, load = missed.servers, missed.load
     if load.utilisation > HEADROOM:
         return (
             f"{load.bottleneck} is {load.utilisation:.0%} busy even with {servers:,} servers "
@@ -193,8 +258,12 @@ def _why_not(servers: int, load: Load, targets: Targets) -> str:
 
 
 def _servers_for_data(layout: PlanLayout, targets: Targets) -> int:
-    data_bytes = targets.files * targets.size_bytes * layout.copies
-    return math.ceil(data_bytes / (HEADROOM * layout.node_bytes))
+    return math.ceil(stored_bytes(layout, targets) / (HEADROOM * layout.node_bytes))
+
+
+def stored_bytes(layout: PlanLayout, targets: Targets) -> float:
+    """Returns the bytes of all files and their copies; 0 if the targets have no number of files."""
+    return targets.files * targets.size_bytes * layout.copies
 
 
 def fewest_clients(layout: PlanLayout, targets: Targets) -> int:

@@ -14,6 +14,8 @@ BYTES_OPERATIONS = ("read", "write")
 CALLS = ("create", "stat", "list", "rename", "delete")
 _QUANTITY = re.compile(r"^(\w+)\s*(>=|≥|at least|<=|≤|<|>|at most)\s*(.+)$")
 _LATENCY = re.compile(r"^(p50|p90|p99|mean)\s+(\w+)\s*(>=|≥|<=|≤|<|>|at most|at least)\s*(.+)$")
+# A rate or a time without the sign of its bound.
+_SIGNLESS = re.compile(r"^((?:(?:p50|p90|p99|mean)\s+)?[a-z]+)\s*=?\s*(\d.*)$")
 _FILES = re.compile(r"^([\d.]+)\s*(k|m|g|b|thousand|million|billion)?\s+files?\s+of\s+(.+)$", re.I)
 _COUNTS = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "b": 1e9}
 _COUNTS |= {"thousand": 1e3, "million": 1e6, "billion": 1e9}
@@ -86,10 +88,19 @@ def parse_targets(text: str) -> Targets:
         elif match := _QUANTITY.match(part):
             _set_rate(found, part, match)
         else:
-            raise InputError(KEY, part, FORMS)
+            raise InputError(KEY, part, _missing_sign(part) or FORMS)
     if not found.rates_per_s():
         raise InputError(KEY, text, "needs a rate or a time as well, such as write >= 2 GB/s")
     return found
+
+
+def _missing_sign(part: str) -> str:
+    """Returns the target with the sign that it lacks, or "" if a sign is not what it lacks."""
+    if not (match := _SIGNLESS.match(part)):
+        return ""
+    name, value = match.groups()
+    sign = "<=" if " " in name else ">="
+    return f'needs "{sign}" before {value}: {name} {sign} {value}'
 
 
 def _set_files(found: Targets, part: str, match: re.Match[str]) -> None:

@@ -8,7 +8,13 @@ from dfslab.studies.checks import rule
 from dfslab.studies.checks.rule import Rule
 from dfslab.studies.checks.thresholds import SLACK
 
-NAMES = ("cold_that_was_warm", "client_cache", "reads_own_writes", "unforced_writes")
+NAMES = (
+    "cold_that_was_warm",
+    "cold_read_again",
+    "client_cache",
+    "reads_own_writes",
+    "unforced_writes",
+)
 # Largest fraction of the data that may be in caches at the start of a cold run. Directories and the
 # ends of files may remain there. A tenth of the data changes a rate by about a tenth.
 RESIDENT = 0.1
@@ -31,6 +37,15 @@ def _cold(one: Evidence) -> str | None:
             f"{units.text(read, 'B', 3)} came off a disk"
         )
     return None
+
+
+def _read_again(one: Evidence) -> str | None:
+    passes = one.caches.passes
+    if one.work.cache != "cold" or one.work.operation != "read" or passes is None:
+        return None
+    if passes <= 1 + RESIDENT:
+        return None
+    return f"the files were read {passes:.3g} times in a run that only began with empty caches"
 
 
 def _client_cache(one: Evidence) -> str | None:
@@ -91,6 +106,13 @@ make = rule.table(
         "Empty the caches of clients and servers, or read more than twice their memory; count the "
         "bytes that come off the disks.",
         _cold,
+    ),
+    Rule(
+        "cold_read_again",
+        "Only the first read of a place is cold; memory may serve all others.",
+        "End the timed part after one pass over the files, read larger files, or use direct I/O.",
+        _read_again,
+        is_doubt=True,
     ),
     Rule(
         "client_cache",

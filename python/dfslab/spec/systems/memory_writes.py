@@ -1,0 +1,30 @@
+"""States that writes are assumed to end in the memory of the servers, where the rate of their disks
+has no effect.
+
+The sentence is a note of a prediction. Answers repeat it, because it decides whether a disk can be
+what limits the rate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+_START = "Writes are assumed to end in the memory of the servers and to fit into it"
+
+
+def memory_writes(keys: Sequence[str]) -> list[str]:
+    """Returns the sentence on the disks' rates that have no effect for this reason. `keys`: the
+    dotted keys of these rates. The list is empty if there are none."""
+    if not keys:
+        return []
+    verb = "has" if len(keys) == 1 else "have"
+    return [
+        f"{_START}, so {', '.join(keys)} {verb} no effect; with workload.fsync = true, or more "
+        "data than this memory takes (workload.file_size, workload.operations_per_client), the "
+        "disks count."
+    ]
+
+
+def stated(notes: Iterable[str]) -> list[str]:
+    """Returns the sentences of `memory_writes` among the notes of predictions, each once."""
+    return list(dict.fromkeys(note for note in notes if note.startswith(_START)))

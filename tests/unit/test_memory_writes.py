@@ -1,0 +1,83 @@
+"""Tests of the sentence that writes are assumed to end in the memory of the servers, so that the
+declared rate of their disks has no effect."""
+
+from __future__ import annotations
+
+import pytest
+from dfslab.spec.systems.memory_writes import memory_writes, stated
+from support.command import dfslab
+
+KEY = "deployment.node.filer.disk.write_rate"
+SCENARIO = """
+schema = 1
+name = "filer"
+[[deployment.node]]
+name = "filer"
+roles = { server = 1 }
+memory = "64 GiB"
+disk = { write_rate = "50 MB/s" }
+adapter = { bandwidth = "10 Gbit/s" }
+[[deployment.node]]
+name = "client"
+count = 8
+roles = { client = 1 }
+adapter = { bandwidth = "10 Gbit/s" }
+[file_system]
+name = "nfs"
+[workload]
+name = "sequential_write"
+clients = 8
+[run]
+methods = ["sequence"]
+"""
+# What a user sets in order to see the disk in the prediction.
+SEEN = ("workload.fsync=true", "workload.file_size=16 GiB", "workload.operations_per_client=20000")
+
+
+@pytest.fixture
+def scenario(tmp_path):
+    path = tmp_path / "filer.toml"
+    path.write_text(SCENARIO)
+    return str(path)
+
+
+def answer(*arguments):
+    """Returns the output of a command in one line, from its first sentence on."""
+    done = dfslab(*arguments)
+    assert done.returncode == 0, done.stderr
+    return " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("command", "before"),
+    [
+        (("predict",), "The limit by sequence"),
+        (("whatif", "server disk x10"), "server disk x10: write: no gain"),
+        (("advise",), ""),
+    ],
+)
+def test_an_answer_says_that_a_disk_has_no_effect_and_what_to_set(scenario, command, before):
+    name, *changes = command
+    (sentence,) = memory_writes([KEY])
+    shown = answer(name, scenario, *changes)
+    assert sentence in shown[shown.index(before) :]
+    assert all(one.split("=")[0] in sentence for one in SEEN)
+
+
+@pytest.mark.parametrize("change", SEEN)
+def test_the_sentence_is_gone_if_the_disk_limits_the_rate(scenario, change):
+    shown = answer("predict", scenario, "--set", change)
+    assert not any(start in shown for start in ("Writes are assumed", KEY))
+    assert "filer.disk, saturated" in shown
+
+
+def test_an_undeclared_disk_is_not_named(scenario, tmp_path):
+    path = tmp_path / "other.toml"
+    path.write_text(SCENARIO.replace('disk = { write_rate = "50 MB/s" }', ""))
+    assert "Writes are assumed" not in answer("predict", str(path))
+
+
+def test_notes_of_several_predictions_state_the_sentence_once():
+    (sentence,) = memory_writes([KEY])
+    assert stated(["a note", sentence, sentence]) == [sentence]
+    assert memory_writes([]) == []
