@@ -23,7 +23,7 @@ from dfslab.result import Result
 from dfslab.spec.check import checked
 from dfslab.spec.files.outputs import Output, check_folder, new_file
 from dfslab.spec.input_error import InputError
-from dfslab.spec.scenario import Point, Scenario, read
+from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies import contract
 from dfslab.studies.checks import rule
 from dfslab.studies.compare import compare
@@ -394,8 +394,9 @@ class Laboratory:
         selects by their result types.
 
         Stored findings are used if they were computed from the present results. Missing or outdated
-        findings are computed again, and `notify` receives a line that reports this. Raises
-        InputError if `folder` is no run folder, and RunFailed if one of the selected studies fails.
+        findings are computed again. `notify` receives a line that reports this, and a line if the
+        run is unfinished. Raises InputError if `folder` is no run folder, and RunFailed if one of
+        the selected studies fails.
         """
         store.check_folder(folder)
         if earlier := result_file.number_without_checksum(folder):
@@ -405,11 +406,10 @@ class Laboratory:
         # between, the hash is that of the older results, so the findings will count as outdated.
         inputs = stored.inputs_hash(folder)
         known, reason = findings.load(folder, inputs)
-        run = FinishedRun(read(folder / "scenario.toml"), findings=known, folder=folder)
+        run = progress_kept.reopened(folder, known, notify)
         if known is None:
             notify(f"{folder}: {reason}; computing them once")
             self.weigh(run)
-            run.findings.notes += progress_kept.unfinished(run)
         elif lacking := _lacking(run, kinds):
             names = " and ".join(kind.study for kind in lacking)
             notify(f"{folder}: {names} not stored; computing once")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -68,7 +69,7 @@ def interrupted(tmp_path, number):
     _, said = child.communicate(timeout=300)
     assert child.returncode == 130, said
     assert "interrupted" in said.strip().splitlines()[-1]
-    assert "of 20 measurements are done; the command that began it resumes it" in said
+    assert re.search(r"Unfinished: \d+ of 20 measurements are done; `dfslab run .* resumes it", said)
     assert "Traceback" not in said
     assert os.listdir(tmp_path / "data") == ["mine"]
     kept = results(tmp_path)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import io
 
-from dfslab.cli.shared import for_run
 from dfslab.documents.table import Column, Table, words
 from dfslab.report import terminal
 from dfslab.studies.decisions.gains import GainEstimate
+from dfslab.studies.runs.rerunning import with_folder
 from rich.console import Console
 from support.command import dfslab
 
 
 def test_commands_in_answers_name_the_folder_of_the_run(tmp_path):
     stored = ["`dfslab advise RUN` computes it.", "dfslab measure RUN/scenario.toml", "RUN is here"]
-    shown = for_run(tmp_path, stored)
+    shown = with_folder(tmp_path, stored)
     assert shown[0] == f"`dfslab advise {tmp_path}` computes it."
     assert shown[1] == f"dfslab measure {tmp_path}/scenario.toml"
     assert shown[2] == stored[2]
@@ -22,7 +22,7 @@ def test_commands_in_answers_name_the_folder_of_the_run(tmp_path):
 
 def test_answers_on_a_scenario_file_stay_as_they_are(tmp_path):
     stored = ["dfslab measure RUN/scenario.toml"]
-    assert for_run(tmp_path / "scenario.toml", stored) == stored
+    assert with_folder(tmp_path / "scenario.toml", stored) == stored
 
 
 def test_a_prediction_names_its_scenario_in_the_next_command():

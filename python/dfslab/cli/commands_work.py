@@ -28,7 +28,7 @@ from dfslab.spec.scenario import Scenario
 from dfslab.studies.designs import design_plan as designs
 from dfslab.studies.designs.legal import legal
 from dfslab.studies.designs.lessons import Proposal
-from dfslab.studies.runs import csv_runs, rate_search, store
+from dfslab.studies.runs import csv_runs, progress_kept, rate_search, store
 from dfslab.studies.runs.offered import RateProbe, SearchProgress
 
 # Largest accepted size in bytes of the file that one agent of a workload run leaves with its
@@ -88,6 +88,8 @@ def export(folder: Path, form: str, output: Output, notify: Notify = silent) -> 
         output.write(of_run.write(Laboratory().reopen(folder, notify)))
         return
     results, companion = store.results_of(folder), of_results.companion
+    if (unfinished := progress_kept.unfinished_in(folder)) is not None:
+        notify(unfinished.sentence)
     if companion is None or output.is_standard:
         output.write(of_results.write(results))
         return

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-import shlex
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -346,6 +344,16 @@ def note(text: str) -> None:
         print(printable(f"dfslab: {text}"), file=sys.stderr)
 
 
+def note_unfinished(*sources: Path) -> None:
+    """Prints a line to standard error for each source that is the folder of an unfinished run. It
+    says how much of the run is measured."""
+    from dfslab.studies.runs import progress_kept
+
+    for source in sources:
+        if (found := progress_kept.unfinished_in(source)) is not None:
+            note(found.sentence)
+
+
 @contextmanager
 def judged(results: Sequence[Result], is_allowed: bool = False) -> Iterator[None]:
     """A context in which measured results are printed. On entry, it prints a warning if a result is
@@ -376,30 +384,20 @@ def emit_run(
     scenario, or the folder itself if another run is the latest."""
     from dfslab.documents.table import Paragraph
     from dfslab.report import run_document
+    from dfslab.studies.runs.rerunning import document_with_folder, with_folder
 
     named = _link_or_folder(run.folder) if folder is None else folder
     shown = [
-        Paragraph(*for_run(named, [part.text])) if isinstance(part, Paragraph) else part
+        Paragraph(*with_folder(named, [part.text])) if isinstance(part, Paragraph) else part
         for part in run_document.tables(run, wide)
     ]
-    emit(printing, run_document.of(run), *shown, *lines)
+    emit(printing, document_with_folder(named, run_document.of(run)), *shown, *lines)
 
 
 def _link_or_folder(folder: Path) -> Path:
-    """Returns the link to the latest run if it leads to the run folder `folder`, else `folder`. The
-    link leads to another run if an older run was resumed."""
+    """Returns the link to the latest run if it leads to the run folder `folder`, else `folder`."""
     latest = folder.parent / LATEST
     return latest if latest.resolve() == folder.resolve() else folder
-
-
-def for_run(folder: Path, sentences: Sequence[str]) -> list[str]:
-    """Returns the sentences of a run for printing. Stored sentences name the run's folder by the
-    word RUN, because the folder can be moved. The word RUN in their commands is replaced by
-    `folder`. If `folder` is a scenario file, the sentences are returned unchanged."""
-    if not folder.is_dir():
-        return list(sentences)
-    named = shlex.quote(str(folder))
-    return [re.sub(r"\bRUN(?=[/`])", lambda _: named, one) for one in sentences]
 
 
 def emit(printing: Printing, document: object, *tables: object) -> None:

@@ -5,11 +5,11 @@ The page makes no network requests and needs no library in the browser.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import jinja2
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from dfslab.discover import DiscoveryError, fault
 from dfslab.documents.table import Tab
@@ -23,6 +23,7 @@ from dfslab.spec.members.member_error import defined_at
 from dfslab.spec.printable import printable
 from dfslab.studies.contract import FinishedRun, StudyResult, all_studies
 from dfslab.studies.runs import completeness
+from dfslab.studies.runs.rerunning import with_folder
 
 NO_BAR = Markup("")
 
@@ -128,8 +129,16 @@ def style() -> str:
 
 def render(run: FinishedRun, bar: Markup = NO_BAR) -> str:
     """Returns the HTML of the page of a run. `bar`: HTML that is shown above the page."""
-    warning = completeness.warning(run.results)
-    return page_of(run.scenario.name, run.scenario.title, caption(run), sections(run), warning, bar)
+    stated = [] if run.unfinished is None else [f"{run.unfinished.sentence}."]
+    warning = " ".join(filter(None, [*stated, completeness.warning(run.results)]))
+    shown = [replace(one, body=_with_folder(run, one.body)) for one in sections(run)]
+    return page_of(run.scenario.name, run.scenario.title, caption(run), shown, warning, bar)
+
+
+def _with_folder(run: FinishedRun, body: Markup | None) -> Markup | None:
+    """Returns the HTML of a section, whose commands name the run's folder; None if the section has
+    no HTML."""
+    return None if body is None else Markup(with_folder(run.folder, [body], escape)[0])
 
 
 def page_of(

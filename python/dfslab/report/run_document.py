@@ -21,7 +21,9 @@ from dfslab.studies.runs import completeness
 
 def of(run: FinishedRun) -> dict[str, JsonValue]:
     """Returns the JSON document of `dfslab run`: the location of the run, notes, and the documents
-    of all studies. If the run is inconclusive, `doubt` states why."""
+    of all studies. If the run is inconclusive, `doubt` states why. If the run is unfinished,
+    `unfinished` states how much is measured. In the commands of sentences, the word RUN stands for
+    the run's folder, because the document is stored there and the folder can be moved."""
     notes: list[JsonValue] = list(run.findings.notes)
     found: dict[str, JsonValue] = {
         "scenario": run.scenario.name,
@@ -29,6 +31,8 @@ def of(run: FinishedRun) -> dict[str, JsonValue]:
         "page": str(run.page) if run.page.exists() else None,
         "notes": notes,
     }
+    if run.unfinished is not None:
+        found["unfinished"] = run.unfinished.model_dump(mode="json")
     if run.processor_time is not None:
         found["processor_time"] = run.processor_time.model_dump(exclude_none=True)
     if sentences := changes.closing(run):

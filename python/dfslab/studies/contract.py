@@ -28,6 +28,7 @@ from dfslab.spec.scenario import Point, Scenario
 from dfslab.spec.systems.choice import NAME_KEY
 from dfslab.studies.runs import store
 from dfslab.studies.runs.stages import ProcessorTime, Stage
+from dfslab.studies.runs.unfinished import Unfinished
 
 
 class Progress(Protocol):
@@ -182,6 +183,8 @@ class FinishedRun:
         self.scenario, self.folder = scenario, folder or Path()
         self.findings = Findings() if findings is None else findings
         self.processor_time: ProcessorTime | None = None
+        # Which part of the run is measured, if the run was interrupted and then opened again.
+        self.unfinished: Unfinished | None = None
         if results is not None:
             self.results = list(results)
 

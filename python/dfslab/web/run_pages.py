@@ -9,27 +9,26 @@ from markupsafe import Markup
 
 from dfslab.laboratory import Laboratory
 from dfslab.report import comparison_page, page
-from dfslab.spec.scenario import read
-from dfslab.studies.contract import FinishedRun
-from dfslab.studies.decisions.comparing.paired_runs import compare_runs
-from dfslab.studies.runs import findings, store, stored
-from dfslab.web.catalog import SCENARIO
+from dfslab.studies.decisions.comparing.paired_runs import compare_folders
+from dfslab.studies.runs import findings, progress_kept, stored
+from dfslab.studies.runs.records.stored_results import COMPLETE
 
 PAGES_KEPT = 8
 
 
 def run_page(folder: Path, bar: Markup) -> str:
     """Returns the HTML of the page of a run. `bar`: links to the other pages of the run."""
-    return _run_page(folder, stored.inputs_hash(folder), bar)
+    is_complete = (folder / COMPLETE).exists()
+    return _run_page(folder, stored.inputs_hash(folder), is_complete, bar)
 
 
 @lru_cache(maxsize=PAGES_KEPT)
-def _run_page(folder: Path, inputs: str, bar: Markup) -> str:
+def _run_page(folder: Path, inputs: str, is_complete: bool, bar: Markup) -> str:
     """Returns the HTML of the page of a run. `inputs`: hash of everything on which the findings
-    depend. It is part of the cache key, so a page is rendered again only if this hash has changed.
-    """
+    depend. `is_complete`: whether the run has ended. Both are parts of the cache key, so a page is
+    rendered again only if one of them has changed."""
     known, _ = findings.load(folder, inputs)
-    run = FinishedRun(read(folder / SCENARIO), findings=known, folder=folder)
+    run = progress_kept.reopened(folder, known)
     if known is None:
         Laboratory().weigh(run)
     return page.render(run, bar)
@@ -38,5 +37,4 @@ def _run_page(folder: Path, inputs: str, bar: Markup) -> str:
 def comparison(before: Path, after: Path, names: tuple[str, str], bar: Markup) -> str:
     """Returns the HTML of the page that compares two runs. `names`: the names of the runs on the
     page."""
-    found = compare_runs(store.results_of(before), store.results_of(after), names, [])
-    return comparison_page.render(found, bar)
+    return comparison_page.render(compare_folders(before, after, names), bar)

@@ -4,7 +4,6 @@ longer."""
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -43,6 +42,7 @@ from dfslab.studies.decisions.whatif import (
     warm_cache,
 )
 from dfslab.studies.runs import stored
+from dfslab.studies.runs.rerunning import with_folder
 from dfslab.web.catalog import SCENARIO, RunEntry, folder_of
 from dfslab.web.whatif_documents import (
     ChangedTimes,
@@ -330,8 +330,7 @@ def _withheld(
 
 def _settling(board: Board, sentences: Sequence[str]) -> str:
     """Returns the sentences on settling runs as one text, whose commands name the run's folder."""
-    scenario = shlex.quote(str(board.evidence.source / SCENARIO))
-    return " ".join(sentences).replace(f"RUN/{SCENARIO}", scenario)
+    return " ".join(with_folder(board.evidence.source, sentences))
 
 
 def _unchanged(board: Board, request: WhatIfRequest) -> WhatIfAnswer:

@@ -11,7 +11,7 @@ import typer
 
 from dfslab.cli.decide.verify_option import verified
 from dfslab.cli.live.printing import Printing, printing_of
-from dfslab.cli.shared import AsJson, Wide, emit, for_run, note, time_s
+from dfslab.cli.shared import AsJson, Wide, emit, note, note_unfinished, time_s
 from dfslab.spec.changes.goal import goal_of
 from dfslab.spec.files.ready import scenario_file
 from dfslab.spec.input_error import InputError
@@ -91,10 +91,12 @@ def whatif(
     from dfslab.studies.decisions.decision_input import evidence_of
     from dfslab.studies.decisions.measured_place import check_is_described
     from dfslab.studies.decisions.whatif import whatif as gains_of
+    from dfslab.studies.runs.rerunning import with_folder
 
     check_is_described(source)
+    note_unfinished(source)
     found = gains_of(evidence_of(source), changes)
-    found = found.model_copy(update={"settling": for_run(source, found.settling)})
+    found = found.model_copy(update={"settling": with_folder(source, found.settling)})
     tables = [found.table()] if wide else found.brief_tables()
     emit(printing, found.document(), *lines(found.sentences()), *tables)
 
@@ -152,8 +154,10 @@ def advise(
         return
     limit_s = time_s("--time", time)
     from dfslab.studies.decisions.measured_place import check_is_described
+    from dfslab.studies.runs.rerunning import with_folder
 
     check_is_described(source)
+    note_unfinished(source)
     if verify:
         _verify(
             source, goal, within, prices, verify, pairs, limit_s, records, yes, printing, may or ()
@@ -166,7 +170,7 @@ def advise(
         from dfslab.studies.decisions.recommend import recommend
 
         found = recommend(evidence_of(source), goal_of(goal), prices_of(prices), within)
-    found = found.model_copy(update={"settling": for_run(source, found.settling)})
+    found = found.model_copy(update={"settling": with_folder(source, found.settling)})
     emit(printing, found.document(), *lines(found.sentences()), found.table())
 
 
@@ -249,13 +253,13 @@ def _verify(
 
 def _stored(source: Path) -> Recommended | None:
     """Returns the advice for a run. It is read from the run's folder, or computed and stored there
-    if it is missing. Returns None for a scenario file, and for a run to which no advice can be
-    given."""
-    if not source.is_dir():
-        return None
+    if it is missing. Returns None for a scenario file, for a run to which no advice can be given,
+    and for an unfinished run, because stored advice does not say that a run is unfinished."""
     from dfslab.studies.decisions.reported.advised import Advised
-    from dfslab.studies.runs import findings
+    from dfslab.studies.runs import findings, progress_kept
 
+    if not source.is_dir() or progress_kept.unfinished_in(source) is not None:
+        return None
     found = findings.load_one(source, Advised)
     if found is None:
         from dfslab.laboratory import Laboratory

@@ -20,6 +20,7 @@ from dfslab.cli.shared import (
     judged,
     named_output,
     note,
+    note_unfinished,
     with_laboratory,
 )
 from dfslab.spec.files.outputs import Output
@@ -80,19 +81,16 @@ def _two_runs(
 ) -> None:
     """Compares two runs, and writes the page to `output` if it is not None. Exits with code 1 if a
     rule of --fail-if holds, or if results are incomplete and `allow_incomplete` is false."""
-    from dfslab.studies.decisions.comparing.paired_runs import compare_runs
+    from dfslab.studies.decisions.comparing.paired_runs import compare_folders
     from dfslab.studies.runs import store
 
-    rules = parse_rules(fail_if)
-    for folder in (before, after):
-        store.check_folder(folder)
-    first, second = store.results_of(before), store.results_of(after)
-    found = compare_runs(first, second, (str(before), str(after)), rules)
+    found = compare_folders(before, after, (str(before), str(after)), parse_rules(fail_if))
+    note_unfinished(before, after)
     if output is not None:
         from dfslab.report import comparison_page
 
         output.write(comparison_page.render(found))
-    with judged([*first, *second], allow_incomplete):
+    with judged([*store.results_of(before), *store.results_of(after)], allow_incomplete):
         if output is None or not output.is_standard:
             emit(printing, found.document(), *lines(found.sentences()), found.table())
     if found.failed:

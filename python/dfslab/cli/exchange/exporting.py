@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dfslab.cli.live.printing import Printing, printing_of
-from dfslab.cli.shared import AsJson, Force, RunFolder, emit, named_output, note
+from dfslab.cli.shared import AsJson, Force, RunFolder, emit, named_output, note, note_unfinished
 from dfslab.spec.files.outputs import STANDARD_OUTPUT
 from dfslab.spec.input_error import InputError
 
@@ -54,6 +54,7 @@ def write_form(
     named = named_output(output or Path(STANDARD_OUTPUT), force, printing.as_json)
     if form == ROWS:
         rows = commands_work.export_runs(run_folder, named)
+        note_unfinished(run_folder)
         document: dict[str, object] = {"rows": rows, "file": str(output)}
         written = f"{rows} runs: {output}"
     else:

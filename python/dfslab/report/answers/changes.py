@@ -78,16 +78,18 @@ def gains_hint_of(run: FinishedRun) -> str:
 
 def closing(run: FinishedRun) -> list[str]:
     """Returns the sentences that commands print last for a run: what was observed, what limits the
-    rate, and which change would gain most. The list is empty if the run has no rates.
+    rate, and which change would gain most. The first sentence says so if the run is unfinished. A
+    run without rates has no other sentence.
 
     If no gains were computed, the last sentence names the command that computes them, or says why
     they cannot be computed. A run of a table has no such sentence, because the command needs a
     run's folder.
     """
+    first = [] if run.unfinished is None else [f"{run.unfinished.sentence}."]
     answer = verdict(run)
     if answer is None:
-        return []
+        return first
     best = changes(run, answer)[:1]
     if not best and run.is_of_table:
         return answer.sentences
-    return [*answer.sentences, f"Change: {best[0]}" if best else gains_hint_of(run)]
+    return [*first, *answer.sentences, f"Change: {best[0]}" if best else gains_hint_of(run)]

@@ -18,9 +18,10 @@ from dfslab.spec.systems.choice import LOCAL
 from dfslab.studies.checks.noise import TOO_NOISY, noise_of
 from dfslab.studies.compare import Comparison
 from dfslab.studies.contract import FinishedRun
-from dfslab.studies.decisions.doubts import REPETITIONS, nothing_held_out
+from dfslab.studies.decisions.doubts import nothing_held_out, repeating_command
 from dfslab.studies.plausibility import Checked
 from dfslab.studies.runs.completeness import is_unverified
+from dfslab.studies.runs.rerunning import FOLDER, rerun_command
 
 # The command that adds repetitions to a run of another tool.
 IMPORT_AGAIN = "dfslab import FILE FILE"
@@ -83,9 +84,7 @@ def _of_noise(run: FinishedRun, measured: Sequence[ConfigurationRate]) -> list[U
         ]
     noise = noise_of(run.of_method(MEASURE))
     is_imported = any(one.results[0].is_imported for one in measured)
-    again = f"dfslab run RUN/scenario.toml --set run.repetitions={REPETITIONS}"
-    if is_imported:
-        again = IMPORT_AGAIN
+    again = IMPORT_AGAIN if is_imported else repeating_command(run.scenario)
     if noise is None:
         return [Unknown("Nothing was repeated, so the noise between runs is not known.", again)]
     if noise > TOO_NOISY:
@@ -97,7 +96,7 @@ def _of_noise(run: FinishedRun, measured: Sequence[ConfigurationRate]) -> list[U
 def measuring_command(scenario: Scenario) -> str:
     """Returns the command that measures the scenario of a run without measurements. It has a
     placeholder, MOUNT or URI, if the scenario does not state where the file system is."""
-    command = "dfslab run RUN/scenario.toml --set 'run.methods=[\"measure\"]'"
+    command = rerun_command([MEASURE])
     choice = scenario.file_system
     if choice.access.is_stated or choice.name == LOCAL:
         return command
@@ -110,7 +109,7 @@ def _of_content(run: FinishedRun) -> list[Unknown]:
     if not any(map(is_unverified, run.of_method(MEASURE))):
         return []
     text = "Whether data was right is not known: the content of files was not compared."
-    return [Unknown(text, "dfslab run RUN/scenario.toml --set run.verify=sample")]
+    return [Unknown(text, f"{rerun_command(run.scenario.run.methods)} --set run.verify=sample")]
 
 
 def _of_models(run: FinishedRun) -> list[Unknown]:
@@ -133,7 +132,7 @@ def _of_changes(run: FinishedRun) -> list[Unknown]:
         return []
     if not has_advice(run):
         return [Unknown(gains_hint_of(run))]
-    return [Unknown(f"{NOT_COMPUTED}.", "dfslab advise RUN")]
+    return [Unknown(f"{NOT_COMPUTED}.", f"dfslab advise {FOLDER}")]
 
 
 def _of_checks(run: FinishedRun) -> list[Unknown]:

@@ -70,12 +70,11 @@ def _answer(found: FirstScreen) -> Markup:
 def _open(found: FirstScreen) -> Markup:
     """Returns the HTML of what the answer does not cover: the note on the measurement, and the open
     questions with the commands that answer them."""
-    has_command = any(one.command for one in found.unknown)
     rows = [
         ("Note", _lines([found.answer.advice])),
         ("Not known", Markup("").join(map(_unknown, found.unknown))),
     ]
-    return _list(rows) + (note("RUN is the folder of this run.") if has_command else Markup(""))
+    return _list(rows)
 
 
 def _list(rows: Sequence[tuple[str, Markup]]) -> Markup:
@@ -106,10 +105,11 @@ def _scope(study: FinishedRun) -> Markup:
     points = len({result.point_id for result in study.results})
     workloads = dict.fromkeys(r.point.scenario.workload.name for r in study.results)
     measured = len({r.point_id for r in study.of_method("measure")})
+    is_whole = measured == points and study.unfinished is None
     count = "1 configuration" if points == 1 else f"{points} configurations"
     return note(
         f"{count} of {', '.join(workloads)} on {study.file_systems}, "
-        f"{'all' if measured == points else measured or 'none'} measured; methods: "
+        f"{'all' if is_whole else measured or 'none'} measured; methods: "
         f"{', '.join(dict.fromkeys(result.method for result in study.results))}."
     )
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from dfslab.spec.scenario import Judge, Point, Scenario, read
 from dfslab.studies.checks.noise import pooled_sd
 from dfslab.studies.decisions.gains import Basis
 from dfslab.studies.runs import store
+from dfslab.studies.runs.progress_kept import unfinished_in
 
 # Largest number of configurations of a sweep for which gains are computed. From a larger sweep,
 # this number of configurations is chosen evenly, and the user is notified.
@@ -199,7 +200,11 @@ def _alone(scenario: Scenario) -> Scenario:
 
 def _of_run(folder: Path) -> DecisionInput:
     store.check_folder(folder)
-    return evidence_in(folder, read(folder / "scenario.toml"), store.results_of(folder))
+    found = evidence_in(folder, read(folder / "scenario.toml"), store.results_of(folder))
+    unfinished = unfinished_in(folder)
+    if unfinished is None:
+        return found
+    return replace(found, notes=[f"{unfinished.sentence}.", *found.notes])
 
 
 def evidence_in(source: Path, scenario: Scenario, results: Sequence[Result]) -> DecisionInput:

@@ -10,14 +10,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
-from dfslab.discover import is_instrument
 from dfslab.documents.table import naming
 from dfslab.method import BASELINES
 from dfslab.result import Result
 from dfslab.spec import clock
 from dfslab.spec.design import LevelValue
+from dfslab.spec.scenario import Scenario
 from dfslab.studies.checks.noise import TOO_NOISY, noise_of, noisiest
 from dfslab.studies.compare import is_ordered, sort_key
+from dfslab.studies.runs.rerunning import rerun_command
 
 # Largest median error of a model on held-out configurations with which the limit and the gains that
 # the model predicts are stated. This is a choice: a model with a larger error confuses one resource
@@ -83,14 +84,18 @@ def repeated_runs(measured: Sequence[Result]) -> SettlingRun:
             f"at another time: other programs used only {share:.0%} of this machine, so the "
             "storage or its other users vary"
         )
-    only_measured = all(is_instrument(name) for name in measured[0].point.scenario.run.methods)
-    command = "measure" if only_measured else "run"
     runs = len(measured) / len({one.point_id for one in measured})
     return SettlingRun(
         f"{REPETITIONS} repetitions {when}",
         measuring_s(measured) * REPETITIONS / runs,
-        f"dfslab {command} RUN/scenario.toml --set run.repetitions={REPETITIONS}",
+        repeating_command(measured[0].point.scenario),
     )
+
+
+def repeating_command(scenario: Scenario) -> str:
+    """Returns the command that executes a run again with more repetitions. `scenario`: the scenario
+    of the run."""
+    return f"{rerun_command(scenario.run.methods)} --set run.repetitions={REPETITIONS}"
 
 
 def others_share(results: Sequence[Result]) -> float | None:
@@ -132,7 +137,8 @@ def nothing_held_out(measured: Sequence[Result]) -> Doubt:
         what = "the same runs for three numbers of clients, one of them in judge.hold_out"
         return Doubt(NOTHING_HELD_OUT, SettlingRun(what, 3 * duration_s))
     held = json.dumps([chosen], ensure_ascii=False)
-    command = f"dfslab run RUN/scenario.toml --set 'judge.hold_out={held}'"
+    scenario = measured[0].point.scenario
+    command = f"{rerun_command(scenario.run.methods)} --set 'judge.hold_out={held}'"
     what = "the same runs with a value held out"
     return Doubt(NOTHING_HELD_OUT, SettlingRun(what, duration_s, command))
 

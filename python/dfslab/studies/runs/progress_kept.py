@@ -1,28 +1,30 @@
-"""States how much of an interrupted run is kept, and how the run is resumed."""
+"""Determines how much of an interrupted run is kept, and how the run is resumed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 from dfslab import discover
 from dfslab.instruments.contract import RunMethod, run_method
-from dfslab.notify import Notify
-from dfslab.spec.scenario import Scenario
-from dfslab.studies.contract import FinishedRun
+from dfslab.notify import Notify, silent
+from dfslab.spec.scenario import Scenario, read
+from dfslab.studies.contract import Findings, FinishedRun
 from dfslab.studies.runs.records import stored_results
 from dfslab.studies.runs.store import Store
 from dfslab.studies.runs.sweep import counts
+from dfslab.studies.runs.unfinished import Unfinished, resuming_command
 
 
-def kept(scenario: Scenario, methods: Sequence[RunMethod], store: Store) -> str:
-    """Returns a sentence with the number of measurements that an unfinished run has, and how to
-    resume it. Returns "" if no measurement is missing."""
-    count, missing = counts(scenario, methods, store)
+def kept(scenario: Scenario, methods: Sequence[RunMethod], store: Store) -> Unfinished | None:
+    """Returns how many measurements an unfinished run has and how to resume it. Returns None if no
+    measurement is missing."""
+    planned, missing = counts(scenario, methods, store)
     if not missing:
-        return ""
-    done = f"{count - missing} of {count} measurements are done"
-    return f"unfinished run {store.folder}: {done}; the command that began it resumes it"
+        return None
+    command = resuming_command(store.folder, list(scenario.run.methods))
+    return Unfinished(done=planned - missing, planned=planned, command=command)
 
 
 @contextmanager
@@ -30,19 +32,36 @@ def reported(
     scenario: Scenario, methods: Sequence[RunMethod], store: Store, notify: Notify
 ) -> Iterator[None]:
     """A context for the measurements of a run. If the user interrupts them, `notify` receives the
-    sentence of `kept`."""
+    sentence on the unfinished run."""
     try:
         yield
     except KeyboardInterrupt:
-        notify(kept(scenario, methods, store))
+        if (found := kept(scenario, methods, store)) is not None:
+            notify(found.sentence)
         raise
 
 
-def unfinished(run: FinishedRun) -> list[str]:
-    """Returns a note if a stored run lacks measurements because it was interrupted; else an empty
-    list."""
-    if (run.folder / stored_results.COMPLETE).exists():
-        return []
-    methods = [run_method(discover.method(name)) for name in run.scenario.run.methods]
-    stated = kept(run.scenario, methods, Store(run.folder))
-    return [stated] if stated else []
+def unfinished_in(folder: Path) -> Unfinished | None:
+    """Returns what is known of the unfinished run in `folder`. Returns None if the run is complete,
+    and if `folder` is no run folder."""
+    path = folder / "scenario.toml"
+    if (folder / stored_results.COMPLETE).exists() or not path.is_file():
+        return None
+    return _of(read(path), folder)
+
+
+def reopened(folder: Path, findings: Findings | None, notify: Notify = silent) -> FinishedRun:
+    """Returns the run in a run folder. If it is unfinished, the returned run says so, and `notify`
+    receives the sentence on it. `findings`: the stored findings of its studies; None if there are
+    none."""
+    run = FinishedRun(read(folder / "scenario.toml"), findings=findings, folder=folder)
+    if not (folder / stored_results.COMPLETE).exists():
+        run.unfinished = _of(run.scenario, folder)
+    if run.unfinished is not None:
+        notify(run.unfinished.sentence)
+    return run
+
+
+def _of(scenario: Scenario, folder: Path) -> Unfinished | None:
+    methods = [run_method(discover.method(name)) for name in scenario.run.methods]
+    return kept(scenario, methods, Store(folder))

@@ -3,7 +3,8 @@ run can be resumed. An existing run is never overwritten.
 
 A run folder is `<root>/<name>/<UTC stamp>/`. It has scenario.toml, results/records.jsonl
 (append-only) with an index, traces/, findings.json, summary.json and results.parquet. The file
-`complete` is added when the run ends. The link `<root>/<name>/latest` points to the newest folder.
+`complete` is added when the run ends. The link `<root>/<name>/latest` points to the folder of the
+run that ended last.
 """
 
 from __future__ import annotations
@@ -155,11 +156,12 @@ class Store:
         return WrittenTable(next(numbers), notes)
 
     def finish(self, document: dict[str, JsonValue], table: WrittenTable) -> None:
-        """Writes the summary, then marks the folder as complete. `table`: the table of all stored
-        results."""
+        """Writes the summary, marks the folder as complete, and sets the link `latest` to it.
+        `table`: the table of all stored results."""
         write_atomically(self.folder / "summary.json", json.dumps(document, default=str))
         mark = stored_results.completed(table.results)
         write_atomically(self.folder / stored_results.COMPLETE, mark)
+        _point_latest(self.folder)
 
 
 def open_run(scenario: Scenario, root: Path, fresh: bool = False, clock: Clock = REAL) -> Store:
@@ -217,20 +219,21 @@ def _chosen(scenario: Scenario, home: Path, fresh: bool, clock: Clock) -> Store:
     (folder / "results").mkdir(parents=True)
     (folder / "traces").mkdir()
     write_atomically(folder / "scenario.toml", scenario.toml())
-    _point_latest(home, stamp)
     return Store(folder)
 
 
-def _point_latest(home: Path, stamp: str) -> None:
-    """Sets the link `latest` in the folder `home` to the newest run, whose folder is named `stamp`.
+def _point_latest(folder: Path) -> None:
+    """Sets the link `latest` beside the run folder `folder` to this folder. An unfinished run never
+    becomes the latest, so the link leads to the same run until another run has ended.
 
     If `latest` exists and is not a link, it is left unchanged.
     """
+    home = folder.parent
     latest = home / "latest"
     if latest.exists() and not latest.is_symlink():
         return
     temporary = home / f".latest.{os.getpid()}"
-    temporary.symlink_to(stamp)
+    temporary.symlink_to(folder.name)
     os.replace(temporary, latest)
 
 

@@ -18,6 +18,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import NormalDist
 
 import numpy as np
@@ -41,6 +42,8 @@ from dfslab.studies.decisions.reported.compared_runs import (
     RunVerdict,
     size_text,
 )
+from dfslab.studies.runs import store
+from dfslab.studies.runs.progress_kept import unfinished_in
 
 # Probability that the comparison of two equal runs reports any difference.
 FALSE_SHARE = 0.002
@@ -96,6 +99,22 @@ def compare_runs(
             ALONE,
         ],
     )
+
+
+def compare_folders(
+    before: Path, after: Path, names: tuple[str, str], rules: Sequence[FailRule] = ()
+) -> ComparedRuns:
+    """Compares the measurements of the runs in two run folders as `compare_runs` does. The first
+    notes name the runs that are unfinished. `names`: the names of the runs in the answer.
+
+    Raises InputError if a folder is no run folder.
+    """
+    for folder in (before, after):
+        store.check_folder(folder)
+    found = compare_runs(store.results_of(before), store.results_of(after), names, rules)
+    states = zip(names, map(unfinished_in, (before, after)), strict=True)
+    stated = [f"{name}: {one.sentence}." for name, one in states if one is not None]
+    return found.model_copy(update={"notes": [*stated, *found.notes]})
 
 
 def _how_to_repeat(results: Sequence[Result]) -> str:
