@@ -33,14 +33,9 @@ from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies.decisions.decision_input import DecisionInput, evidence_of
 from dfslab.studies.decisions.risks import risk_of
+from dfslab.studies.decisions.settling import settling_run
 from dfslab.studies.decisions.trust import Trust, trust_in
-from dfslab.studies.decisions.whatif import (
-    PairedGain,
-    PairedModel,
-    changed_rate,
-    settling_run,
-    warm_cache,
-)
+from dfslab.studies.decisions.whatif import PairedGain, PairedModel, changed_rate, warm_cache
 from dfslab.studies.runs import stored
 from dfslab.web.catalog import SCENARIO, folder_of
 from dfslab.web.whatif_documents import (
