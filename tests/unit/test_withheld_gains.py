@@ -67,7 +67,8 @@ def test_advice_is_withheld_if_the_measured_scaling_contradicts_the_model():
     ]
     (settling,) = whatif(evidence, ["clients x2"]).settling
     assert settling.startswith("Would settle clients x2: 3 runs before and after the change")
-    assert "--set 'workload.clients=2'" in settling
+    assert '"workload.clients": [1]}, ' in settling
+    assert '"workload.clients": [2]}]' in settling
     assert "by hand" not in settling
 
 

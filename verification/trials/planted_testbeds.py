@@ -198,10 +198,7 @@ def figures(recording: str) -> list[Figure]:
     found = recorded()
     healthy = [one for one in found if one.planted == "none"]
     inside = [
-        row.is_inside
-        for one in healthy
-        for row in one.comparison.rows
-        if row.measured is not None
+        row.is_inside for one in healthy for row in one.comparison.rows if row.measured is not None
     ]
     named = [one.is_named for one in found if one.planted != "none"]
     wrong = [not one.is_named for one in healthy]

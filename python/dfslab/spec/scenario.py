@@ -320,12 +320,13 @@ class Scenario(CheckedModel):
     def with_overrides(self, values: Mapping[str, LevelValue]) -> Scenario:
         """Returns a copy in which the dotted keys of `values` have these values and are no longer
         varied. If a key is swept, its only value in the sweep is the given one. Factors of the
-        design and held-out configurations with such a key are removed.
+        design and held-out configurations with such a key are removed. The key "sweep" replaces all
+        grids.
 
         Raises InputError if the scenario compares file systems and a key is a parameter of the file
         system that is not swept. Each table of `systems` sets such a parameter separately.
         """
-        swept = {key for grid in self.sweep for key in grid}
+        swept = {key for grid in self.sweep for key in grid} if "sweep" not in values else set()
         for key, value in values.items():
             if self.systems and key.startswith("file_system.") and key not in {NAME_KEY, *swept}:
                 own = key.removeprefix("file_system.")
@@ -346,7 +347,7 @@ class Scenario(CheckedModel):
         return found.model_copy(update=changed).with_sweep(
             [
                 {key: [values[key]] if key in values else options for key, options in grid.items()}
-                for grid in self.sweep
+                for grid in found.sweep
             ]
         )
 

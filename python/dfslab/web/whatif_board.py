@@ -33,17 +33,12 @@ from dfslab.spec.scenario import Point, Scenario, read
 from dfslab.spec.streams.stream import has_stream
 from dfslab.studies.decisions.decision_input import DecisionInput, evidence_of
 from dfslab.studies.decisions.risks import risk_of
+from dfslab.studies.decisions.settling import settling_run
 from dfslab.studies.decisions.trust import Trust, trust_in
-from dfslab.studies.decisions.whatif import (
-    PairedGain,
-    PairedModel,
-    changed_rate,
-    settling_run,
-    warm_cache,
-)
+from dfslab.studies.decisions.whatif import PairedGain, PairedModel, changed_rate, warm_cache
 from dfslab.studies.runs import stored
 from dfslab.studies.runs.rerunning import with_folder
-from dfslab.web.catalog import SCENARIO, RunEntry, folder_of
+from dfslab.web.catalog import RunEntry, folder_of
 from dfslab.web.whatif_documents import (
     ChangedTimes,
     NetRate,

@@ -32,14 +32,9 @@ from dfslab.studies.decisions.reported.advice_table import (
     WithheldAction,
 )
 from dfslab.studies.decisions.reported.withheld import WithheldClients
+from dfslab.studies.decisions.settling import needs_hardware, settling_run
 from dfslab.studies.decisions.trust import Trust, trust_in
-from dfslab.studies.decisions.whatif import (
-    PairedModel,
-    bases_of,
-    explained_settings,
-    needs_hardware,
-    settling_run,
-)
+from dfslab.studies.decisions.whatif import PairedModel, bases_of, explained_settings
 
 # Advice covers at most MOST_GROUPS pairs of operations and limit. Combinations are made of at most
 # MOST_JOINED single actions.

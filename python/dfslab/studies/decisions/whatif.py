@@ -27,7 +27,6 @@ from dfslab.spec.systems.setting_notes import setting_notes
 from dfslab.studies.decisions.assumed_cache import ASSUMED, cold_twin, reads_all_warm
 from dfslab.studies.decisions.change_error import recorded_errors
 from dfslab.studies.decisions.decision_input import DecisionInput
-from dfslab.studies.decisions.doubts import duration_text
 from dfslab.studies.decisions.gains import Basis, GainEstimate, gain_of
 from dfslab.studies.decisions.hardware_doubt import gain_hardware_sd
 from dfslab.studies.decisions.intervention_error import OperationClass, errors_for, is_learnt_on
@@ -38,11 +37,8 @@ from dfslab.studies.decisions.reported.whatif_table import (
     is_as_good,
 )
 from dfslab.studies.decisions.risks import risk_of
+from dfslab.studies.decisions.settling import settling_run
 from dfslab.studies.decisions.trust import judged_kinds, trust_in
-
-# Number of runs of a configuration before and after a change, to decide by measurement whether the
-# change gains.
-SETTLING_RUNS = 3
 
 
 @dataclass(frozen=True)
@@ -418,57 +414,4 @@ def _memory_writes(model: PairedModel, change: Change, gains: Sequence[PairedGai
         sentence
         for one in gains
         for sentence in hidden_disks(one.situation, model.evidence.constants(one.situation)[0])
-    ]
-
-
-def _changed_by_hand(changes: Sequence[Change], point: Point) -> list[str]:
-    """Returns the keys of the changes that dfslab cannot set: on a real system, all keys except
-    those of the workload."""
-    if point.scenario.file_system.access.testbed:
-        return []
-    return [key for one in changes for key in one.values if not key.startswith("workload.")]
-
-
-def needs_hardware(changes: Sequence[Change], point: Point) -> bool:
-    """Returns whether other hardware has to be bought or rented to measure the changes."""
-    return any(key.startswith("deployment.") for key in _changed_by_hand(changes, point))
-
-
-def settling_run(
-    evidence: DecisionInput, changes: Sequence[Change], situation: Situation, point: Point
-) -> list[str]:
-    """Returns a list with one sentence on the runs that would measure a gain. The sentence states
-    their number before and after the change, their duration, and the command. The duration assumes
-    the measured rate for all runs, because a duration from predicted rates would reveal the
-    withheld gain.
-
-    On a testbed, the command sets all keys of the change. On a real system, it sets only keys of
-    the workload, and the user has to make the other changes by hand. If these changes include other
-    hardware, the sentence has no command, because an unreliable prediction does not justify a
-    purchase.
-    """
-    new = {key: value for one in changes for key, value in one.values.items()}
-    by_hand = _changed_by_hand(changes, point)
-    name = " and ".join(one.text for one in changes)
-    if needs_hardware(changes, point):
-        return [f"Only runs on the changed hardware would settle {name}."]
-    values = {**point.labels, **{key: new[key] for key in new if key not in by_hand}}
-    sets = " ".join(f"--set '{key}={value}'" for key, value in values.items())
-    run = point.scenario.run
-    rate_per_s = evidence.measured.get(point.id)
-    if rate_per_s is None:
-        rate_per_s = situation.predict(evidence.constants(situation)[0]).rate_per_s
-    each_s = run.time_limit if run.timed else situation.operations / rate_per_s
-    seconds = 2 * SETTLING_RUNS * each_s
-    # The text contains RUN instead of the path of the run's folder, because the text is stored and
-    # the folder can be moved or copied.
-    file = "RUN/scenario.toml" if evidence.source.is_dir() else evidence.source
-    owner = (
-        " (dfslab cannot make it in a real system, so make it by hand between the runs)"
-        if by_hand
-        else ""
-    )
-    return [
-        f"Would settle {name}: {SETTLING_RUNS} runs before and after the change{owner}, about "
-        f"{duration_text(seconds)}: dfslab measure {file} {sets}".rstrip()
     ]
