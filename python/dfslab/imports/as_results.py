@@ -1,8 +1,8 @@
 """Converts a report of another tool to results of dfslab.
 
 Where the report does not contain a fact, the provenance of the result has an empty text or the
-number 0. The scenario of the result has the workload `command` and a host without a name. The only
-known parameter of the workload is the number of clients.
+number 0. The scenario of the result has the workload `command` and a host without a name. The
+known parameters of the workload are the number of clients and the settings that the tool reports.
 """
 
 from __future__ import annotations
