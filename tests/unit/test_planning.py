@@ -209,9 +209,12 @@ def test_servers_that_do_not_help_end_the_search_with_a_reason():
     fewest = fewest_servers(glusterfs(), 2, targets)
     assert not isinstance(fewest, str)
     tried: list[Load] = []
-    reason = fewest_sure_servers(
-        fewest, glusterfs(), 2, targets, lambda load: bool(tried.append(load))
-    )
+
+    def is_sure(load: Load) -> bool:
+        tried.append(load)
+        return False
+
+    reason = fewest_sure_servers(fewest, glusterfs(), 2, targets, is_sure)
     assert reason == "client.nic.out limits the load, however many servers there are"
     assert len(tried) < 5
 
