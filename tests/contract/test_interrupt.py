@@ -69,7 +69,9 @@ def interrupted(tmp_path, number):
     _, said = child.communicate(timeout=300)
     assert child.returncode == 130, said
     assert "interrupted" in said.strip().splitlines()[-1]
-    assert re.search(r"Unfinished: \d+ of 20 measurements are done; `dfslab run .* resumes it", said)
+    assert re.search(
+        r"Unfinished: \d+ of 20 measurements are done; `dfslab run .* resumes it", said
+    )
     assert "Traceback" not in said
     assert os.listdir(tmp_path / "data") == ["mine"]
     kept = results(tmp_path)
