@@ -136,8 +136,10 @@ def render(run: FinishedRun, bar: Markup = NO_BAR) -> str:
 
 
 def _with_folder(run: FinishedRun, body: Markup | None) -> Markup | None:
-    """Returns the HTML of a section, whose commands name the run's folder; None if the section has
-    no HTML."""
+    """Returns the HTML of a section, whose commands name the run's folder if the run has one. None
+    if the section has no HTML."""
+    if run.folder == Path():
+        return body
     return None if body is None else Markup(with_folder(run.folder, [body], escape)[0])
 
 

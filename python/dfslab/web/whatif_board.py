@@ -4,6 +4,7 @@ longer."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -37,8 +38,7 @@ from dfslab.studies.decisions.settling import settling_run
 from dfslab.studies.decisions.trust import Trust, trust_in
 from dfslab.studies.decisions.whatif import PairedGain, PairedModel, changed_rate, warm_cache
 from dfslab.studies.runs import stored
-from dfslab.studies.runs.rerunning import with_folder
-from dfslab.web.catalog import RunEntry, folder_of
+from dfslab.web.catalog import SCENARIO, RunEntry, folder_of
 from dfslab.web.whatif_documents import (
     ChangedTimes,
     NetRate,
@@ -325,7 +325,8 @@ def _withheld(
 
 def _settling(board: Board, sentences: Sequence[str]) -> str:
     """Returns the sentences on settling runs as one text, whose commands name the run's folder."""
-    return " ".join(with_folder(board.evidence.source, sentences))
+    scenario = shlex.quote(str(board.evidence.source / SCENARIO))
+    return " ".join(sentences).replace(f"RUN/{SCENARIO}", scenario)
 
 
 def _unchanged(board: Board, request: WhatIfRequest) -> WhatIfAnswer:
