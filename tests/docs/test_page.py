@@ -228,7 +228,7 @@ def test_call_trees_are_searched_measured_and_looked_into(tmp_path):
         only_now=[],
     )
     profile = TraceAnalysis.of(TRACE).model_copy(update={"roots": [root], "compared": changed})
-    path.write_text(page.render_trace(profile, "Trace", HOSTILE))
+    path.write_text(page.render_trace(profile, "Trace", HOSTILE, [path]))
     assert HOSTILE not in path.read_text()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)

@@ -95,7 +95,7 @@ def shown(request, tmp_path_factory) -> tuple[Page, Ask, str]:
     folder = tmp_path_factory.mktemp("traces")
     files = request.param(folder)
     page, tables = folder / "page.html", folder / "tables"
-    trace_work.write_trace_page(trace_files.profile(files), Output("--page", page))
+    trace_work.write_trace_page(trace_files.profile(files), files, Output("--page", page))
     trace_work.import_traces(files, None, tables, "t")
     text = page.read_text()
     return Page(text), lambda sql: trace_work.query(tables, sql)[1], text

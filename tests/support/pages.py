@@ -54,7 +54,7 @@ def of_a_trace(folder: Path) -> Path:
         json.dumps(synthetic.spans_of({"node-1": 1, "node-2": 3, "node-3": 1}, seed=8))
     )
     path = folder / "trace.html"
-    trace_work.write_trace_page(trace_files.profile([spans]), Output("--page", path))
+    trace_work.write_trace_page(trace_files.profile([spans]), [spans], Output("--page", path))
     return path
 
 

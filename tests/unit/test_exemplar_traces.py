@@ -132,7 +132,7 @@ def test_the_report_of_a_trace_draws_them(tmp_path):
     hostile = "<b onclick=x>"
     path = written(tmp_path / "a.json", document(*WRITE, span(9, 1, hostile, 1, 1)))
     profile = trace_files.profile([path])
-    text = page.render_trace(profile, "Trace", "a trace")
+    text = page.render_trace(profile, "Trace", "a trace", [path])
     section = text[text.index(TITLE) : text.index("Steps by self time")]
     assert section.count('role="row"') == 5
     assert "left:60.000%;width:40.000%" in section

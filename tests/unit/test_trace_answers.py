@@ -4,10 +4,12 @@ columns."""
 from __future__ import annotations
 
 import json
+from html import unescape
 from pathlib import Path
 
 import pytest
 from dfslab.instruments import trace as tracing
+from dfslab.report import page
 from dfslab.report.answers import trace_answer
 from dfslab.report.terminal_traces import ranking_tables
 from support.command import dfslab
@@ -74,8 +76,29 @@ def test_the_step_that_would_gain_most_is_named_with_its_interval(tmp_path):
 
 
 def test_one_call_tree_asks_for_more(tmp_path):
-    (_, gain) = trace_answer.sentences(tracing.profile([jaeger(tmp_path, 1)]))
-    assert gain.endswith(", by one call tree only: record 20 or more call trees.")
+    profile = tracing.profile([jaeger(tmp_path, 1)])
+    (_, gain) = trace_answer.sentences(profile)
+    assert gain.endswith("which says nothing of other calls: record 20 or more call trees.")
+    assert "30.0% to 30.0%" not in gain
+    assert {step.verdict for step in profile.savings.steps} == {"cannot tell"}
+
+
+def test_the_page_gives_the_answer_of_the_terminal(tmp_path):
+    for trees in (1, 2, 30):
+        profile = tracing.profile([jaeger(tmp_path, trees)])
+        (_, gain) = trace_answer.sentences(profile)
+        shown = unescape(page.render_trace(profile, "Trace", "a trace", [tmp_path / "x.json"]))
+        assert gain in shown
+        assert ("30.0% to 30.0%" in shown) is (trees > 1)
+        assert "traced by dfslab" not in shown
+        assert "1 call trees" not in shown
+
+
+def test_a_table_of_one_call_tree_has_no_interval(tmp_path):
+    said = dfslab("trace", "report", jaeger(tmp_path, 1), env={"COLUMNS": "80"}).stdout
+    assert "30.0% – 30.0%" not in said
+    assert "in 1 call tree," in said
+    assert "│ cannot tell │" in said
 
 
 def test_a_trace_of_jvms_names_hardware_and_doubt():

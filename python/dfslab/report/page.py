@@ -5,7 +5,12 @@ The page makes no network requests and needs no library in the browser.
 
 from __future__ import annotations
 
+<<<<<<< HEAD
 from dataclasses import dataclass, replace
+=======
+from collections.abc import Sequence
+from dataclasses import dataclass
+>>>>>>> answers17
 from pathlib import Path
 
 import jinja2
@@ -109,15 +114,25 @@ def caption(run: FinishedRun) -> str:
     return " · ".join(parts)
 
 
-def render_trace(profile: TraceProfile, name: str, title: str, bar: Markup = NO_BAR) -> str:
-    """Returns the HTML of a page that shows one trace profile, without a scenario. `bar`: HTML that
-    is shown above the page."""
+def render_trace(
+    profile: TraceProfile, name: str, title: str, files: Sequence[Path], bar: Markup = NO_BAR
+) -> str:
+    """Returns the HTML of a page that shows one trace profile, without a scenario. `files`: the
+    files or folders from which the trace was read, at least one. `bar`: HTML that is shown above
+    the page."""
     shown = [
         Rendered(part.name, part.title, place, part.body, traced_runs.EMPTY, part.tab)
         for place, part in enumerate(traced_runs.parts(profile))
         if part.body or part.tab is Tab.ANSWER
     ]
-    return page_of(name, title, "traced by dfslab", shown, bar=bar)
+    return page_of(name, title, _read_from(files), shown, bar=bar)
+
+
+def _read_from(files: Sequence[Path]) -> str:
+    """Returns the line below the title of a trace's page, which says where the trace is from."""
+    others = len(files) - 1
+    more = f" and {others} more file{'s' if others > 1 else ''}" if others else ""
+    return f"trace read from {files[0].name}{more}"
 
 
 def style() -> str:

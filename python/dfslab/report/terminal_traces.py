@@ -22,6 +22,7 @@ from dfslab.documents.traces.trace_profile import AlignedClock, Entry, Savings, 
 from dfslab.report import repeats
 from dfslab.report.paths import short_path
 from dfslab.report.terminal import plain_table
+from dfslab.report.trees_text import trees_text
 from dfslab.spec import units
 from dfslab.studies.traces.gain import NOTABLE, WIDE
 
@@ -64,7 +65,7 @@ def _title(profile: TraceProfile) -> str:
     if profile.sampling:
         return f"{sampled_text(profile)}; by self time"
     return (
-        f"{profile.spans} spans in {profile.trees} call trees, "
+        f"{profile.spans} spans in {trees_text(profile.trees)}, "
         f"{profile.shapes} after merging; by self time"
     )
 
@@ -174,8 +175,8 @@ def savings_table(savings: Savings, most: int, is_wide: bool) -> Table:
         table.add_column(repeats.PATH_SHARE, justify="right")
     names = _names([step.step for step in steps], is_wide)
     for name, step in zip(names, steps, strict=True):
-        interval = f"{step.low:.1%} – {step.high:.1%}"
-        shown = [name, f"{step.saving:.1%}", interval, step.verdict]
+        ends = "" if savings.is_of_one_tree else f"{step.low:.1%} – {step.high:.1%}"
+        shown = [name, f"{step.saving:.1%}", ends, step.verdict]
         shown += [f"{step.summed_share:.1%}"] if is_wide else []
         shown += [f"{step.last_finisher_share or 0.0:.1%}"] if finishers else []
         table.add_row(*shown)
@@ -186,7 +187,12 @@ def savings_table(savings: Savings, most: int, is_wide: bool) -> Table:
 
 def _savings_caption(savings: Savings) -> str:
     """Returns what the savings and verdicts of the table mean."""
-    trees = "one call tree" if savings.trees == 1 else f"{savings.trees:,} call trees"
+    trees = trees_text(savings.trees)
+    if savings.is_of_one_tree:
+        return (
+            f"Of the time of {trees}, {units.text(savings.end_to_end_s, 's', 3)}; time outside "
+            "calls is not in it. cannot tell: one call tree says nothing of other calls."
+        )
     return (
         f"Of the summed time of {trees}, {units.text(savings.end_to_end_s, 's', 3)}; time outside "
         "calls is not in it. Intervals: 90 %. faster: the interval is above zero; cannot tell: it "

@@ -24,6 +24,7 @@ from dfslab.method import RunFailed
 from dfslab.nets import files
 from dfslab.report import page
 from dfslab.report.page_table import drawn, note
+from dfslab.report.trees_text import trees_text
 from dfslab.spec import units
 from dfslab.spec.files import inputs
 from dfslab.spec.input_error import InputError
@@ -194,8 +195,8 @@ def shown(path: Path, bar: Markup) -> str:
     except (InputError, RunFailed) as error:
         reason = error.allowed if isinstance(error, InputError) else str(error)
         raise InputError(KEY, path.name, f"{_without(reason, path)}; dfslab {TAKEN}") from error
-    title = f"{found.spans:,} calls in {found.trees:,} call trees"
-    return page.render_trace(found, path.name, title, bar)
+    title = f"{found.spans:,} calls in {trees_text(found.trees)}"
+    return page.render_trace(found, path.name, title, [path], bar)
 
 
 def _by_name(error: InputError, path: Path) -> InputError:

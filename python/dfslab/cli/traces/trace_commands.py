@@ -268,7 +268,7 @@ def trace_report(
         with of(model):
             profile = traces.modelled(profile, read_scenario(model, sets))
     if named is not None:
-        traces.write_trace_page(profile, named)
+        traces.write_trace_page(profile, files, named)
         if named.is_standard:
             return
     shown = terminal_traces.ranking_tables(profile, wide)

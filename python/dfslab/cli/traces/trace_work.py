@@ -26,6 +26,7 @@ from dfslab.instruments.tracing import receive as receiving
 from dfslab.instruments.tracing.command_profile import host_of, write_increase
 from dfslab.instruments.tracing.reading import Reading
 from dfslab.method import RunFailed
+from dfslab.report.trees_text import trees_text
 from dfslab.spec.check import check
 from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.files import scratch
@@ -187,12 +188,13 @@ def modelled(found: TraceProfile, scenario: Scenario) -> TraceAnalysis:
     return TraceAnalysis.of(found).model_copy(update={"modelled": rows})
 
 
-def write_trace_page(found: TraceProfile, output: Output) -> None:
-    """Writes an HTML page that shows one profile, without a scenario."""
-    title = f"{found.spans:,} calls in {found.trees:,} call trees"
+def write_trace_page(found: TraceProfile, files: Sequence[Path], output: Output) -> None:
+    """Writes an HTML page that shows one profile, without a scenario. `files`: the files from which
+    the profile was read."""
+    title = f"{found.spans:,} calls in {trees_text(found.trees)}"
     from dfslab.report import page as pages
 
-    output.write(pages.render_trace(found, "Trace", title))
+    output.write(pages.render_trace(found, "Trace", title, files))
 
 
 def folded(files: Sequence[Path], reading: Reading) -> str:

@@ -7,8 +7,15 @@ from dfslab.documents.table import percent_text
 from dfslab.documents.traces.call_path import CallPath
 from dfslab.documents.traces.other_calls import OtherCalls, of_files
 from dfslab.documents.traces.trace_analysis import PartGain, TraceAnalysis
-from dfslab.documents.traces.trace_profile import Entry, Saving, SavingVerdict, TraceProfile
+from dfslab.documents.traces.trace_profile import (
+    Entry,
+    Saving,
+    Savings,
+    SavingVerdict,
+    TraceProfile,
+)
 from dfslab.report.paths import short_path
+from dfslab.report.trees_text import trees_text
 from dfslab.spec import units
 
 # Largest length of a step's name in a sentence, in characters.
@@ -29,11 +36,7 @@ def sentences(profile: TraceProfile) -> list[str]:
     profile without timed calls. System calls that are not on files are compared with calls on files
     only by the sum of their times."""
     profile, others = of_files(profile)
-    found = [
-        _most_time(profile, others),
-        _best_step(profile),
-        _best_part(TraceAnalysis.of(profile)),
-    ]
+    found = [_most_time(profile, others), best_step(profile), _best_part(TraceAnalysis.of(profile))]
     return [one for one in found if one][:3]
 
 
@@ -56,8 +59,7 @@ def _most_time(profile: TraceProfile, others: OtherCalls | None) -> str:
 
 
 def _trees(profile: TraceProfile) -> str:
-    number = profile.trees
-    return f"{number:,} call tree{'s' if number != 1 else ''}"
+    return trees_text(profile.trees)
 
 
 def _of_entry(entry: Entry) -> str:
@@ -68,7 +70,7 @@ def _of_entry(entry: Entry) -> str:
     return f"{calls}, mean {units.text(entry.total_s / timed, 's', 3)}"
 
 
-def _best_step(profile: TraceProfile) -> str:
+def best_step(profile: TraceProfile) -> str:
     """Returns a sentence on the step with the largest saving: how much a faster step would save,
     and how certain the saving is. If the profile has only counters, the sentence states that
     savings are unknown. Returns "" if no savings were computed."""
@@ -80,6 +82,12 @@ def _best_step(profile: TraceProfile) -> str:
     factor = f"{savings.factor:g} times faster"
     best = max(savings.steps, key=lambda one: one.saving)
     sure = [one for one in savings.steps if one.verdict == SURE]
+    if savings.is_of_one_tree:
+        return (
+            f"{_name(best.step)} {factor} would save {percent_text(best.saving)} of the time of "
+            f"one call tree, {units.text(savings.end_to_end_s, 's', 3)}, which says nothing of "
+            f"other calls: record {FEW_TREES} or more call trees."
+        )
     if not sure:
         if best.verdict == UNSURE:
             return (
@@ -93,8 +101,7 @@ def _best_step(profile: TraceProfile) -> str:
         f"call trees, {units.text(savings.end_to_end_s, 's', 3)}"
     )
     if savings.trees < FEW_TREES:
-        few = "one call tree" if savings.trees == 1 else f"{savings.trees} call trees"
-        return f"{text}, by {few} only: record {FEW_TREES} or more call trees."
+        return f"{text}, by {savings.trees} call trees only: record {FEW_TREES} or more call trees."
     return f"{text}."
 
 
@@ -116,6 +123,13 @@ def _best_part(profile: TraceAnalysis) -> str:
     if chosen is not best:
         text += f"; {best.part} may save more ({_bounds(best)}, not certain)"
     return f"{text}."
+
+
+def interval(savings: Savings, step: Saving) -> str:
+    """Returns the 90 % interval of a saving as text; "" if the savings are of one call tree."""
+    if savings.is_of_one_tree:
+        return ""
+    return f"{percent_text(step.low)} to {percent_text(step.high)}"
 
 
 def _interval(step: Saving) -> str:

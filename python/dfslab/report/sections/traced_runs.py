@@ -32,6 +32,7 @@ from dfslab.documents.traces.trace_analysis import (
 )
 from dfslab.documents.traces.trace_profile import AlignedClock, Entry, Savings, TraceProfile
 from dfslab.report import repeats
+from dfslab.report.answers.trace_answer import best_step, interval
 from dfslab.report.charts import palette
 from dfslab.report.charts.figure import Axis, Bars, Panel
 from dfslab.report.charts.svg import figure
@@ -40,6 +41,7 @@ from dfslab.report.flame import NOTE, flame
 from dfslab.report.page_table import contents, drawn, folded, heading, note
 from dfslab.report.paths import path_end, short_path
 from dfslab.report.timeline import timelines
+from dfslab.report.trees_text import trees_text
 from dfslab.spec import units
 from dfslab.studies.contract import FinishedRun
 from dfslab.studies.merged_profile import Traced
@@ -155,30 +157,22 @@ def _answer(profile: TraceProfile) -> Markup:
     size = Markup("<p>{}</p>").format(_compression(profile))
     if not profile.savings or not profile.savings.steps:
         return size
-    factor, first = profile.savings.factor, profile.savings.steps[0]
-    sentence = Markup(
-        "<p><strong>{0}</strong> would save {2} of the time of the clients' calls if it were {1:g} "
-        "times as fast (90 %: {3}; verdict: {4}).</p>"
-    ).format(
-        short_path(first.step),
-        factor,
-        percent_text(first.saving),
-        _range(first.low, first.high),
-        first.verdict,
-    )
+    factor = profile.savings.factor
+    sentence = Markup("<p>{}</p>").format(best_step(profile))
+    has_intervals = not profile.savings.is_of_one_tree
     shown = profile.savings.steps[:MOST_BARS]
     bars = Bars(
         "",
         palette.SEQUENCE[0],
         [step.saving for step in shown],
-        [step.low for step in shown],
-        [step.high for step in shown],
+        [step.low for step in shown] if has_intervals else [],
+        [step.high for step in shown] if has_intervals else [],
         [f"{step.step}: {percent_text(step.saving)}" for step in shown],
     )
     title = f"Time saved if a step were {factor:g} times as fast"
     return Markup('<div class="answer">{}</div>').format(sentence + size) + figure(
         [Panel("", bars=[bars])],
-        Axis("time saved, 90 % interval", "%", from_zero=True),
+        Axis("time saved, 90 % interval" if has_intervals else "time saved", "%", from_zero=True),
         Axis(categories=[path_end(step.step, MOST_LABEL) for step in shown]),
         title,
         title,
@@ -298,7 +292,7 @@ def _gains(savings: Savings | None) -> Markup:
         row = [
             _path(step.step),
             percent(step.saving, is_bar=True),
-            words(_range(step.low, step.high)),
+            words(interval(savings, step)),
             words(step.verdict),
             *(
                 seconds(spent_s) if spent_s else TableCell(None, "")
@@ -468,15 +462,15 @@ def _compression(profile: TraceProfile) -> Markup:
     lost spans."""
     # Recorders in JVMs count every call and record no spans, so the text counts calls for them.
     calls = "calls" if profile.processes else "spans"
-    shown = f"{{:,}} {calls} in {{:,}} call trees, merged into <strong>{{}}</strong>"
+    shown = f"{{:,}} {calls} in {{}}, merged into <strong>{{}}</strong>"
     if profile.counted:
         shown = (
-            "{:,} calls as servers counted them, {:,} of them outermost, in "
+            "{:,} calls as servers counted them, {} of them outermost, in "
             "<strong>{}</strong>; sums have neither single calls nor quantiles"
         )
     text = _sampled(profile) + Markup(shown).format(
         profile.spans,
-        profile.trees,
+        f"{profile.trees:,}" if profile.counted else trees_text(profile.trees),
         "1 shape" if profile.shapes == 1 else f"{profile.shapes:,} shapes",
     )
     after = profile.reduction.spans_after
