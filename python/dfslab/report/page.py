@@ -5,12 +5,8 @@ The page makes no network requests and needs no library in the browser.
 
 from __future__ import annotations
 
-<<<<<<< HEAD
-from dataclasses import dataclass, replace
-=======
 from collections.abc import Sequence
-from dataclasses import dataclass
->>>>>>> answers17
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import jinja2
