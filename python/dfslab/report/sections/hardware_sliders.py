@@ -12,7 +12,7 @@ from markupsafe import Markup
 from dfslab.documents.table import DASH, Tab, Table, TableCell, absent, heads, number_text, words
 from dfslab.report.answers.operation_units import unit_of
 from dfslab.report.contract import PageSection
-from dfslab.report.page_table import drawn, folded, heading, note
+from dfslab.report.page_table import drawn, folded, heading, note, with_code
 from dfslab.result import Metric
 from dfslab.spec import units
 from dfslab.studies.contract import FinishedRun
@@ -45,7 +45,7 @@ def render(study: FinishedRun) -> Markup | None:
     if found is None:
         return None
     if found.reason:
-        return Markup("<p>{}</p>").format(found.reason)
+        return Markup("<p>{}</p>").format(with_code(found.reason))
     basis = CALIBRATED if found.basis == "run" else UNCALIBRATED
     parts = [note(NOTE.format(basis=basis))]
     parts += [_quantity(one, found.operations) for one in found.quantities]
