@@ -9,7 +9,7 @@ import pytest
 from dfslab.result import Provenance, Result
 from dfslab.spec import clock
 from dfslab.studies.decisions import doubts
-from dfslab.studies.runs.csv_row import RunRow
+from dfslab.studies.runs.records.csv_row import RunRow
 from support import synthetic, tool_texts
 from support.command import dfslab
 

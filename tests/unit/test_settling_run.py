@@ -16,7 +16,7 @@ from dfslab.spec.changes.change_language import apply, parse_changes
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import read
 from dfslab.studies.decisions.decision_input import evidence_of
-from dfslab.studies.decisions.settling import SETTLING_RUNS, settling_run
+from dfslab.studies.decisions.reported.settling import SETTLING_RUNS, settling_run
 
 SCENARIOS = sorted((Path(__file__).parents[2] / "scenarios").glob("*.toml"))
 CHANGES = ("clients x2", "servers +1", "transfer size x4", "file size x4")

@@ -50,13 +50,10 @@ fn check(planted: &Pipeline, tolerance: f64) -> Savings {
         |left: &&String, right: &&String| truth(planted, left).total_cmp(&truth(planted, right));
     let best = components.iter().max_by(by_truth).expect("components");
     assert_eq!(&found.steps[0].step, best, "{planted:?}");
-    assert_eq!(
-        found.steps[0].verdict,
-        SavingVerdict::Faster,
-        "{planted:?} {:?} {:?}",
-        found.steps[0],
-        found.unexplained
-    );
+    // One tree has no interval, so the verdict states nothing of other calls.
+    assert_eq!(found.trees, 1);
+    let verdict = found.steps[0].verdict;
+    assert_eq!(verdict, SavingVerdict::Inconclusive, "{planted:?}");
     found
 }
 

@@ -20,7 +20,6 @@ from dfslab.cli.live.printing import printing_of
 from dfslab.cli.live.version import text
 from dfslab.discover import DiscoveryError, fault
 from dfslab.extras import missing
-from dfslab.spec import units
 from dfslab.spec.files.plain_number import PLAIN, is_odd_number
 from dfslab.spec.input_error import InputError
 from dfslab.spec.members.member_error import MemberValueError
@@ -304,13 +303,20 @@ def _stop_for_usage(error: Exception) -> None:
             message = message.replace(technical, plain)
         if (wrong := _NO_OPTION.match(message)) and wrong[1] in OTHER_TOOLS.get(sys.argv[1], {}):
             message = f"{wrong[0]}: {OTHER_TOOLS[sys.argv[1]][wrong[1]]}"
-        if (rest := _SURPLUS.search(message)) and units.is_unit(rest[1]):
-            message += f": a value and its unit are one word, such as 5{rest[1]}"
+        if rest := _SURPLUS.search(message):
+            message += _unit_alone(rest[1])
         if MEANT.keys() & sys.argv[1:2]:
             # The user means an option. Typer suggests a command with a similar name, so its
             # suggestion is removed.
             message = message.partition(" Did you mean")[0]
         _stop(f"dfslab: {message} {_where_to_look()}".replace("\n", " ") if message else "", 2)
+
+
+def _unit_alone(word: str) -> str:
+    """Returns a hint about the argument `word` if it is a unit, as in `--time 5 min`; else ""."""
+    from dfslab.spec.units import is_unit
+
+    return f": a value and its unit are one word, such as 5{word}" if is_unit(word) else ""
 
 
 def _where_to_look() -> str:

@@ -43,7 +43,7 @@ from dfslab.models.fit.demand import (
 )
 from dfslab.models.phase_stream import PhaseStream
 from dfslab.models.simulation import PrecisionGoal, Simulation, in_sequence
-from dfslab.models.tree.ignored import hidden_disks, ignored
+from dfslab.models.tree.ignored import disks_behind_memory, ignored
 from dfslab.models.tree.limits import limits_of, limits_of_phases
 from dfslab.models.tree.predicted import PhaseRate, Prediction
 from dfslab.models.tree.prediction import Situation
@@ -125,7 +125,7 @@ class PetriModel:
             else None
         )
         found = simulate(situation, constants, service=self.service, goal=goal)
-        notes = [*situation.notes, *hidden_disks(situation, constants)]
+        notes = [*situation.notes, *disks_behind_memory(situation, constants)]
         if goal is not None and (wide := found.half_width(goal)) > goal.precision:
             notes.append(
                 f"petri: {goal.metric} is known to {wide:.1%}, not to {goal.precision:.1%}, "

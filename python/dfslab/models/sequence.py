@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from dfslab.models.answer import to_open_result, to_result
 from dfslab.models.fit.demand import NOT_CALIBRATED, Calibration, calibrate, uncalibrated
-from dfslab.models.tree.ignored import hidden_disks, ignored
+from dfslab.models.tree.ignored import disks_behind_memory, ignored
 from dfslab.models.tree.limits import limits_of, limits_of_phases
 from dfslab.models.tree.prediction import Situation, situation_of
 from dfslab.result import Result
@@ -53,7 +53,7 @@ class SequenceModel:
         missing = sorted(set(situation.constants) - set(calibration.values))
         constants = {**situation.constants, **calibration.values}
         situation = situation.at(constants)
-        notes = [*situation.notes, *hidden_disks(situation, constants)]
+        notes = [*situation.notes, *disks_behind_memory(situation, constants)]
         if missing:
             notes.append(f"never measured, prior used: {', '.join(missing)}")
         if not calibration.is_measured:

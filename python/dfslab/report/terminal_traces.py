@@ -20,6 +20,7 @@ from dfslab.documents.traces.trace_analysis import (
 )
 from dfslab.documents.traces.trace_profile import AlignedClock, Entry, Savings, TraceProfile
 from dfslab.report import repeats
+from dfslab.report.answers.trace_answer import is_of_one_tree
 from dfslab.report.paths import short_path
 from dfslab.report.terminal import plain_table
 from dfslab.report.trees_text import trees_text
@@ -175,7 +176,7 @@ def savings_table(savings: Savings, most: int, is_wide: bool) -> Table:
         table.add_column(repeats.PATH_SHARE, justify="right")
     names = _names([step.step for step in steps], is_wide)
     for name, step in zip(names, steps, strict=True):
-        ends = "" if savings.is_of_one_tree else f"{step.low:.1%} – {step.high:.1%}"
+        ends = "" if is_of_one_tree(savings) else f"{step.low:.1%} – {step.high:.1%}"
         shown = [name, f"{step.saving:.1%}", ends, step.verdict]
         shown += [f"{step.summed_share:.1%}"] if is_wide else []
         shown += [f"{step.last_finisher_share or 0.0:.1%}"] if finishers else []
@@ -188,7 +189,7 @@ def savings_table(savings: Savings, most: int, is_wide: bool) -> Table:
 def _savings_caption(savings: Savings) -> str:
     """Returns what the savings and verdicts of the table mean."""
     trees = trees_text(savings.trees)
-    if savings.is_of_one_tree:
+    if is_of_one_tree(savings):
         return (
             f"Of the time of {trees}, {units.text(savings.end_to_end_s, 's', 3)}; time outside "
             "calls is not in it. cannot tell: one call tree says nothing of other calls."

@@ -186,11 +186,12 @@ def build(model: type[Built], table: object, prefix: str = "") -> Built:
 def input_error(
     error: ValidationError, model: type[BaseModel], prefix: str = "", table: object = None
 ) -> InputError:
-    """Converts one of a model's validation errors to an InputError: the first unknown key beside a
-    missing one, because it may be the missing key misspelt, else the first error. The key of the
-    InputError starts with `prefix`. If a validator raised an InputError, that InputError is
-    returned unchanged. `table`: the validated input; tables of lists in it are named as in its
-    text."""
+    """Converts one of a model's validation errors to an InputError: the first error, or, if that is
+    a missing key, the first unknown key of the same table, which may be the missing key misspelt.
+
+    The key of the InputError starts with `prefix`. If a validator raised an InputError, that
+    InputError is returned unchanged. `table`: the validated input; tables of lists in it are named
+    as in its text."""
     detail = _first(error.errors())
     cause = detail.get("ctx", {}).get("error")
     if isinstance(cause, InputError):

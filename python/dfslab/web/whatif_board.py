@@ -33,8 +33,8 @@ from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point, Scenario, read
 from dfslab.spec.streams.stream import has_stream
 from dfslab.studies.decisions.decision_input import DecisionInput, evidence_of
+from dfslab.studies.decisions.reported.settling import settling_run
 from dfslab.studies.decisions.risks import risk_of
-from dfslab.studies.decisions.settling import settling_run
 from dfslab.studies.decisions.trust import Trust, trust_in
 from dfslab.studies.decisions.whatif import PairedGain, PairedModel, changed_rate, warm_cache
 from dfslab.studies.runs import stored

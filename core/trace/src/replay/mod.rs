@@ -55,7 +55,8 @@ pub enum SavingVerdict {
     /// The saving is not distinguishable from zero, or too small to matter.
     #[serde(rename = "no gain")]
     NoGain,
-    /// The confidence interval of the saving is too wide for a verdict.
+    /// The confidence interval of the saving is too wide for a verdict, or there is none because
+    /// only one tree was replayed.
     #[serde(rename = "cannot tell")]
     Inconclusive,
 }
@@ -227,7 +228,10 @@ fn predict(forest: &Forest, options: &ReportOptions, left_out: u64) -> Savings {
     let mut found: Vec<Saving> = Vec::new();
     for &(step, sum) in steps.iter().take(STEPS_MAX) {
         let (saving, low, high) = interval(&graph, step, options.factor, &all);
-        let verdict = verdict(low, high);
+        let verdict = match all.len() {
+            1 => SavingVerdict::Inconclusive,
+            _ => verdict(low, high),
+        };
         found.push(Saving {
             step: graph.name(forest, step),
             saving,

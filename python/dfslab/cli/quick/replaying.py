@@ -77,9 +77,7 @@ def replay(
     from dfslab.imports import survey as surveys
     from dfslab.instruments.discovery import directory as directories
 
-    if trace.is_dir() and directory.is_file():
-        swapped = f"is a file: the trace comes first, `dfslab replay {directory} {trace}`"
-        raise InputError("DIRECTORY", str(directory), swapped)
+    _check_order(trace, directory)
     directories.check_directory(directory)
     requested = surveys.TraceRequest(form, root, started_in, clients)
     found = surveys.survey(trace, requested)
@@ -97,3 +95,10 @@ def replay(
     with judged(done.results, allow_incomplete):
         answer = report.sentences(str(directory))
         emit(printing, report.document(folder), *report.tables(wide), *answer, *names)
+
+
+def _check_order(trace: Path, directory: Path) -> None:
+    """Raises InputError if the two arguments are swapped."""
+    if trace.is_dir() and directory.is_file():
+        swapped = f"is a file: the trace comes first, `dfslab replay {directory} {trace}`"
+        raise InputError("DIRECTORY", str(directory), swapped)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from dfslab.documents.document import Document
 from dfslab.documents.traces.call_path import CallPath
@@ -166,8 +166,8 @@ SavingVerdict = Literal[
     "faster",
     # The saving is not distinguishable from zero, or too small to matter.
     "no gain",
-    # The confidence interval of the saving is too wide for a verdict, or there is none because only
-    # one tree was replayed.
+    # The confidence interval of the saving is too wide for a verdict, or there is none because
+    # only one tree was replayed.
     "cannot tell",
 ]
 
@@ -231,20 +231,6 @@ class Savings(Document):
     # Fraction of the end-to-end time that is without explanation: it passed in delays that end at
     # no recorded event. Set only for traces of spans.
     unexplained: float | None = None
-
-    @property
-    def is_of_one_tree(self) -> bool:
-        """Whether only one tree was replayed. One tree says nothing of other calls, so the savings
-        then have no interval."""
-        return self.trees == 1
-
-    @model_validator(mode="after")
-    def _one_tree_cannot_tell(self) -> Savings:
-        """Sets the verdicts of one tree to "cannot tell"."""
-        if self.is_of_one_tree:
-            unsure: SavingVerdict = "cannot tell"
-            self.steps[:] = [step.model_copy(update={"verdict": unsure}) for step in self.steps]
-        return self
 
 
 class TimelineCall(Document):

@@ -73,7 +73,7 @@ def ignored(situation: Situation, constants: Mapping[str, float]) -> list[str]:
     return found + [f"workload.{key}" for key in _given(scenario.workload) if workload.get(key)]
 
 
-def hidden_disks(situation: Situation, constants: Mapping[str, float]) -> list[str]:
+def disks_behind_memory(situation: Situation, constants: Mapping[str, float]) -> list[str]:
     """Returns at most one sentence: that the write rates of disks that the scenario sets have no
     effect, because all writes are assumed to end in the memory of the servers."""
     if not _writes_back(situation):

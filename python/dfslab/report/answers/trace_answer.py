@@ -31,6 +31,12 @@ SURE: SavingVerdict = "faster"
 UNSURE: SavingVerdict = "cannot tell"
 
 
+def is_of_one_tree(savings: Savings) -> bool:
+    """Returns whether only one tree was replayed. One tree says nothing of other calls, so the
+    savings then have no interval."""
+    return savings.trees == 1
+
+
 def sentences(profile: TraceProfile) -> list[str]:
     """Returns the answer of a profile, one string for each sentence. The list is empty for a
     profile without timed calls. System calls that are not on files are compared with calls on files
@@ -82,7 +88,7 @@ def best_step(profile: TraceProfile) -> str:
     factor = f"{savings.factor:g} times faster"
     best = max(savings.steps, key=lambda one: one.saving)
     sure = [one for one in savings.steps if one.verdict == SURE]
-    if savings.is_of_one_tree:
+    if is_of_one_tree(savings):
         return (
             f"{_name(best.step)} {factor} would save {percent_text(best.saving)} of the time of "
             f"one call tree, {units.text(savings.end_to_end_s, 's', 3)}, which says nothing of "
@@ -127,7 +133,7 @@ def _best_part(profile: TraceAnalysis) -> str:
 
 def interval(savings: Savings, step: Saving) -> str:
     """Returns the 90 % interval of a saving as text; "" if the savings are of one call tree."""
-    if savings.is_of_one_tree:
+    if is_of_one_tree(savings):
         return ""
     return f"{percent_text(step.low)} to {percent_text(step.high)}"
 

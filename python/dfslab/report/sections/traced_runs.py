@@ -32,7 +32,7 @@ from dfslab.documents.traces.trace_analysis import (
 )
 from dfslab.documents.traces.trace_profile import AlignedClock, Entry, Savings, TraceProfile
 from dfslab.report import repeats
-from dfslab.report.answers.trace_answer import best_step, interval
+from dfslab.report.answers.trace_answer import best_step, interval, is_of_one_tree
 from dfslab.report.charts import palette
 from dfslab.report.charts.figure import Axis, Bars, Panel
 from dfslab.report.charts.svg import figure
@@ -159,7 +159,7 @@ def _answer(profile: TraceProfile) -> Markup:
         return size
     factor = profile.savings.factor
     sentence = Markup("<p>{}</p>").format(best_step(profile))
-    has_intervals = not profile.savings.is_of_one_tree
+    has_intervals = not is_of_one_tree(profile.savings)
     shown = profile.savings.steps[:MOST_BARS]
     bars = Bars(
         "",

@@ -10,7 +10,7 @@ from statistics import NormalDist
 
 from dfslab.documents.table import shared_text
 from dfslab.models.limit_text import text_of
-from dfslab.models.tree.ignored import hidden_disks
+from dfslab.models.tree.ignored import disks_behind_memory
 from dfslab.models.tree.limits import limits_of
 from dfslab.models.tree.predicted import Prediction
 from dfslab.models.tree.prediction import Situation, situation_of
@@ -31,8 +31,8 @@ from dfslab.studies.decisions.reported.advice_table import (
     Recommended,
     WithheldAction,
 )
+from dfslab.studies.decisions.reported.settling import needs_hardware, settling_run
 from dfslab.studies.decisions.reported.withheld import WithheldClients
-from dfslab.studies.decisions.settling import needs_hardware, settling_run
 from dfslab.studies.decisions.trust import Trust, trust_in
 from dfslab.studies.decisions.whatif import PairedModel, bases_of, explained_settings
 
@@ -112,7 +112,7 @@ def recommend(
         more_clients = clients_gain(search) if found else None
         rows += [_row(search, one, prices, more_clients) for one in found]
         assumed += _assumed(search)
-        assumed += hidden_disks(search.situation, search.constants)
+        assumed += disks_behind_memory(search.situation, search.constants)
         untrusted = _cheapest_first(search, prices, within)
         withheld += sorted(
             (_withheld(search, one, prices) for one in untrusted), key=lambda one: one.change

@@ -11,7 +11,7 @@ import numpy as np
 
 from dfslab.arrays import Floats
 from dfslab.models.limit_text import text_of
-from dfslab.models.tree.ignored import hidden_disks
+from dfslab.models.tree.ignored import disks_behind_memory
 from dfslab.models.tree.limits import limits_of
 from dfslab.models.tree.predicted import Predictions
 from dfslab.models.tree.prediction import Situation, situation_of
@@ -30,6 +30,7 @@ from dfslab.studies.decisions.decision_input import DecisionInput
 from dfslab.studies.decisions.gains import Basis, GainEstimate, gain_of
 from dfslab.studies.decisions.hardware_doubt import gain_hardware_sd
 from dfslab.studies.decisions.intervention_error import OperationClass, errors_for, is_learnt_on
+from dfslab.studies.decisions.reported.settling import settling_run
 from dfslab.studies.decisions.reported.whatif_table import (
     ChangedOperation,
     WhatIf,
@@ -37,7 +38,6 @@ from dfslab.studies.decisions.reported.whatif_table import (
     is_as_good,
 )
 from dfslab.studies.decisions.risks import risk_of
-from dfslab.studies.decisions.settling import settling_run
 from dfslab.studies.decisions.trust import judged_kinds, trust_in
 
 
@@ -413,5 +413,7 @@ def _memory_writes(model: PairedModel, change: Change, gains: Sequence[PairedGai
     return [
         sentence
         for one in gains
-        for sentence in hidden_disks(one.situation, model.evidence.constants(one.situation)[0])
+        for sentence in disks_behind_memory(
+            one.situation, model.evidence.constants(one.situation)[0]
+        )
     ]

@@ -25,8 +25,9 @@ from dfslab.spec.files import inputs
 from dfslab.spec.files.outputs import Output
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point, Scenario
-from dfslab.studies.runs import completeness, csv_row
-from dfslab.studies.runs.csv_row import BYTES, COMPLETE, COUNT, RATES, SCORE, STEP
+from dfslab.studies.runs import completeness
+from dfslab.studies.runs.records import csv_row
+from dfslab.studies.runs.records.csv_row import BYTES, COMPLETE, COUNT, RATES, SCORE, STEP
 from dfslab.studies.runs.records.record import first_of
 
 OWN = ("repetition", "started", "wall_s", csv_row.WINDOW, *RATES)

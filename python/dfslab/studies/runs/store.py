@@ -223,8 +223,8 @@ def _chosen(scenario: Scenario, home: Path, fresh: bool, clock: Clock) -> Store:
 
 
 def _point_latest(folder: Path) -> None:
-    """Sets the link `latest` beside the run folder `folder` to this folder. An unfinished run never
-    becomes the latest, so the link leads to the same run until another run has ended.
+    """Sets the link `latest` in the parent of the run folder `folder` to this folder. An unfinished
+    run never becomes the latest, so the link leads to the same run until another run has ended.
 
     If `latest` exists and is not a link, it is left unchanged.
     """
