@@ -17,7 +17,6 @@ from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
 
-from dfslab.spec import units
 from dfslab.spec.files import scratch
 from dfslab.spec.input_error import InputError
 from dfslab.spec.toml import TomlTable
@@ -105,12 +104,14 @@ def _refuse_plus(written: str, file: str) -> None:
 def _unquoted(written: str, reason: str) -> str:
     """Returns a hint that quantities need quotes, if the line of the TOML text `written` that the
     `reason` names has a quantity without quotes, such as 16 MiB; else ""."""
+    from dfslab.spec.units import is_unit
+
     place = _LINE.search(reason)
     lines = written.splitlines()
     if place is None or not 0 < int(place[1]) <= len(lines):
         return ""
     found = _QUANTITY.search(lines[int(place[1]) - 1])
-    if found is None or not units.is_unit(found[3]):
+    if found is None or not is_unit(found[3]):
         return ""
     return f'; quantities need quotes: {found[1]} = "{found[2]} {found[3]}"'
 
