@@ -10,7 +10,6 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from dfslab import discover
 from dfslab.cli.live.printing import Printing, printing_of
 from dfslab.cli.quick import checkup
 from dfslab.cli.shared import AsJson, emit
@@ -93,6 +92,7 @@ def doctor(
 def _check_members(printing: Printing) -> None:
     """Checks the members outside this package and prints the result. Exits with code 2 if a member
     violates the interface of its type."""
+    from dfslab import discover
     from dfslab.cli.quick import member_check
 
     found = member_check.check_all()
