@@ -158,8 +158,8 @@ def other_meanings(
     texts: Mapping[str, str],
     described: Mapping[tuple[str, str], str],
 ) -> dict[str, list[str]]:
-    """Returns a dictionary from each class name that is also the name of a Rust type with another
-    meaning to the crates and the Python files that define this name.
+    """Finds class names that are also names of Rust types with another meaning. Returns, for each
+    such name, the crates and the Python files that define it.
 
     `exported` has, for each crate, the documentation of each exported type, `texts` the sources of
     the Python files, and `described` what `of_schemas` returns. A class and a type have the same

@@ -160,7 +160,8 @@ REPORTS = {
         ("client link x2", "server disk x2"),
         per_s=True,
     ),
-    # The same with three copies: replicas work at the same time, so more of them do not help.
+    # The situation of NFS above, but with three copies. The copies are written at the same time, so
+    # each write still waits for one disk, and more servers do not help.
     "cephfs waits for the disks at every write": Report(
         "cephfs",
         (

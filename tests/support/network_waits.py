@@ -1,4 +1,4 @@
-"""Computes the network waits that functions of step times use."""
+"""Computes the network wait that fitted functions for the times of steps have as a term."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ impl Siblings {
 /// fills a cache line, so the search for the earliest child reads one line.
 #[derive(Debug)]
 pub(super) struct EventHeap {
-    /// There is always one group, which has the root.
+    /// Never empty: the first group, which has the root, always exists.
     groups: Vec<Siblings>,
     len: usize,
 }

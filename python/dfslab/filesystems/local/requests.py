@@ -62,11 +62,12 @@ def _alone_s(size_bytes: Expression, mode: str) -> Expr:
 
 
 def _measured(mode: str, request_bytes: Expression, waits: Expression) -> Node:
-    """Returns the step of one call of `call_bytes` on a disk that was measured with many requests.
+    """Returns the step of one call of `call_bytes` on a disk that was measured with many requests
+    in flight.
 
     The disk transfers the bytes in requests of `request_bytes`. Each request occupies the disk for
-    the measured time `_occupied_s`. `waits` is the number of requests for whose latency the stream
-    waits. It may be a fraction; if the kernel reads ahead, it is below 1.
+    the measured time `_occupied_s`. `waits`: how often, on average, the call waits for the whole
+    latency of a request; below 1 if the kernel reads ahead.
     """
     busy_s = _occupied_s(request_bytes, mode)
     waiting_s = Max(0, _alone_s(request_bytes, mode) - busy_s)

@@ -97,8 +97,8 @@ def without(evaluator: MultisetEvaluator, entry: BagEntry, gone: BagEntry) -> Ba
 
 def timed(evaluator: MultisetEvaluator, tree: Tree, env: Env) -> CpnValue:
     """Evaluates tokens with a time stamp or a delay (`@+`), and returns the multiset of delayed
-    tokens. The time stamp @0 is no delay. Tokens with another time stamp are marked, because only
-    an initial marking may have them. Raises InputError if a time stamp is no known number."""
+    tokens. A time stamp of @0 is ignored. Tokens with another time stamp get `is_stamped`, because
+    only an initial marking may have them. Raises InputError if a time stamp is no known number."""
     bag = evaluator.bag(evaluator.value(tree.parts[0], env))
     delay = evaluator.leaf(tree.parts[1], env, (INT, REAL), "a delay")
     if tree.kind == "stamp" and not delay.known:

@@ -85,7 +85,7 @@ class WhatIf(BaseModel):
     `basis`: "run" if the predictions are calibrated on a run, else "description". `settling`: a
     sentence on a measurement that would give the first withheld gain, with its command and
     duration; empty if no gain is withheld. `assumed`: sentences on assumptions of the scenario on
-    which a gain depends, such as the data in memory."""
+    which a gain depends, such as that the data are in memory."""
 
     source: str
     basis: Basis

@@ -34,17 +34,17 @@ public class Tracer {
     return new TraceScope(null, Recorder.named(description, false));
   }
 
-  /** A call whose context is in another thread or process; {@link #activateSpan} opens it. */
+  /** A call that a call with the context `from` caused; {@link #activateSpan} opens it. */
   public Span newSpan(String description, SpanContext from) {
     return from == null ? new Span(null, description) : from.caused(description);
   }
 
-  /** Opens a call whose context is in another thread or process. */
+  /** Opens a call that a call in another thread or process caused, whose context is `from`. */
   public TraceScope newScope(String description, SpanContext from) {
     return activateSpan(newSpan(description, from));
   }
 
-  /** Opens a call whose context is in another thread or process. */
+  /** Opens a call that a call in another thread or process caused, whose context is `from`. */
   public TraceScope newScope(String description, SpanContext from, boolean finishOnClose) {
     return activateSpan(newSpan(description, from));
   }
