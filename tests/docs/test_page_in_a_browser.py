@@ -294,7 +294,7 @@ def test_a_slider_moves_through_the_rows_of_its_table(browser, predictions_page)
             rate = cell.text_content().removesuffix(bounds)
             text = row.locator("span").last.text_content()
             assert text.startswith(f"{rate}/s ({bounds})")
-            assert (", now " in text) == (place != now)
+            assert (" now " in text) == (place != now)
     assert page.locator("tr.chosen").count() == page.locator(".slide").count() >= 3
     page.context.close()
 
