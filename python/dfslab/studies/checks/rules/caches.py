@@ -43,7 +43,7 @@ def _read_again(one: Evidence) -> str | None:
     passes = one.caches.passes
     if one.work.cache != "cold" or one.work.operation != "read" or passes is None:
         return None
-    if passes <= 1 + RESIDENT:
+    if passes * FROM_DISKS <= 1 + RESIDENT:  # At least about half of the bytes came from disks.
         return None
     return f"the files were read {passes:.3g} times in a run that only began with empty caches"
 
