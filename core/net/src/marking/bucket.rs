@@ -9,8 +9,8 @@ use crate::marking::ranked::{Rank, Ranked};
 /// of one token in one bucket.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// One token. Of its memberships in buckets, the one that was made first is stored here, in
-/// `bucket` and the fields after it; later ones are nodes of their own. The token's field values (its row) are in the
+/// One token. Its earliest membership in a bucket is stored here, in `bucket` and the fields after
+/// it; later memberships are separate nodes. The token's field values (its row) are in the
 /// marking's array of rows. They begin at the token's index times the stride, which is the length
 /// of a row.
 ///
