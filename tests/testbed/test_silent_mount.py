@@ -30,21 +30,34 @@ methods = ["measure"]
 """
 
 
+# Commands that are given the mount by a scenario, by its folder, or by an option.
+COMMANDS = (
+    ("measure", "silent.toml"),
+    ("measure", "mount"),
+    ("expect", "mount"),
+    ("calibrate", "--directory", "mount"),
+)
+
+
 def test_a_mount_that_never_answers_is_given_up_and_its_process_named(tmp_path):
     (tmp_path / "silent.toml").write_text(SCENARIO)
     (tmp_path / "mount").mkdir()
     with silent_mount(tmp_path / "mount"):
-        # The test reads the output of the command until the pipe is closed. A process that the
+        begun = [
+            subprocess.Popen(
+                [DFSLAB, *command],
+                cwd=tmp_path,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for command in COMMANDS
+        ]
+        # The test reads the output of each command until the pipe is closed. A process that the
         # command left behind would keep the pipe open, and the test would fail.
-        done = subprocess.run(
-            [DFSLAB, "measure", "silent.toml"],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=HANGS_S,
-            check=False,
-        )
-    assert done.returncode == 1
-    assert "the file system has not answered a call for 15 s" in done.stderr
-    assert "is left behind" in done.stderr
-    assert "Traceback" not in done.stderr
+        errors = [one.communicate(timeout=HANGS_S)[1] for one in begun]
+    for command, process, error in zip(COMMANDS, begun, errors, strict=True):
+        assert process.returncode == 1, command
+        assert "the file system has not answered a call for 15 s" in error, command
+        assert "is left behind" in error, command
+        assert "Traceback" not in error, command

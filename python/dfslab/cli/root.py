@@ -9,8 +9,9 @@ import os
 import re
 import sys
 from dataclasses import replace
+from pathlib import Path
 from types import ModuleType
-from typing import Annotated, Any, Protocol, runtime_checkable
+from typing import Annotated, Any, Protocol, get_args, runtime_checkable
 
 import typer
 from typer.core import TyperGroup
@@ -20,6 +21,7 @@ from dfslab.cli.live.printing import printing_of
 from dfslab.cli.live.version import text
 from dfslab.discover import DiscoveryError, fault
 from dfslab.extras import missing
+from dfslab.instruments.answering import is_directory
 from dfslab.spec.files.plain_number import PLAIN, is_odd_number
 from dfslab.spec.input_error import InputError
 from dfslab.spec.members.member_error import MemberValueError
@@ -59,6 +61,7 @@ def _with_common_options(found: Any, name: str) -> Any:
     help_option = found.get_help_option(typer.Context(found, help_option_names=HELP))
     for option in found.params:
         _refuse_odd_numbers(option)
+        _refuse_silent_paths(option)
     for option in [*found.params, help_option]:
         if option.param_type_name == "option" and option.is_flag:
             option.metavar = ""
@@ -86,6 +89,23 @@ def _refuse_odd_numbers(option: Any) -> None:
             if isinstance(word, str) and isinstance(value, int | float) and is_odd_number(word):
                 raise InputError(option.opts[-1], word, PLAIN)
         return found
+
+    option.process_value = process
+
+
+def _refuse_silent_paths(option: Any) -> None:
+    """Makes an option or argument that is a path fail with RunFailed if the path's file system does
+    not answer. Typer itself would wait without a limit, because Typer looks every path up."""
+    annotation = option.type_descriptor.annotation
+    if Path not in (annotation, *get_args(annotation)):
+        return
+    read = option.process_value
+
+    def process(context: Any, given: Any) -> Any:
+        for word in given if isinstance(given, list | tuple) else (given,):
+            if isinstance(word, str):
+                is_directory(Path(word))
+        return read(context, given)
 
     option.process_value = process
 

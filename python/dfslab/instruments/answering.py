@@ -5,14 +5,21 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, TimeoutError
+from pathlib import Path
 from typing import TypeVar
 
-from dfslab.method import RunFailed
+from dfslab.spec.input_error import RunFailed
 
 # If a file system has not responded to a call after this number of seconds, it counts as
 # unresponsive. The limit is meant for calls that create or look up one file.
 ANSWER_LIMIT_S = 15.0
 T = TypeVar("T")
+
+
+def is_directory(place: Path) -> bool:
+    """Returns whether `place` is a directory. Raises RunFailed if its file system does not answer
+    within ANSWER_LIMIT_S seconds."""
+    return answered(str(place), place.is_dir)
 
 
 def answered(place: str, work: Callable[[], T], limit_s: float = ANSWER_LIMIT_S) -> T:

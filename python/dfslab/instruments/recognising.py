@@ -12,6 +12,7 @@ import re
 from pathlib import Path
 
 from dfslab import discover
+from dfslab.instruments.answering import is_directory
 from dfslab.spec.input_error import InputError
 from dfslab.spec.systems.discovery import Command, SystemDiscovery
 from dfslab.spec.systems.mounts import ExistingFileSystem, KnownMount
@@ -33,7 +34,7 @@ def existing(place: str, web_address: str = "") -> ExistingFileSystem:
     if "://" in place:
         return _queried(place, web_address)
     directory = Path(place)
-    if not directory.is_dir():
+    if not is_directory(directory):
         raise InputError("mount", place, "must be an existing directory or a uri like hdfs://HOST")
     kind, source, point, options = _mount(directory.resolve())
     size = os.statvfs(directory)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from dfslab import discover
+from dfslab.instruments.answering import is_directory
 from dfslab.spec import units
 from dfslab.spec.check import check_place
 from dfslab.spec.environment import workload_parameters
@@ -27,25 +28,30 @@ def check_places(points: Sequence[Point]) -> None:
 def check_room(points: Iterable[Point]) -> None:
     """Raises InputError for the first configuration whose files cannot fit into the free space of
     its directory. The check is a lower bound: one file of each client, or the shared file. Testbeds
-    and addresses are not checked, because their space is unknown before they are reached."""
-    free_bytes: dict[Path, int] = {}
+    and addresses are not checked, because their space is unknown before they are reached. Raises
+    RunFailed if a file system does not answer."""
+    free_bytes: dict[Path, int | None] = {}
     for point in points:
         access = point.scenario.file_system.access
         if access.testbed or access.uri:
             continue
         place = Path(access.directory or tempfile.gettempdir())
-        if place not in free_bytes and not place.is_dir():
-            continue
         if place not in free_bytes:
-            free_bytes[place] = shutil.disk_usage(place).free
+            free_bytes[place] = _free_bytes(place)
+        place_bytes = free_bytes[place]
         needed_bytes = least_bytes(point.scenario)
-        if needed_bytes > free_bytes[place]:
-            needed, free = (units.text(one, "B", 3) for one in (needed_bytes, free_bytes[place]))
+        if place_bytes is not None and needed_bytes > place_bytes:
+            needed, free = (units.text(one, "B", 3) for one in (needed_bytes, place_bytes))
             allowed = (
                 f"needs {needed} for its files, and {place} has {free} free; make them smaller"
             )
             written = point.scenario.workload.parameters.get("file_size")
             raise InputError("workload.file_size", written, allowed)
+
+
+def _free_bytes(place: Path) -> int | None:
+    """Returns the free bytes of the file system at `place`; None if `place` is not a directory."""
+    return shutil.disk_usage(place).free if is_directory(place) else None
 
 
 def least_bytes(scenario: Scenario) -> float:

@@ -25,6 +25,7 @@ from dfslab.cli.shared import (
     read_scenario,
     with_laboratory,
 )
+from dfslab.instruments.answering import is_directory
 from dfslab.spec.files.ready import refuse_address
 from dfslab.spec.input_error import InputError
 
@@ -149,7 +150,7 @@ def _chosen(
     directory, with the options `given`. If `place` is a scenario file, its scenario is returned
     without models. With `all_instruments`, every instrument that the file names is run; otherwise
     only `measure`. Raises InputError if an option does not fit `place`."""
-    if place.is_dir():
+    if is_directory(place):
         if all_instruments:
             raise InputError("--all-instruments", None, "is for a scenario; a directory has none")
         return checked_with(_of_directory(place, given), sets, scheduler=scheduler)

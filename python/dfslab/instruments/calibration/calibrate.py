@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from dfslab.fleet import leftovers
+from dfslab.instruments.answering import is_directory
 from dfslab.instruments.calibration import (
     disk_probe,
     file_calls,
@@ -115,7 +116,7 @@ def measure(
     Files that are created in `directory` are removed. `report` receives the progress.
     """
     check_repeats(repeats)
-    if not directory.is_dir():
+    if not is_directory(directory):
         raise InputError("--directory", str(directory), "is no directory")
     check_writable("--directory", directory)
     here, chance = ThisMachine(), random.Random(seed)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
+from dfslab.instruments.answering import is_directory
 from dfslab.spec import units
 from dfslab.spec.design import LevelValue
 from dfslab.spec.input_error import InputError, unknown
@@ -118,7 +119,7 @@ def _built(table: object) -> Scenario:
 
 def check_directory(directory: Path) -> None:
     """Raises InputError unless files can be made in the directory."""
-    if not directory.is_dir():
+    if not is_directory(directory):
         raise InputError("DIRECTORY", str(directory), "must be an existing directory")
     if not os.access(directory, os.W_OK | os.X_OK):
         user = f"user {os.geteuid()} may not make files here"

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from dfslab import discover
 from dfslab.instruments import access, recognising
+from dfslab.instruments.answering import answered, is_directory
 from dfslab.instruments.discovery import client_machine, probes
 from dfslab.instruments.discovery.client_machine import ClientLink, LocalDisk
 from dfslab.instruments.discovery.machine_load import BusyWatch
@@ -104,7 +105,7 @@ def find(text: str, web_address: str = "") -> DiscoveredPlace:
     if "://" in text:
         return _addressed(text, web_address)
     directory = Path(text)
-    if not text or not directory.exists():
+    if not text or not answered(text, directory.exists):
         running = registry.find(text)
         if running is None:
             allowed = "is no directory, no address such as hdfs://HOST:PORT/, no running testbed"
@@ -112,7 +113,7 @@ def find(text: str, web_address: str = "") -> DiscoveredPlace:
                 allowed += f"; `dfslab predict {text}` predicts the ready scenario of this name"
             raise InputError(KEY, text, allowed)
         return _testbed(text)
-    if not directory.is_dir():
+    if not is_directory(directory):
         raise InputError(KEY, text, "is a file; give the directory that it is in")
     try:
         access.writable(directory)
