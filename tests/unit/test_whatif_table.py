@@ -14,7 +14,12 @@ from dfslab.spec.scenario import read
 from dfslab.studies.contract import FinishedRun
 from dfslab.studies.decisions.decision_input import evidence_of
 from dfslab.studies.decisions.gains import gain_of
-from dfslab.studies.decisions.reported.whatif_table import MOST_LINES, ChangedOperation, WhatIf
+from dfslab.studies.decisions.reported.whatif_table import (
+    MOST_LINES,
+    ChangedOperation,
+    WhatIf,
+    WithheldChange,
+)
 from dfslab.studies.plans.predicting import predict
 from dfslab.web.whatif_board import Board
 from support.command import dfslab
@@ -59,6 +64,33 @@ def test_a_configuration_is_one_line_and_many_are_three():
     assert [row[0].text for row in many.rows] == ["1 clients", "7 clients", "13 clients"]
     assert many.notes[0] == f"--wide lists all {MOST_LINES + 1} configurations."
     assert len(gains(*np.linspace(1.1, 2.0, MOST_LINES + 1)).table().rows) == MOST_LINES + 1
+
+
+def test_a_change_that_is_predicted_for_fewer_configurations_says_so():
+    rows = [*gains(1.5, 1.2, 1.1).rows]
+    rows += [one.model_copy(update={"change": "disk x2"}) for one in gains(1.5, 1.2).rows]
+    found = WhatIf(source="x", basis="description", rows=rows, settling=[], notes=[])
+    all_three, two = found.sentences()[1:]
+    assert " in 3 configurations. " in all_three
+    assert " in 2 of 3 configurations. " in two
+
+
+def test_withheld_configurations_of_the_same_operations_are_one_line():
+    names = ["1 clients", "2 clients"]
+    withheld = [
+        WithheldChange(
+            change=change, operations=["read"], configurations=own, total=2, withheld=[""]
+        )
+        for change, own in (("disk x2", names), ("servers x2", names[:1]))
+    ]
+    found = WhatIf(
+        source="x", basis="run", rows=[], withheld=withheld, settling=["run again"], notes=[]
+    )
+    (table,) = found.brief_tables()
+    shown = [row[0].text for row in table.rows]
+    assert shown == ["disk x2: read, 2 configurations", "servers x2: 1 clients"]
+    assert table.notes == ["run again"]
+    assert len(found.table().rows) == 3
 
 
 def test_a_configuration_has_one_name_everywhere():

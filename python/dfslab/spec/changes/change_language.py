@@ -103,7 +103,7 @@ def _unknown(text: str, name: str, phrases: dict[str, Subject]) -> str:
     listed = ", ".join(one for one in USUAL if one in phrases)
     return (
         f"names nothing that can change; {hint} Most used: {listed}; "
-        "`dfslab whatif --help` tells what else"
+        "`dfslab whatif --help` lists all of them"
     )
 
 

@@ -100,7 +100,8 @@ class WhatIf(BaseModel):
         configurations, and the largest gain. If there are several changes, another sentence comes
         first: it names the change that gains most."""
         by_change = self._by_change()
-        found = [_range(rows) for rows in by_change.values()]
+        most_rows = max(map(len, by_change.values()), default=0)
+        found = [_range(rows, most_rows) for rows in by_change.values()]
         found += withheld_note((one.change, one.withheld) for one in self.withheld)
         several = len({*by_change, *(one.change for one in self.withheld)}) > 1
         most = [most_sentence(self.rows)] if several else []
@@ -154,9 +155,8 @@ class WhatIf(BaseModel):
             found.append(Table(f"Gain of {change}{more}{risk}", columns, lines, note))
         if self.withheld:
             lines = [
-                (words(f"{one.change}: {place}"), absent(), words(WITHHELD))
+                (words(f"{one.change}: {_all_places(one)}"), absent(), words(WITHHELD))
                 for one in self.withheld
-                for place in one.places
             ]
             found.append(Table("Withheld gains", columns, lines))
         last = found.pop()
@@ -170,6 +170,14 @@ class WhatIf(BaseModel):
 
     def _notes(self) -> list[str]:
         return [*legend(one.rate for one in self.rows), *self.settling, *self.notes]
+
+
+def _all_places(one: WithheldChange) -> str:
+    """Returns the name of the only configuration of a withheld change, or the operations and the
+    number of its configurations."""
+    if len(one.places) == 1:
+        return one.places[0]
+    return f"{'+'.join(one.operations)}, {len(one.places)} configurations"
 
 
 def _extremes(rows: Sequence[ChangedOperation]) -> list[ChangedOperation]:
@@ -274,11 +282,15 @@ def gain_cell(gain: GainEstimate) -> TableCell:
     return TableCell(gain.gain, gain.cell_text, low=gain.low, high=gain.high)
 
 
-def _range(rows: Sequence[ChangedOperation]) -> str:
+def _range(rows: Sequence[ChangedOperation], most_rows: int) -> str:
     """Returns the sentence on the gains of one change: the smallest, the median and the largest
     gain, the configuration with the largest gain, and what limits it then. If the smallest gain is
-    a stated loss, the sentence names its configuration, too. `rows`: one row for each
-    configuration."""
+    a stated loss, the sentence names its configuration, too.
+
+    `rows`: one row for each configuration. `most_rows`: the number of configurations of the change
+    that has the most. A change with fewer is not comparable at once, so the sentence states both
+    numbers.
+    """
     best = max(rows, key=lambda one: one.rate.gain)
     worst = min(rows, key=lambda one: one.rate.gain)
     risk = f" ({best.risk})" if best.risk else ""
@@ -294,7 +306,8 @@ def _range(rows: Sequence[ChangedOperation]) -> str:
         )
     )
     span = f"× {low} in all" if low == high else f"× {low} to × {high}, median × {median}, in"
-    text = f"{best.change}{risk}: {span} {len(rows)} configurations. Largest, {best.place}: "
+    number = f"{len(rows)} of {most_rows}" if len(rows) < most_rows else str(len(rows))
+    text = f"{best.change}{risk}: {span} {number} configurations. Largest, {best.place}: "
     text += f"{best.rate.judgement}{then}"
     if worst.rate.gain < 1 and worst.rate.is_stated and not worst.rate.is_none:
         text += f". It loses for {worst.place}: {worst.rate.judgement}"
