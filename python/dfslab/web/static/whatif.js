@@ -3,6 +3,7 @@
 import {ask, made, show} from "./request.js";
 
 const REST_MS = 350;
+const REFUSED = "Nothing is predicted for these values. The figures below are those of the values before.";
 const board = document.getElementById("whatif"), form = document.getElementById("sliders");
 const element = (name) => document.getElementById(name);
 const sliders = [...form.querySelectorAll("input[type=range]")];
@@ -94,6 +95,8 @@ async function predict() {
       show(element("wrong"), "");
     } catch (error) {
       show(element("wrong"), error.message);
+      element("sentence").textContent = REFUSED;
+      element("limit").textContent = "";
     }
   }
   busy = false;
