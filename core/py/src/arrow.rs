@@ -5,14 +5,15 @@
 //! `ArrowArrayStream`, and what their function `release` must do:
 //! <https://arrow.apache.org/docs/format/CDataInterface.html> and `CStreamInterface.html`. A
 //! structure is passed to a consumer in a Python capsule. If the consumer leaves the structure
-//! there, the capsule calls `release`. If the consumer moves the structure out, it sets `release`
-//! of the original to null and calls `release` of its copy itself. The call frees everything that
-//! the structure owns.
+//! there, the capsule calls `release`. If the consumer moves the structure out, the consumer sets
+//! `release` of the original to null and calls `release` of its copy itself. Each such call of
+//! `release` frees everything that the structure owns.
 //!
 //! The unsafe code is sound for three reasons. First, every pointer leads either into columns or
 //! into the `Parts` that `private_data` owns. The columns never change, and the `Parts` keep them
-//! alive by a reference count. Second, only `release` frees the `Parts`. It then sets itself to
-//! null, so it is called once. Third, no `release` calls Python, so any thread may call it.
+//! alive by a reference count. Second, only `release` frees the `Parts`. The function then sets the
+//! field `release` to null, so it is called once. Third, no `release` calls Python, so any thread
+//! may call it.
 
 use std::ffi::{c_char, c_int, c_void, CStr};
 use std::ptr::{null, null_mut};
@@ -67,13 +68,13 @@ struct ArrowArrayStream {
     private_data: *mut c_void,
 }
 
-// SAFETY: the pointers of a schema lead to data that it owns, that never changes and that is
-// `Send`.
+// SAFETY: the pointers of a schema lead to data that the schema owns. This data never changes and
+// is `Send`.
 unsafe impl Send for ArrowSchema {}
 // SAFETY: the pointers of an array lead to data that the array owns or shares by reference count.
 // This data never changes and is `Send`.
 unsafe impl Send for ArrowArray {}
-// SAFETY: the pointer of a stream leads to data that it owns and that is `Send`.
+// SAFETY: the pointer of a stream leads to data that the stream owns and that is `Send`.
 unsafe impl Send for ArrowArrayStream {}
 
 /// The memory that an `ArrowSchema` or an `ArrowArray` (the type `T`) owns: its children, its
@@ -82,7 +83,8 @@ struct Parts<T> {
     children: Vec<*mut T>,
     dictionary: *mut T,
     buffers: Vec<*const c_void>,
-    /// A reference that keeps alive the columns to which the buffers point. It is never read.
+    /// A reference that keeps alive the columns to which the buffers point. This field is never
+    /// read.
     columns: Option<Arc<Columns>>,
 }
 

@@ -112,9 +112,9 @@ impl Histogram {
         middle_of(number)
     }
 
-    /// Raises the maximum to at least this value in ns. This is for callers that know only the
-    /// buckets of their values. They record the lowest value of each bucket and then set the true
-    /// maximum with this function.
+    /// Raises the maximum to at least this value in ns. This function is for callers that know only
+    /// the buckets of their values. Such callers record the lowest value of each bucket and then
+    /// set the true maximum.
     pub fn raise_maximum(&mut self, value_ns: u64) {
         self.maximum = self.maximum.max(value_ns);
     }

@@ -51,8 +51,9 @@ use std::path::Path;
 /// profile.
 pub fn profile_files<P: AsRef<Path>>(paths: &[P], reading: &Reading) -> Result<SpanProfile> {
     // The sample of call trees is used to correct the clocks of hosts. If all traces are of one
-    // host, no sample is needed. Whether this is so can be read from the profile. Only if the
-    // selection drops calls is this impossible, since dropped calls are missing from the profile.
+    // host, no sample is needed. The profile shows whether there are several hosts. If the
+    // selection drops calls, the profile cannot show this, since dropped calls are missing from the
+    // profile.
     if can_be_read_again(paths) && !reading.selection.drops() {
         let stream = stream_of(Window::default(), reading).without_sample();
         let stream = read_through(stream, paths)?;

@@ -111,7 +111,7 @@ impl SpanStream {
     }
 
     /// Whether a sample is needed but none is kept. Only a sample shows whether the clocks of hosts
-    /// disagree. It is therefore needed if there are spans of several hosts.
+    /// disagree. A sample is therefore needed if there are spans of several hosts.
     pub(crate) fn misses_sample(&self) -> bool {
         self.sample.is_none() && self.profile.has_several_hosts()
     }

@@ -85,7 +85,7 @@ pub enum Start {
     At(u64),
     /// Nanoseconds after the end of the client's previous operation.
     After(u64),
-    /// Never: the list of given times is exhausted.
+    /// The operation never starts, because the list of given times is exhausted.
     Never,
 }
 
@@ -218,7 +218,7 @@ impl<'a> Schedule<'a> {
     }
 
     /// Returns the scheduled start of the next operation. `think_time_s` is the think time in
-    /// seconds that this operation specifies; None if it specifies none.
+    /// seconds that this operation specifies; None if the operation specifies no think time.
     #[inline]
     pub fn next_start(&mut self, think_time_s: Option<f64>) -> Start {
         if let Some(gap_ns) = self.even_ns {

@@ -62,7 +62,7 @@ impl Gathered {
         self.numbered += self.store.spans.len() as u64;
     }
 
-    /// Gives each span an id and no parent, so that each becomes a separate tree.
+    /// Gives each span an id and no parent, so that each span becomes a separate tree.
     pub fn number(&mut self) {
         for (number, span) in (self.numbered + 1..).zip(&mut self.store.spans) {
             (span.span_id, span.parent_id) = (number, 0);

@@ -35,8 +35,8 @@ const TRIED_MAX: usize = 8;
 const LEARNT_FREELY: usize = 256;
 const FOUND_EACH: usize = 16;
 
-/// All layouts learnt so far. They refer to texts by their index in the table of texts of one
-/// store, and are valid only for this store.
+/// All layouts learnt so far. A layout refers to texts by their index in the table of texts of one
+/// store, so it is valid only for this store.
 pub struct Layouts {
     of_length: Vec<Vec<Layout>>,
     learnt: usize,
@@ -259,8 +259,8 @@ struct Values {
     end: Option<usize>,
     thread: Digits,
     /// The attribute that has the number of bytes that the call moved, as (rank of the attribute's
-    /// key, position of its value). If a span has several such attributes, this is the one with the
-    /// lowest rank.
+    /// key, position of its value). If a span has several such attributes, the field has the
+    /// attribute with the lowest rank.
     size: Option<(u8, Digits)>,
 }
 

@@ -96,8 +96,8 @@ pub struct Reader<'r> {
     path: PathBuf,
     source: Source<'r>,
     form: FormReader,
-    /// Whether a truncated file is accepted: its complete spans are kept, and the rest is counted
-    /// as lost.
+    /// Whether a truncated file is accepted: its complete spans are kept, and the truncated bytes
+    /// are counted as lost.
     salvages: bool,
     /// Number of spans kept so far (`spans`), and number of records dropped so far for each reason
     /// in `DROPPED` (`dropped`).
@@ -309,7 +309,7 @@ fn is_wide_text(bytes: &[u8]) -> bool {
 }
 
 /// Whether the bytes begin a JSON object. A protobuf trace may also start with a line break and
-/// "{". Therefore, the first key of the object is checked, too, or its end if it has no key.
+/// "{". Therefore, the character after "{" is checked, too: it must begin a key or end the object.
 fn looks_like_json(bytes: &[u8]) -> bool {
     let text = json::without_byte_order_mark(bytes);
     let mut visible = text.iter().skip_while(|byte| byte.is_ascii_whitespace());

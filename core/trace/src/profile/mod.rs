@@ -49,7 +49,7 @@ pub struct ProfileNode {
 }
 
 /// The key of a node among the children of its parent. It is the number of the node's shape. For
-/// failed attempts that were retried, the flag `AGAIN` is set in it.
+/// failed attempts that were retried, the flag `AGAIN` is set in this number.
 type Branch = u32;
 
 /// The flag for retried attempts: a bit that is not used by the numbers of shapes.
@@ -409,8 +409,8 @@ impl SpanProfile {
 
     /// Returns the child of the node `parent` with the key `branch`, and creates it if it does not
     /// exist. The result is (node, whether calls are merged by name only). If the profile has too
-    /// many nodes to create the child, the node is the one without a parent in which calls of this
-    /// name are merged.
+    /// many nodes to create the child, the returned node is a node without a parent, in which calls
+    /// of this name are merged.
     fn place(&mut self, parent: u32, branch: Branch, texts: &Texts) -> (u32, bool) {
         let node = u32::try_from(self.nodes.len()).expect("fewer than 2^32 nodes");
         if let Some(&known) = self.places.get(&(parent, branch)) {

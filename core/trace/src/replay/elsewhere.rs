@@ -13,8 +13,8 @@ pub type Call = (u64, u64, u32);
 pub struct Elsewhere {
     calls: Vec<Call>,
     next: usize,
-    /// The visited call that ends last. Of several calls that end at the same time, the call that
-    /// was visited first.
+    /// The visited call that ends last. If several calls end at this time, it is the call that was
+    /// visited first.
     last: Option<Call>,
 }
 

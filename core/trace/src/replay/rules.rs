@@ -278,9 +278,9 @@ impl Tree<'_> {
         }
     }
 
-    /// Returns, for each call in `tops`, its predecessor. The predecessor is the last call in
-    /// `tops` that ends before the call on another logical thread. Calls are given as indices of
-    /// their spans; `NONE` means that there is no predecessor.
+    /// Returns, for each call in `tops`, the index of the span of its predecessor; `NONE` if there
+    /// is none. The predecessor of a call is the last earlier entry of `tops` that is on another
+    /// logical thread than the call. `tops` is ordered by end, so the predecessor ends first.
     fn tops_before(&self) -> Vec<u32> {
         let mut before: Vec<u32> = Vec::with_capacity(self.tops.len());
         for (place, &span) in self.tops.iter().enumerate() {

@@ -67,7 +67,7 @@ mod tests {
 
     const SPANS_MAX: usize = 100;
 
-    /// Traces of 1 to 60 spans, of which the odd ones are small.
+    /// Traces of 1 to 60 spans. Traces with odd numbers are small.
     fn traces() -> Vec<Vec<Span>> {
         let size = |id: usize| {
             if id % 2 == 1 {

@@ -1,5 +1,5 @@
-//! The thresholds by which regular dependencies are inferred (`rules`). The origin of each one is
-//! in verification/constants.toml.
+//! The thresholds by which regular dependencies are inferred (`rules`). The origin of each
+//! threshold is in verification/constants.toml.
 
 /// Smallest number of observations from which a regular dependency is inferred. There must be at
 /// least this number of segments in the stream, and at least this number of calls of one name on

@@ -203,8 +203,8 @@ impl Selection {
         }
     }
 
-    /// Drops calls from a forest as the user's rules say. `texts` has the names of the calls, which
-    /// refer to it by index. Returns the sums over the dropped calls, by rule.
+    /// Drops calls from a forest as the user's rules say. `texts` is the table of names, to which
+    /// the calls refer by index. Returns the sums over the dropped calls, by rule.
     pub fn apply(&mut self, forest: &mut Forest, texts: &Texts) -> AllLeftOut {
         let mut left_out = AllLeftOut::new();
         if !self.drops() {

@@ -2,9 +2,9 @@
 //!
 //! A call between hosts starts no earlier and ends no later than its caller. Each pair of caller
 //! and callee therefore allows an interval of offsets of the callee's clock. Asynchronous calls
-//! violate this rule, since they outlive their callers. The estimate is therefore made by majority:
-//! it is in the range of offsets that most pairs allow. As in NTP (RFC 5905, section 8), it is the
-//! middle of this range, and the residual is half the range's width. A clock is corrected only if
+//! violate this rule, since they outlive their callers. The estimate is therefore made by majority.
+//! As in NTP (RFC 5905, section 8), the estimate is the middle of the range of offsets that most
+//! pairs allow, and the residual is half the width of this range. A clock is corrected only if
 //! fewer pairs allow a zero offset.
 
 use std::collections::BTreeMap;

@@ -148,8 +148,8 @@ pub(super) fn place_in(mix: &[Share], total_weight: f64, bits: u64) -> usize {
 
 /// Returns the exclusive upper bound of the deciding bits for operation number `place` of the mix.
 /// The deciding bits are the top `DECIDING_BITS` bits of a random number. The bound is the smallest
-/// value for which `place_in` selects a later operation. It is found by bisection with `place_in`,
-/// so that rounding has the same effect in both.
+/// value for which `place_in` selects a later operation. The bound is found by bisection with
+/// `place_in`, so that rounding has the same effect in both functions.
 fn below(mix: &[Share], total_weight: f64, place: usize) -> u64 {
     if place + 1 == mix.len() {
         return u64::MAX;
