@@ -105,8 +105,8 @@ def members(room: Room) -> dict[str, Path]:
 
 
 def _in_files(room: Room) -> dict[str, Path]:
-    """Returns a dictionary from the name of every member of the type `room` to its file. It has the
-    members in this package and in DFSLAB_PATH.
+    """Returns a dictionary from the name of every member of the type `room` to its file. The
+    dictionary has the members in this package and in DFSLAB_PATH.
 
     Installed packages are not searched.
     """
@@ -115,8 +115,8 @@ def _in_files(room: Room) -> dict[str, Path]:
 
 @lru_cache(maxsize=len(ROOMS))
 def _own(room: Room) -> dict[str, Path]:
-    """Returns the members of the type `room` in this package, as `_in_files`. The caller must not
-    change the dictionary.
+    """Returns a dictionary like that of `_in_files`, with the members of the type `room` in this
+    package only. The caller must not change the dictionary.
 
     The package's files are read once per process, because they do not change while it runs. Checks
     of a large design ask for members more than 100,000 times.

@@ -58,9 +58,9 @@ UNREACHABLE = (OSError, TimeoutError, asyncio.TimeoutError, KeyError, ValueError
 @dataclass(frozen=True)
 class ClockOffset:
     """The difference between a worker's Unix clock and the controller's Unix clock, and its largest
-    error. It is measured by several probes, of which the one with the shortest round trip counts.
-    The worker reads its clock between the sending and the return of the probe, so half of the round
-    trip bounds the error (Cristian 1989, Distributed Computing 3)."""
+    error. The offset is measured by several probes, of which the probe with the shortest round trip
+    counts. The worker reads its clock between the sending and the return of the probe, so half of
+    the round trip bounds the error (Cristian 1989, Distributed Computing 3)."""
 
     offset_s: float
     error_s: float

@@ -27,8 +27,8 @@ from dfslab.spec.clock import REAL, Clock
 # A cluster or an agent stops after this many seconds without its controller.
 LEASE_S = 5.0
 POLL_S = 0.5
-# The scheduler's list of clients always has this entry. It is no client: Dask lists under this name
-# the tasks that no client waits for.
+# The scheduler's list of clients always has this entry. The entry is no client: Dask lists under
+# this name the tasks that no client waits for.
 NO_CLIENT = "fire-and-forget"
 
 
@@ -73,7 +73,7 @@ def watched(
 def while_connected(options: Mapping[str, object]) -> dict[str, object]:
     """Returns the options of an SSH cluster with a changed option `remote_python`. With the new
     value, each interpreter ends with the SSH connection that started it. `remote_python` is one
-    interpreter for all hosts, or a list with one for each host."""
+    interpreter for all hosts, or a list with one interpreter for each host."""
     given = options.get("remote_python")
     if isinstance(given, list):
         return {**options, "remote_python": [_interpreter(one) for one in given]}

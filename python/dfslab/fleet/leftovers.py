@@ -2,9 +2,9 @@
 processes left behind.
 
 The recorded directories are the run directories of clients and the folders of probes. The module
-also finds the files of agents that were left behind. A record is a file in the state folder. Its
-owner, the process of the run or probe, keeps the file locked. The kernel releases the lock when the
-owner ends, even if the owner is killed.
+also finds the files of agents that were left behind. A record is a file in the state folder. The
+owner of a record is the process of the run or probe. The owner keeps the file locked. The kernel
+releases the lock when the owner ends, even if the owner is killed.
 """
 
 from __future__ import annotations

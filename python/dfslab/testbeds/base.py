@@ -1,6 +1,6 @@
 """The base class of all testbeds.
 
-It keeps a testbed's record on disk, starts daemons in stages, and takes testbeds down.
+The class keeps a testbed's record on disk, starts daemons in stages, and takes testbeds down.
 """
 
 from __future__ import annotations
@@ -368,7 +368,7 @@ class BaseTestbed(ABC, Generic[CheckedParameters]):
     def environment(self) -> dict[str, str]:
         """Returns the environment variables for the testbed's processes.
 
-        They include a mark by which the testbed's processes are found again.
+        The variables include a mark by which the testbed's processes are found again.
         """
         return {**os.environ, MARK: self._folder.id}
 
@@ -400,7 +400,8 @@ class BaseTestbed(ABC, Generic[CheckedParameters]):
         stage: int,
         deadline_s: float = READY_DEADLINE_S,
     ) -> HostDaemon:
-        """Launches a daemon with the command `words` on a host. Does not wait until it is ready.
+        """Launches a daemon with the command `words` on a host. Does not wait until the daemon is
+        ready.
 
         `ready` returns whether the daemon is ready, which may take up to `deadline_s` seconds.
         """

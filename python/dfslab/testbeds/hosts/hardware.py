@@ -139,7 +139,8 @@ def _retried(work: Callable[[], list[Check]]) -> list[Check]:
 
     Other work on the machine may disturb an attempt. While a check fails, the measurement is
     therefore repeated, up to ATTEMPTS attempts in total. For each check, the result is from the
-    last attempt in which the check held. If it held in none, the result is from the last attempt.
+    last attempt in which the check held. If the check held in no attempt, the result is from the
+    last attempt.
     """
     best = _checked(work)
     for attempt in range(1, ATTEMPTS):

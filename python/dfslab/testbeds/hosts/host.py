@@ -1,5 +1,5 @@
-"""Emulates one host by network, mount, UTS and PID namespaces. The host's first process keeps them
-alive.
+"""Emulates one host by network, mount, UTS and PID namespaces. The host's first process keeps these
+namespaces alive.
 
 The first process is an init that reaps children. When it is killed, the kernel removes the host's
 daemons, mounts and network adapters, so nothing of the host is left on the machine.
