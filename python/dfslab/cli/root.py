@@ -122,8 +122,8 @@ def _common_options() -> list[Any]:
 
 
 def _become_quiet(context: typer.Context, is_quiet: bool) -> None:
-    """Stores in the context of the command that `--quiet` is given. The contexts of the
-    commands of a group inherit it."""
+    """Stores in the context of the command that `--quiet` is given. The contexts of the commands of
+    a group inherit this setting."""
     if is_quiet:
         context.obj = replace(printing_of(context), is_quiet=True)
 
@@ -159,8 +159,8 @@ class _OnDemand(TyperGroup):
         return command(cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        # Typer suggests a similar name for a mistyped one, and takes it from the keys of this
-        # dictionary. It therefore has all present names, although no module has been imported.
+        # For a mistyped name, Typer suggests a similar name from the keys of this dictionary. The
+        # dictionary therefore has all present names, although no module has been imported.
         self.commands = dict.fromkeys(COMMANDS)  # type: ignore[assignment]
         if args[0] in FORMER:
             present = FORMER[args[0]]
@@ -226,7 +226,7 @@ def _stop_for_member(error: Exception) -> None:
     """Prints "FILE:LINE: reason" and exits with code 2, if a member outside this package caused the
     exception. FILE and LINE are in the member's code.
 
-    Returns without effect if `error` is none of a member's code, or if it is an exception with
+    Returns without effect if no member's code caused `error`, or if `error` is an exception with
     which any code reports that a run failed.
     """
     from dfslab.method import RunFailed
@@ -279,7 +279,8 @@ PLAIN_WORDS = {
 _UNREADABLE = re.compile(r"Invalid value for '([^']*)': path ('.*') is not readable\.$", re.I)
 # Click's message about an unknown option.
 _NO_OPTION = re.compile(r"No such option: (--[\w-]+)")
-# Options of fio and of other tools, each with what has its meaning here: for a command, by name.
+# For each command of dfslab: options of fio and of other tools, each with a hint about the option
+# of dfslab that has the same meaning.
 OTHER_TOOLS = {
     "measure": {
         "--blocksize": "here it is --bs",

@@ -50,7 +50,7 @@ class StartedHost:
 class Started:
     """A started testbed, as `dfslab testbed up` shows it.
 
-    `hosts` is empty if dfslab made no hosts for it.
+    `hosts` is empty if dfslab made no hosts for the testbed.
     """
 
     name: str

@@ -155,8 +155,8 @@ def _check_refused(
 
 
 def _left_out(refused: Sequence[tuple[SharedLabels, str, InputError]]) -> list[str]:
-    """Returns one note for each file system that has refused configurations: how many were left
-    out, and why."""
+    """Returns one note for each file system that has refused configurations: the number of these
+    configurations, and the reason why they are left out."""
     reasons: dict[str, list[str]] = {}
     for _, system, error in refused:
         reasons.setdefault(system, []).append(str(error))
@@ -419,10 +419,11 @@ def _check_access(scenario: Scenario, system: FileSystem) -> None:
 
 def check_place(scenario: Scenario) -> None:
     """Checks that a scenario that is to be measured states where its file system is. Raises
-    InputError if it does not, unless the file system is a local directory.
+    InputError if the scenario does not state the place, unless the file system is a local
+    directory.
 
-    Without a place, instruments use a temporary directory. It is on a file system of this machine,
-    so its speed says nothing of another file system.
+    Without a place, instruments use a temporary directory. That directory is on a file system of
+    this machine, so its speed says nothing about another file system.
     """
     choice = scenario.file_system
     if choice.access.is_stated or choice.name == LOCAL:

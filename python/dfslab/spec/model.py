@@ -186,8 +186,9 @@ def build(model: type[Built], table: object, prefix: str = "") -> Built:
 def input_error(
     error: ValidationError, model: type[BaseModel], prefix: str = "", table: object = None
 ) -> InputError:
-    """Converts one of a model's validation errors to an InputError: the first error, or, if that is
-    a missing key, the first unknown key of the same table, which may be the missing key misspelt.
+    """Converts a validation error of a model to an InputError about the first wrong key. If this
+    key is missing and the same table has an unknown key, the error is about the unknown key
+    instead, because it may be the missing key misspelt.
 
     The key of the InputError starts with `prefix`. If a validator raised an InputError, that
     InputError is returned unchanged. `table`: the validated input; tables of lists in it are named
@@ -215,8 +216,8 @@ def input_error(
 
 
 def _first(errors: list[ErrorDetails]) -> ErrorDetails:
-    """Returns the error that is reported. If the first error is a missing key, this is the first
-    unknown key of the same table, if there is one."""
+    """Returns the error that is reported, which is usually the first error. If the first error is a
+    missing key and the same table has an unknown key, returns the error about the unknown key."""
     first = errors[0]
     if first["type"] != "missing":
         return first

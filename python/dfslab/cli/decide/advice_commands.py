@@ -196,8 +196,8 @@ def _advise_application(counters: IoCounters, printing: Printing) -> None:
 
 
 def _check_verified(verify: int, options: Mapping[str, bool]) -> None:
-    """Raises InputError if an option of --verify is given without it. `options`: for each such
-    option, whether it is given."""
+    """Raises InputError if an option that needs --verify is given without --verify. `options`: for
+    each such option, whether it is given."""
     for option, is_given in options.items():
         if is_given and not verify:
             raise InputError(option, None, "goes with --verify N, which carries changes out")

@@ -19,7 +19,7 @@ SIZE = re.compile(r"(\d+)([kmg]?)", re.IGNORECASE)
 POWERS = {"": 1, "k": 1, "m": 2, "g": 3}
 # The tests that each test number (option -i) selects in the workload `iozone`. Each test is given
 # as (name, whether it repeats an earlier test). The option -+n omits the tests that repeat an
-# earlier one.
+# earlier test.
 TESTS: dict[int, tuple[tuple[str, bool], ...]] = {
     0: (("write", False), ("rewrite", True)),
     1: (("read", False), ("reread", True)),

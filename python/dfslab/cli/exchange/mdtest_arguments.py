@@ -1,4 +1,4 @@
-"""Reads the command-line options of mdtest, and prints results as its summary."""
+"""Reads the command-line options of mdtest, and prints results in the form of mdtest's summary."""
 
 from __future__ import annotations
 

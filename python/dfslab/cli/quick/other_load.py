@@ -36,8 +36,8 @@ def is_of_rates(path: Path, has_counts: bool) -> bool:
     whether the command line has numbers of clients or servers.
 
     A table with the columns of a hardware table has no rates. For any other table, the result is
-    true if `has_counts` is true or if it has the columns of a table of rates. If such a table lacks
-    a column, its reader later raises an error that names the column.
+    true if `has_counts` is true or if the table has the columns of a table of rates. If such a
+    table lacks a column, its reader later raises an error that names the column.
     """
     text = inputs.text("TABLE", path)
     is_of_hardware = hardware_table.is_of_systems(text)

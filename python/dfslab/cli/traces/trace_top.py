@@ -60,8 +60,8 @@ class Snapshot:
     """The state of a trace at one update.
 
     - `whole`: the calls, times and bytes of all steps since the start of the trace
-    - `work`, `waits`: the increase of these in the last period, for steps that work and for steps
-      that wait
+    - `work`, `waits`: the increase of these figures in the last period, for steps that work and for
+      steps that wait
     - `period_s`: the length of the last period in seconds
     - `written_s`: time at which the newest profile was written, in seconds
     - `ended`: whether no process writes any more

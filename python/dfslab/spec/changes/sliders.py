@@ -84,8 +84,8 @@ class Slider:
         return [one.label for one in self.stops]
 
     def change(self, position: int) -> str:
-        """Returns the change at a position; "" at the present value. A position beyond the first or
-        last one is replaced by the first or last one."""
+        """Returns the change at a position; "" at the present value. A position before the first or
+        after the last position is replaced by the first or last position."""
         position = min(max(0, position), len(self.stops) - 1)
         return "" if position == self.present else self.stops[position].change
 
@@ -163,7 +163,7 @@ def _label(subject: Subject, factor: float) -> str:
 
 def value_after(scenario: Scenario, phrase: str, change: Change) -> float:
     """Returns the value in SI units that the subject `phrase` has after a change. If the subject
-    has several values, it is their mean. The change need not be legal."""
+    has several values, the result is their mean. The change need not be legal."""
     changed = subjects_of(scenario.with_values(change.values))[phrase]
     return fmean(float(one) for one in changed.present)
 

@@ -56,7 +56,7 @@ COPIES_WORDS = ("copies", "replicas", "replication")
 
 @dataclass(frozen=True)
 class Follower:
-    """A value that was measured on a piece of hardware and changes with one of its keys.
+    """A value that was measured on a piece of hardware and changes with one key of this hardware.
 
     For example, the measured rate of fsync doubles if the disk becomes twice as fast. `key`: the
     dotted key of the measured value, `value`: the present value in `unit`. `hardware_key`: the

@@ -193,8 +193,8 @@ def _check_kind(key: str, path: Path) -> int:
 
 
 def _unpack(key: str, path: Path, place: Path) -> None:
-    """Copies a pipe or a compressed file, decompressed, to `place`. Raises InputError if it cannot
-    be read, or if the copy takes more than the share _SPACE_SHARE of the free space."""
+    """Copies a pipe or a compressed file, decompressed, to `place`. Raises InputError if the file
+    cannot be read, or if the copy takes more than the share _SPACE_SHARE of the free space."""
     room_bytes = int(shutil.disk_usage(place.parent).free * _SPACE_SHARE)
     try:
         with place.open("xb") as copy:

@@ -1,4 +1,5 @@
-"""Lists the hardware that a deployment does not declare. Predictions use default values for it."""
+"""Lists the hardware that a deployment does not declare. Predictions use default values for this
+hardware."""
 
 from __future__ import annotations
 

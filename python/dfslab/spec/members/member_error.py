@@ -59,7 +59,7 @@ def reason(error: BaseException) -> str:
 
 def unlisted(value: object, allowed: Iterable[str]) -> str:
     """Returns the text for a value that is none of the `allowed` ones: the value, and what is
-    allowed, with a similar one as a hint."""
+    allowed, with a similar allowed value as a hint."""
     return f"{value!r} is {unknown(str(value), list(allowed))}"
 
 

@@ -47,7 +47,7 @@ def tcp_path(network: Network) -> TcpPath:
 
 def mean_latency_s(latency_s: float, jitter_s: float) -> float:
     """Returns the mean of a normally distributed latency, in which negative values count as 0.
-    `jitter_s` is its standard deviation."""
+    `jitter_s` is the standard deviation of the latency."""
     if not jitter_s:
         return latency_s
     ratio = latency_s / jitter_s

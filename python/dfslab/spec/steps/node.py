@@ -60,7 +60,7 @@ class Node(ABC):
         """Calls the visitor's method for this type of node and returns its result."""
 
     def children(self) -> tuple[Node, ...]:
-        """Returns the nodes that are directly below this one; () for a node without any."""
+        """Returns the nodes that are directly below this node; () for a node without children."""
         return ()
 
     def expressions(self) -> tuple[Expr, ...]:
@@ -69,7 +69,7 @@ class Node(ABC):
 
     @property
     def acting(self) -> str:
-        """Returns the role that executes this node, if the node names one; "" if it does not."""
+        """Returns the role that executes this node, if the node names a role; "" if it does not."""
         return ""
 
 

@@ -55,7 +55,8 @@ class HdfsTarget(AnyTarget):
     """HDFS at `uri` (hdfs://host:port), called through its native protocol. `root` is a directory
     there.
 
-    `shared_client`: one client for all threads instead of one each. `direct` is always refused.
+    `shared_client`: whether all threads use one client instead of one client for each thread.
+    `direct` is always refused.
     """
 
     kind: Literal["hdfs"] = "hdfs"

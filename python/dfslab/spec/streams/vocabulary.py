@@ -92,7 +92,7 @@ class GammaSize(CoreDocument):
 
 
 class SizeDistribution(CoreDocument):
-    """A distribution of sizes in bytes. Exactly one field is set, the one of the distribution's
+    """A distribution of sizes in bytes. Exactly one field is set: the field of the distribution's
     kind."""
 
     fixed: SizeBytes | None = None
@@ -199,7 +199,7 @@ MixOrder = Literal["random", "cycle"]
 
 
 class Phase(CoreDocument):
-    """A part of a stream. All clients begin it together, after a barrier."""
+    """A part of a stream. All clients begin the phase together, after a barrier."""
 
     name: str = ""
     operations_per_client: Annotated[int, Field(ge=1, le=1_000_000_000)]
@@ -327,7 +327,7 @@ class Stream(CoreDocument):
 
     @property
     def all_phases(self) -> list[Phase]:
-        """Returns the stream's phases: those listed, or a single one with the stream's own
+        """Returns the stream's phases: the listed phases, or a single phase with the stream's own
         settings.
         """
         if self.phases:

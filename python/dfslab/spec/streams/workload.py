@@ -48,8 +48,8 @@ class FileParameters(CheckedModel):
     )
 
     def operations(self) -> int:
-        """Returns the number of operations of each client. If the scenario does not set it, it is
-        the number of files in `data_per_client`, limited to 2 to 256."""
+        """Returns the number of operations of each client. If the scenario does not set this
+        number, it is the number of files in `data_per_client`, but at least 2 and at most 256."""
         by_data = int(self.data_per_client // self.file_size) if self.file_size else 256
         return self.operations_per_client or max(2, min(256, by_data))
 

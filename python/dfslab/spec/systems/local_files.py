@@ -27,11 +27,11 @@ OF_DISK_KEYS: Mapping[str, tuple[str, ...]] = {
     "write_rate": ("write_rate", "commit_rate", "commits_rate"),
     "latency": ("read_time", "write_time", "requests", "commits"),
 }
-# The rates of measured lines. The measured duration of some calls is a line over the number of
-# bytes: time + bytes / rate.
+# The rates of measured lines. The measured duration of some calls is a linear function (a line) of
+# the number of bytes: time + bytes / rate.
 #
-# A key is a field of `LocalFiles`. The field is above 0 if the lines of the entry were measured.
-# The value maps the rate of each line to "read" or "write". If the rate was not measured, the
+# A key is a field of `LocalFiles` that is above 0 if the lines of the entry were measured. A value
+# maps the field with the rate of each line to "read" or "write". If this rate was not measured, the
 # node's disk rate for reading or writing replaces it.
 RATES_OF_LINES = {
     "requests": {"request_rate": "read", "read_rate": "read", "write_rate": "write"},

@@ -21,8 +21,8 @@ class StorageLayout:
 
 @dataclass(frozen=True, kw_only=True)
 class ExistingFileSystem:
-    """A file system that dfslab did not start. It has the kind of the file system, its place, its
-    size in bytes and its layout.
+    """A file system that dfslab did not start: its kind, its place, its size in bytes and its
+    layout.
 
     `file_system` is the name of dfslab's description of this file system; "" if there is no
     description. `type`, `source` and `options` are the type, source and options of the mount;

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dfslab.spec.input_error import InputError
 from dfslab.spec.systems.parameters import Parameter
 
-# Words that show that a parameter protects data. They only decide about a parameter without a
+# Words that show that a parameter protects data. The words only decide about a parameter without a
 # declared purpose, because descriptions by other authors may declare no purposes. The parameter
 # counts as one that protects data if its key or its meaning has one of these words.
 _IN_KEY = re.compile(r"cop(y|ies)|replica|mirror|parity|redundan|erasure|fragment")
