@@ -214,8 +214,8 @@ class InstrumentSession:
         """Returns the workers of the Dask cluster that the scenario requests. The scenario names
         the scheduler of an existing cluster, or this session starts a cluster.
 
-        A started cluster runs until the session ends. Raises InputError if it cannot be started.
-        Also raises it if the scenario names a scheduler although it has a testbed with hosts.
+        A started cluster runs until the session ends. Raises InputError if the cluster cannot be
+        started, or if the scenario names a scheduler although it has a testbed with hosts.
         """
         run, wanted = scenario.run, scenario.workload.nodes
         processes = max(1, scenario.workload.processes)
@@ -236,9 +236,10 @@ class InstrumentSession:
                 raise InputError("run.fleet", run.fleet, str(error)) from error
             self._clusters[key] = (address, count)
         within = hosts[0].in_network if hosts else directly
-        # If `own` is true, each agent observes the process of its controller, and stops when it has
-        # ended. Agents on emulated hosts cannot observe it, because each host numbers its processes
-        # separately. They need not do so, because they end with the hosts of their testbed.
+        # If `own` is true, each agent observes the process of its controller, and stops when this
+        # process has ended. Agents on emulated hosts cannot observe the controller, because each
+        # host numbers its processes separately. These agents end with the hosts of their testbed
+        # instead.
         own = not hosts
         return Nodes(address, wanted, processes, count, within, passing=bool(hosts), own=own)
 

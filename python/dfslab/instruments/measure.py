@@ -111,8 +111,8 @@ def run_load(
     """Runs the load generator once, and reads all counters. `changes` replaces entries of the load
     plan.
 
-    `conductor` injects faults during the run. At the end of the run, it is closed and undoes its
-    faults, so that the testbed is healthy again.
+    `conductor` injects faults during the run. At the end of the run, the conductor is closed and
+    undoes its faults, so that the testbed is healthy again.
     """
     run = point.scenario.run
     target = session.target(point.scenario)

@@ -4,8 +4,8 @@ dump`.
 A counter of times has the fields `avgcount`, `sum` (seconds) and `avgtime`. A counter of sizes has
 no `avgtime` and is skipped. The time of one counter may include the time of another; KNOWN states
 for which counters this is so. A counter of times that is not in KNOWN is only reported as detail
-and is not ranked. The exceptions are the counters of the latencies of metadata requests, of which
-each type of request has one.
+and is not ranked. The exceptions are the counters of the latencies of metadata requests. There is
+one such counter for each type of request.
 """
 
 from __future__ import annotations

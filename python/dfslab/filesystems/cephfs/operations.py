@@ -86,8 +86,8 @@ def _spread(part: Callable[[Expr, Expr], Node]) -> Node:
 
 # `_request_s` is the client's processor time for FUSE requests, in seconds per byte that is read:
 # client_call_cpu * number of requests / file size. The number of requests depends on read-ahead.
-# With read-ahead, there is one request for each window. Without it, there is one for each call, or
-# several for a call of more than REQUEST_BYTES.
+# With read-ahead, there is one request for each window. Without read-ahead, there is one request
+# for each call, or several requests for a call of more than REQUEST_BYTES.
 _by_call = Max(1, ceiling(P.file_size / Min(P.transfer_size, REQUEST_BYTES)))
 _read_requests = select(P.scattered | P.direct, _by_call, windows_of(P.file_size))
 _request_s = named("request_s", P.client_call_cpu * _read_requests / Max(1, P.file_size))

@@ -39,8 +39,8 @@ from dfslab.spec.steps.operation import (
 uncached = P.cold | P.direct
 several = P.file_size > P.stripe_size
 # `absorbed_bytes` is the part of a written file that stays in the client's cache. The write call
-# does not wait until the targets have this part. It is 0 if the data is forced to disk, or if the
-# client does not use its cache (direct I/O).
+# does not wait until the targets have this part. This part is 0 if the data is forced to disk, or
+# if the client does not use its cache (direct I/O).
 cache_bytes = P.max_dirty * select(several, P.stripe_count, 1)
 absorbed_bytes = named(
     "absorbed_bytes", select(P.fsync | P.forced | P.direct, 0, Min(P.file_size, cache_bytes))

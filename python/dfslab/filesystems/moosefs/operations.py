@@ -78,8 +78,8 @@ _find_chunk = seq(
     _ask("readChunk", P.lookup_cpu), delay("chunkserver", P.connect, "connect"), name="find"
 )
 # Chunkservers read ahead: while a client reads one chunk, the chunkservers of the next two chunks
-# already read these from disk. This was observed on the disks of a testbed. From the second chunk
-# on, two disks therefore work for one stream at the same time.
+# already read these chunks from disk. This was observed on the disks of a testbed. From the second
+# chunk on, two disks therefore work for one stream at the same time.
 rest = Max(0, chunks - 1)
 _ahead = seq(
     _stream(blocks),

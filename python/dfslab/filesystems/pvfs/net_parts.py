@@ -181,13 +181,13 @@ class SharedElements:
 
     def _adapter_of(self, number_of: Expr, owner: str) -> Expr:
         """Returns the number of the adapter that a client or server uses. `owner` is "client" or
-        "server", and `number_of` is its number."""
+        "server", and `number_of` is the number of this client or server."""
         whole = self.setup.servers if owner == "server" else self.setup.clients
         count = self.adapters(owner)
         # If each client or server has a separate adapter, its number is returned as it is, not as a
         # formula. Guards compare this number with fields of tokens. The simulation finds matching
         # tokens quickly if a guard compares fields of two tokens. If the guard contains a formula,
-        # it tests all tokens.
+        # the simulation tests all tokens.
         return number_of if count == whole else number_of % count
 
     def carry(self, name: str, source: Place, target: Place, by: str, to: str) -> None:

@@ -93,8 +93,8 @@ class Setup:
     - `client_nodes`, `server_nodes`: numbers of nodes over which clients and servers are spread. 0:
       each has a separate node. Each node has one adapter.
     - `shared_cores`: number of cores that all nodes share. 0: every node has enough cores.
-    - `cached`: whether the data is in the servers' caches. If it is not, all bytes are read from
-      the disks.
+    - `cached`: whether the data is in the servers' caches. If the data is not cached, all bytes are
+      read from the disks.
     - `missed`: fraction of the sequentially read bytes that is read from the disks although the
       data is `cached`.
     """

@@ -45,8 +45,8 @@ from dfslab.spec.units import text
 from dfslab.testbeds.hosts import hardware
 
 REPEATS = 5
-# During concurrent reads, the measuring process may occupy a core for more than this share of the
-# time. The process, and not the disk, may then limit the rate.
+# If the measuring process occupies a core for more than this share of the time during concurrent
+# reads, the process, and not the disk, may limit the rate.
 OWN_SHARE_MOST = 0.5
 Answer = TypeVar("Answer")
 # The keys are those of a node's table `local_files`. The values are the names of the measured
@@ -96,8 +96,8 @@ class MachineDocument:
 
 @dataclass(frozen=True)
 class ThisMachine:
-    """This machine as an end of a network connection. In measurements of the loopback, it is both
-    ends."""
+    """This machine as an end of a network connection. In measurements of the loopback, this machine
+    is both ends."""
 
     address: str = "127.0.0.1"
 

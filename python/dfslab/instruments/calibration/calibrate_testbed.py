@@ -128,8 +128,8 @@ def _copied_bytes(group: NodeGroup) -> int:
     """Returns the size in bytes of each of the two buffers with which the rate of copying memory is
     measured.
 
-    It is at most COPY_BYTES. It is smaller if two such buffers and the daemons would not fit into
-    the host's memory limit.
+    The size is at most COPY_BYTES. The size is smaller if two such buffers and the daemons would
+    not fit into the host's memory limit.
     """
     return min(COPY_BYTES, int(group.memory) // 6)
 

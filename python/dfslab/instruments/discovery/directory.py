@@ -99,8 +99,8 @@ def scenario(directory: Path, wanted: Transfers) -> Scenario:
 def _length(cache: str) -> dict[str, LevelValue]:
     """Returns the workload's keys that set how much a timed part may transfer.
 
-    Cold transfers end after one pass over the files, with each place once: memory would serve a
-    second pass. Other transfers go on until the time limit.
+    Cold transfers end after one pass over the files, in which each place is transferred once,
+    because the page cache would serve a second pass. Other transfers go on until the time limit.
     """
     if cache == "cold":
         return {"operations_per_client": 0, "once": True}

@@ -1,6 +1,6 @@
-"""Converts merged call profiles of traced JVMs into a trace profile. The core makes it, as it makes
-the trace profile of spans; this module makes the rows of merged calls and states what is known of
-the files."""
+"""Converts merged call profiles of traced JVMs into a trace profile. The core makes the trace
+profile from rows of merged calls, as it makes the trace profile of spans. This module makes these
+rows, and adds the facts that are known from the files."""
 
 from __future__ import annotations
 
@@ -76,9 +76,9 @@ def rankings(top: MergedStep) -> tuple[list[Entry], list[Entry]]:
 
 
 def _profile_of(top: MergedStep) -> TraceProfile:
-    """Returns the profile of the merged tree with its reduction, nested trees and rankings. All
-    that is known of the files only is empty. The core makes it from rows, as it makes the profile
-    of spans."""
+    """Returns the profile of the merged tree with its reduction, nested trees and rankings. Fields
+    whose values only the files determine are empty. The core makes the profile from rows, as it
+    makes the profile of spans."""
     places: dict[CallPath | None, int | None] = {None: None}
     nodes: list[MergedNode] = []
     for path, node in walk(top):

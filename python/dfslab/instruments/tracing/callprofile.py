@@ -34,7 +34,8 @@ WORK = ("service", "disk")
 WAITS = ("queue", "lock", "blocked", "send", "receive", "sleep")
 WRITTEN_LIMIT_S = 30.0
 # Longest time in nanoseconds that writing a profile takes. A profile does not answer a request if
-# it was completed less than this time after the request, because it may have been begun before.
+# it was completed less than this time after the request, because writing the profile may have begun
+# before the request.
 WRITE_NS = 200_000_000
 # If an instrumentation point works, its state is one of these two: its class is instrumented, or
 # the process has not loaded the class. Otherwise the state is the reason why the point does not
@@ -143,8 +144,8 @@ def await_written(
     try:
         while clock.monotonic_s() < deadline:
             # An agent that has discarded its exemplar traces has removed its request file. This is
-            # checked before the profiles are read, so that a profile that counts as written after
-            # the discard really is.
+            # checked before the profiles are read, so that only a profile that was written after
+            # the discard counts as such.
             waiting = {name for name in requested if _forget_file(folder, name).exists()}
             files = {path.name: read(path) for path in expand([folder])}
             if discard:
