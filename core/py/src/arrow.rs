@@ -26,8 +26,9 @@ use crate::columns::{Column, Columns, Dictionary, Values};
 
 const NULLABLE: i64 = 2;
 
-/// The structure `ArrowSchema` of the Arrow C data interface. It describes the type of one column
-/// or of the whole table. The type of a table is a struct with one field for each column.
+/// The structure `ArrowSchema` of the Arrow C data interface. The structure describes the type of
+/// one column or of the whole table. The type of a table is a struct with one field for each
+/// column.
 #[repr(C)]
 struct ArrowSchema {
     format: *const c_char,
@@ -41,8 +42,8 @@ struct ArrowSchema {
     private_data: *mut c_void,
 }
 
-/// The structure `ArrowArray` of the Arrow C data interface. It has the values of one column or of
-/// the whole table. The array of a table is a struct with one field for each column.
+/// The structure `ArrowArray` of the Arrow C data interface. The structure has the values of one
+/// column or of the whole table. The array of a table is a struct with one field for each column.
 #[repr(C)]
 struct ArrowArray {
     length: i64,
@@ -268,9 +269,9 @@ unsafe extern "C" fn get_schema(stream: *mut ArrowArrayStream, out: *mut ArrowSc
 
 unsafe extern "C" fn get_next(stream: *mut ArrowArrayStream, out: *mut ArrowArray) -> c_int {
     // SAFETY: the caller passes a stream that was not released and that no other thread uses
-    // meanwhile. It also passes memory for an array, whose content is overwritten without being
-    // dropped. An array of zeroes marks the end of the stream; zero is a valid value of all its
-    // fields.
+    // meanwhile. The caller also passes memory for an array, whose content is overwritten without
+    // being dropped. An array of zeroes marks the end of the stream; zero is a valid value of all
+    // its fields.
     unsafe {
         let state = &mut *(*stream).private_data.cast::<Stream>();
         if state.given {

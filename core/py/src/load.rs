@@ -178,7 +178,7 @@ fn finished<'py>(
 }
 
 /// Reports the state of a run to Python. The thread that waits for the run calls this function at
-/// each interval. It does the following, in this order:
+/// each interval. The function does the following, in this order:
 /// - checks for Ctrl-C
 /// - calls `watch` with the totals so far and `progress` with the completed fraction
 /// - if the run waits at its barrier, calls `barrier` and passes the returned start time to the run

@@ -137,7 +137,7 @@ impl Memory {
         let own = memory.get();
         let bytes = own.columns.all()[own.place].values.bytes();
         let first = bytes.as_ptr().cast_mut().cast::<c_void>();
-        // SAFETY: the bytes never change. They live as long as `memory`, and the buffer has a
+        // SAFETY: the bytes never change. The bytes live as long as `memory`, and the buffer has a
         // reference to `memory`. The buffer is read-only: a request for a writable buffer fails.
         let filled = unsafe {
             ffi::PyBuffer_FillInfo(

@@ -16,9 +16,9 @@ const BUCKETS: usize = ((64 - SUB_BUCKET_BITS as usize) + 1) << SUB_BUCKET_BITS;
 /// A histogram of times in nanoseconds. The widths of the buckets are equal within each power of
 /// two. Count, sum, minimum and maximum are exact.
 ///
-/// The `hdrhistogram` crate was considered. It has no sum and no exact extremes, and it merges two
-/// histograms without loss only if their configurations are equal. This histogram always merges
-/// exactly.
+/// The `hdrhistogram` crate was considered. That crate has no sum and no exact extremes, and it
+/// merges two histograms without loss only if their configurations are equal. This histogram always
+/// merges exactly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
     counts: Vec<u64>,

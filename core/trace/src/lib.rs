@@ -65,8 +65,9 @@ pub fn profile_files<P: AsRef<Path>>(paths: &[P], reading: &Reading) -> Result<S
 }
 
 /// Reads trace files like `profile_files`, and also returns a sample of the call trees. At most
-/// `window.spans` spans wait in memory for the rest of their traces. If calls contradict causality
-/// because the clocks of hosts differ, the clocks are corrected and the files are read again.
+/// `window.spans` spans wait in memory for the other spans of their traces. If calls contradict
+/// causality because the clocks of hosts differ, the clocks are corrected and the files are read
+/// again.
 pub fn summarise_files<P: AsRef<Path>>(
     paths: &[P],
     window: Window,

@@ -200,7 +200,7 @@ pub(crate) fn single(access: &Access, passage: &Passage, turn: u64, bits: u64) -
     (offset, length.min(passage.file_bytes - offset))
 }
 
-/// Number of blocks of the file; the last one may be partial.
+/// Number of blocks of the file; the last block may be partial.
 #[inline]
 fn blocks(passage: &Passage) -> u64 {
     let transfer = passage.transfer_size_bytes;

@@ -1,5 +1,5 @@
-//! Collects the spans of a file in the format of another tool. It assigns span ids, parents and
-//! trace ids if the format has none.
+//! Collects the spans of a file in the format of another tool. If the format has no span ids,
+//! parents or trace ids, this module assigns them.
 
 use crate::span::identity::assign_trace_ids;
 use crate::span::losses::SpanLosses;

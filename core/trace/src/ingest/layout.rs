@@ -288,8 +288,8 @@ impl Values {
                 (1, Value::Block(id)) => self.trace_id = Some(self.free(id)),
                 (2, Value::Block(id)) => self.span_id = Some(self.free(id)),
                 (4, Value::Block(id)) if id.is_empty() => self.parent_id = None,
-                // A parent id with a wrong length is invalid. It must be counted for each span that
-                // has it, which only a full parse does. A span with such an id therefore has no
+                // A parent id with a wrong length is invalid. Every span with such an id must be
+                // counted, which only a full parse does. A span with such an id therefore has no
                 // layout.
                 (4, Value::Block(id)) if id.bytes().len() != 8 => return None,
                 (4, Value::Block(id)) => self.parent_id = Some(self.free(id)),

@@ -97,8 +97,8 @@ impl LineReader {
                 let others = self.found.losses.other_lines;
                 self.take(line.trim_end_matches(['\r', '\n']));
                 if !line.ends_with('\n') && self.found.losses.other_lines > others {
-                    // A last line that is not a call and has no line break was truncated. It is
-                    // counted as a truncation of the file and not as another line.
+                    // A last line that is not a call and has no line break was truncated. Such a
+                    // line is counted as a truncation of the file and not as another line.
                     self.found.losses.other_lines = others;
                     self.found.losses.truncated_files += 1;
                     self.found.losses.unread_bytes += length as u64;

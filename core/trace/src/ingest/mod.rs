@@ -265,8 +265,8 @@ enum Format {
 
 impl Format {
     /// Determines the format of a file from its first bytes. `named` is the format that the user
-    /// named, if any. It takes precedence over the recognised format, unless the file is empty or
-    /// compressed.
+    /// named, if any. This format takes precedence over the recognised format, unless the file is
+    /// empty or compressed.
     fn of(bytes: &[u8], named: Option<InputFormat>) -> Format {
         let found = Format::recognise(bytes);
         let Some(named) = named else { return found };

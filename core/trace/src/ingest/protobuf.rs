@@ -348,8 +348,8 @@ fn head_of(head: &mut Message<'_>) -> Result<(u64, Option<u64>)> {
     ))
 }
 
-/// Converts an error of the decoder to a `Failure`, which is either a truncation or damage. It is a
-/// truncation if the error occurred within the last `HEAD_BYTES` bytes of the file.
+/// Converts an error of the decoder to a `Failure`, which is either a truncation or damage. The
+/// error is a truncation if it occurred within the last `HEAD_BYTES` bytes of the file.
 fn within_file<T>(source: &Source<'_>, outcome: Result<T>) -> std::result::Result<T, Failure> {
     let few = source.rest().len() < HEAD_BYTES;
     match outcome {

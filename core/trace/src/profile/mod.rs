@@ -29,7 +29,7 @@ const NODES_MAX: usize = 1 << 15;
 
 const RECENT_PLACES: usize = 64;
 
-/// A node of the compressed trees. It stands for all calls that have the same shape and whose
+/// A node of the compressed trees. The node stands for all calls that have the same shape and whose
 /// callers belong to the same parent node.
 #[derive(Clone, Debug)]
 pub struct ProfileNode {
@@ -48,8 +48,8 @@ pub struct ProfileNode {
     pub repeats: Repeats,
 }
 
-/// The key of a node among the children of its parent. It is the number of the node's shape. For
-/// failed attempts that were retried, the flag `AGAIN` is set in this number.
+/// The key of a node among the children of its parent. The key is the number of the node's shape.
+/// For failed attempts that were retried, the flag `AGAIN` is set in this number.
 type Branch = u32;
 
 /// The flag for retried attempts: a bit that is not used by the numbers of shapes.

@@ -202,8 +202,8 @@ impl Tree<'_> {
     /// either the starts or the ends of the calls. `ends` has the end of each item, ns.
     ///
     /// The calls of one name on one neighbouring logical thread (distance 1 in `near`) are
-    /// considered if there are as many calls as items. If several names qualify, returns the one
-    /// with the smallest lag; None if there is none.
+    /// considered if there are as many calls as items. If several names qualify, returns the
+    /// candidate with the smallest lag; None if no name qualifies.
     fn unobserved_wait(&self, ends: &[u64], near: &HashMap<u32, u32>) -> Option<Candidate> {
         let mut found: Option<Candidate> = None;
         for (index, events) in self.events.iter().enumerate() {

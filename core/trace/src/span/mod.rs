@@ -86,9 +86,9 @@ impl Span {
 pub struct Texts {
     ids: HashMap<Arc<str>, TextId>,
     texts: Vec<Arc<str>>,
-    /// A cache of texts that were used last. It has a slot for each of a few hash values, with the
-    /// index of the latest text with this hash value. It is effective because the names in a trace
-    /// alternate between few texts.
+    /// A cache of texts that were used last. The cache has a slot for each of a few hash values,
+    /// with the index of the latest text with this hash value. The cache is effective because the
+    /// names in a trace alternate between few texts.
     recent: [TextId; RECENT_SLOTS],
     /// Sampling weights in units of 2^-20. The first entry is the weight of spans without a
     /// recorded weight; the other entries are the recorded weights.
@@ -192,8 +192,8 @@ impl Texts {
     }
 }
 
-/// Returns the cache slot of a text. It is computed from the text's length and its first and last
-/// bytes, in which the names of one program usually differ.
+/// Returns the cache slot of a text. The slot is computed from the text's length and its first and
+/// last bytes, in which the names of one program usually differ.
 fn slot(text: &[u8]) -> usize {
     let end = |byte: Option<&u8>| usize::from(byte.copied().unwrap_or_default());
     (text.len() * 7 + end(text.first()) * 3 + end(text.last())) % RECENT_SLOTS

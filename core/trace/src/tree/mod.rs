@@ -70,8 +70,8 @@ pub struct Forest {
     pub children: Children,
     /// The indices of all nodes; parents precede their children.
     pub order: Vec<u32>,
-    /// Self time of each span, ns. It is the duration of the span minus the time in which at least
-    /// one child runs. The time of a child outside the span is not subtracted.
+    /// Self time of each span, ns. The self time is the duration of the span minus the time in
+    /// which at least one child runs. The time of a child outside the span is not subtracted.
     pub self_ns: Vec<u64>,
     /// For each call, whether it is a failed attempt that its caller retried. Empty if there are no
     /// such calls.
