@@ -1,7 +1,7 @@
 """Discovers plug-ins (members) of every type: file systems, workloads, models, studies and others.
 Error messages name the file that is wrong.
 
-The members of one type are modules with a common interface. They are found in three places:
+The members of one type are modules with a common interface. Members are found in three places:
 - This package. Each type has a folder.
 - The folders of DFSLAB_PATH, which have the same layout (`filesystems/NAME/`, `workloads/NAME.py`,
   `models/NAME.py`, `studies/NAME.py`, `report/sections/NAME.py`, `exports/formats/NAME.py`,
@@ -160,7 +160,7 @@ def _names(room: Room, path: Path) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class _Entry:
-    """An entry point of an installed package. It leads to a member.
+    """An entry point of an installed package, which leads to a member.
 
     `name`: name of the member. `module`: the module of the member. `path`: the file of this module
     (or the folder, if it is a package).
@@ -223,7 +223,7 @@ def _behind(path: Path) -> tuple[_Entry, str] | None:
 
 def source(path: Path) -> str:
     """Returns a text that says where the member in `path` comes from. The text names the entry
-    point if the member is in an installed package. Otherwise it is the path."""
+    point if the member is in an installed package. Otherwise the text is the path."""
     if any(path.is_relative_to(root) for root in roots()):
         return str(path)
     behind = _behind(path)

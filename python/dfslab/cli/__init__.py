@@ -95,8 +95,8 @@ def in_this_process() -> None:
 
 def _skip_last_search() -> None:
     """Skips the search for cyclic garbage that Python makes when it exits. The search would take a
-    sixth of the processor time of a short command. It is not skipped if a library is loaded that
-    reports uncollected objects as leaked."""
+    sixth of the processor time of a short command. The search is not skipped if a library is loaded
+    that reports uncollected objects as leaked."""
     if COUNTING_OBJECTS.isdisjoint(sys.modules):
         gc.freeze()
 

@@ -82,8 +82,8 @@ def _titled(room: discover.Room) -> list[dict[str, str]]:
     found = discover.members(room)
     for name, path in found.items():
         if not discover.is_ours(path):
-            # This member is not part of this package. It is loaded only so that its errors are
-            # reported here. For members of this package, tests do this.
+            # This member is not part of this package. The member is loaded only so that its errors
+            # are reported here. For members of this package, tests do this.
             _LOADED[room](name)
     return [
         {"name": name, "title": discover.title(path), "from": discover.source(path)}

@@ -1,5 +1,5 @@
-"""The root of the command line. It imports the module of a command only when that command is
-called, and prints an error as one line."""
+"""The root of the command line. This module imports the module of a command only when that command
+is called, and prints an error as one line."""
 
 from __future__ import annotations
 
@@ -111,8 +111,8 @@ def _refuse_silent_paths(option: Any) -> None:
 
 
 def _common_options() -> list[Any]:
-    """Returns Typer's objects for the options `--quiet` and `--no-color`. They are taken from a
-    command that Typer makes of `_only_common_options`, which has only these options."""
+    """Returns Typer's objects for the options `--quiet` and `--no-color`. The objects are taken
+    from a command that Typer makes of `_only_common_options`, which has only these options."""
     bare = typer.Typer(add_completion=False)
     bare.command()(_only_common_options)
     options = typer.main.get_command(bare).params
@@ -341,9 +341,9 @@ def _unit_alone(word: str) -> str:
 
 
 def _where_to_look() -> str:
-    """Returns a hint for the end of an error message. It names the help of the called command, or
-    the list of commands if no command was called. If the user named an unknown command of a group,
-    the hint lists the commands of this group."""
+    """Returns a hint for the end of an error message. The hint names the help of the called
+    command, or the list of commands if no command was called. If the user named an unknown command
+    of a group, the hint lists the commands of this group."""
     words = sys.argv[1:3]
     if words[:1] and words[0] in MEANT:
         return f"(`dfslab {MEANT[words[0]]}`)"

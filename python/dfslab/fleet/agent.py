@@ -10,7 +10,7 @@ at each barrier (`shards.turns`), a start time: `{"start_at_monotonic_s": t}` or
   of the phase, and `seen` has the counts of operations;
 - at the end `{"report": ..., "spans": ..., "recorded": ...}` or `{"error": kind, "text": ...}`.
 
-End of input, SIGTERM and SIGINT stop the agent. It then removes what it created, even if its
+End of input, SIGTERM and SIGINT stop the agent. The agent then removes what it created, even if its
 controller no longer exists.
 
 With `--keep FILE`, a successful agent also writes the plan and its answer (the document at the end)

@@ -424,8 +424,8 @@ def _words(error: BaseException) -> str:
 
 @contextlib.contextmanager
 def cluster(kind: ClusterKind, nodes: int) -> Iterator[str]:
-    """Returns a context with a new cluster of `nodes` workers. It yields the scheduler's address.
-    Raises LoadFailed if the cluster's library is missing or cannot start the cluster."""
+    """Returns a context with a new cluster of `nodes` workers. The context yields the scheduler's
+    address. Raises LoadFailed if the cluster's library is missing or cannot start the cluster."""
     module, name, package = KINDS[kind.name]
     with contextlib.ExitStack() as stack:
         # Dask's event loop would also print the traceback of exceptions that this function reports.

@@ -1,8 +1,8 @@
 """Ends a cluster that dfslab started, and its agents, when the controller is gone.
 
 The controller's process may be killed, or its machine may fail. The scheduler of an SSH cluster,
-its workers and their agents run on other machines and would then never end. They therefore have
-leases:
+its workers and their agents run on other machines and would then never end. These processes
+therefore have leases:
 - The scheduler has a lease, which a connected client renews.
 - Each agent has a lease, which the controller renews whenever it polls the agent's output.
 
@@ -98,9 +98,9 @@ def connected_python(python: str | None = None) -> str:
     return f"{python or sys.executable} -c {shlex.quote(code)}"
 
 
-# The source text of this function is executed on the remote host without the rest of the module, so
-# the function has its own imports. If the SSH server gives the process no input, its input is
-# /dev/null, and only the lease ends the process.
+# The source text of this function is executed on the remote host without the other parts of the
+# module, so the function has its own imports. If the SSH server gives the process no input, its
+# input is /dev/null, and only the lease ends the process.
 def _run_while_connected() -> None:
     import os
     import runpy

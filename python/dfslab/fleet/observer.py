@@ -1,5 +1,5 @@
-"""A process that runs one of two clients which observe each other's changes. It makes a change, or
-polls until it observes a change.
+"""A process that runs one of two clients which observe each other's changes. The process makes a
+change, or polls until it observes a change.
 
 Commands and answers are JSON documents, one per line. Each command has an `id`, which its answers
 repeat. The commands, with their answers:

@@ -64,9 +64,9 @@ class Adapter(CheckedModel):
     )
 
 
-# The key `profile` of a scenario file. It names the file of a hardware profile. When dfslab reads
-# the scenario file, it takes the values that the scenario leaves out from the profile, and then
-# removes the key. So this field is always empty in a Scenario object.
+# The key `profile` of a scenario file, which names the file of a hardware profile. When dfslab
+# reads the scenario file, it takes the values that the scenario leaves out from the profile, and
+# then removes the key. So this field is always empty in a Scenario object.
 PROFILE = Field(
     "", exclude=True, description="A file of `dfslab calibrate`, for keys that are not given"
 )

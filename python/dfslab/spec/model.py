@@ -198,7 +198,7 @@ def input_error(
     if isinstance(cause, InputError):
         return cause
     # For a union, pydantic's path has an extra element such as "literal['a','b']" for the
-    # alternative. It is left out.
+    # alternative. This element is left out.
     steps = [str(part) for part in (prefix, *_named(detail["loc"], table)) if "[" not in str(part)]
     path = ".".join(step for step in steps if step)
     if detail["type"] == "extra_forbidden":
@@ -270,7 +270,8 @@ def _worded(kind: str, context: Mapping[str, object], message: str) -> str:
 
 def _keys(model: type[BaseModel], path: tuple[Any, ...]) -> list[str]:
     """Returns the field names of the model in which an error is located. `path` is pydantic's
-    location of the error. It begins at `model` and may lead through lists to a nested model."""
+    location of the error. The path begins at `model` and may lead through lists to a nested
+    model."""
     for part in path:
         if isinstance(part, int):
             continue

@@ -271,7 +271,7 @@ def _validator(unit: str, is_written: bool = True) -> Callable[[object], float]:
 
 
 def _quantity(unit: str, is_written: bool = True) -> tuple[BeforeValidator, PlainSerializer, str]:
-    # After validation, the value is a plain float. It is written with its unit, so that the
+    # After validation, the value is a plain float. The value is written with its unit, so that the
     # scenario's TOML text can be read again.
     return (
         BeforeValidator(_validator(unit, is_written)),

@@ -183,8 +183,8 @@ class BaseTestbed(ABC, Generic[CheckedParameters]):
         """Returns the deployment to emulate with hosts. If HOSTED is set and there is no
         deployment, returns the standard deployment of the file system.
 
-        Returns None if the daemons run directly on this machine. This is so if HOSTED is not set
-        and the deployment is missing or has a single node.
+        Returns None if the daemons run directly on this machine. The daemons run there if HOSTED is
+        not set and the deployment is missing or has a single node.
         """
         if deployment is None and cls.HOSTED:
             deployment = standard(discover.file_system(cls.SYSTEM), servers=0, clients=1)
@@ -381,7 +381,8 @@ class BaseTestbed(ABC, Generic[CheckedParameters]):
         self._record_daemons()
 
     def make_folder(self, path: Path) -> None:
-        """Creates a folder outside the testbed's own folder. It is removed with the testbed.
+        """Creates a folder outside the testbed's own folder. The folder is removed with the
+        testbed.
 
         Raises TestbedError if the folder cannot be created.
         """

@@ -1,8 +1,8 @@
 """Keeps the records of all testbeds of this machine. Each testbed has a folder, which only dfslab
 creates and removes.
 
-A testbed's folder is `<state>/beds/<name>-<id>/`. It contains a marker with the id, a record
-`bed.json`, and the files that the daemons write. <state> is DFSLAB_STATE, else
+A testbed's folder is `<state>/beds/<name>-<id>/`. The folder contains a marker with the id, a
+record `bed.json`, and the files that the daemons write. <state> is DFSLAB_STATE, else
 $XDG_STATE_HOME/dfslab, else ~/.local/state/dfslab.
 """
 
@@ -116,7 +116,7 @@ class RecordChanges(TypedDict, total=False):
 class TestbedFolder:
     """The folder of a testbed.
 
-    `id` is the id of the testbed. It was read from the folder's marker when this object was
+    `id` is the id of the testbed. The id was read from the folder's marker when this object was
     created. The folder may have been removed since then.
     """
 

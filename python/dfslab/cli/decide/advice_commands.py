@@ -252,9 +252,10 @@ def _verify(
 
 
 def _stored(source: Path) -> Recommended | None:
-    """Returns the advice for a run. It is read from the run's folder, or computed and stored there
-    if it is missing. Returns None for a scenario file, for a run to which no advice can be given,
-    and for an unfinished run, because stored advice does not say that a run is unfinished."""
+    """Returns the advice for a run. The advice is read from the run's folder, or computed and
+    stored there if it is missing. Returns None for a scenario file, for a run to which no advice
+    can be given, and for an unfinished run, because stored advice does not say that a run is
+    unfinished."""
     from dfslab.studies.decisions.reported.advised import Advised
     from dfslab.studies.runs import findings, progress_kept
 

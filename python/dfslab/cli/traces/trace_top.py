@@ -118,7 +118,7 @@ class Looks:
         if not any(row.count for file in files.values() for row in file.nodes):
             return None
         # The document lacks the estimated savings from faster steps. Computing the estimates takes
-        # too long for an update of the view. They are computed only at the end.
+        # too long for an update of the view. The estimates are computed only at the end.
         whole = call_document.document(list(files.items()), callprofile.merge(files.items()))
         for name, file in files.items():
             before = self._files.get(name)
@@ -220,8 +220,8 @@ def _looks(folder: Path, interval_s: float, clock: Clock) -> Iterator[Snapshot |
 
 
 def _log(folder: Path, interval_s: float, clock: Clock, is_colourless: bool) -> Snapshot | None:
-    """Prints the view whenever a new profile has been written. This is used if standard output is
-    no terminal. Returns the last snapshot; None if no profile was written."""
+    """Prints the view whenever a new profile has been written. This function is used if standard
+    output is no terminal. Returns the last snapshot; None if no profile was written."""
     console = harmless(
         Console(width=LOG_WIDTH, highlight=False, emoji=False, no_color=is_colourless or None)
     )

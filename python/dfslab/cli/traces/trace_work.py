@@ -100,7 +100,7 @@ def record_command(
         assert isinstance(testbed, Traceable)
         host = host_of(testbed)
         # This profile has the calls that the testbed made before the command, for example at its
-        # start. They are subtracted below, because they are not work of the command.
+        # start. These calls are subtracted below, because they are not work of the command.
         before = callprofile.await_written(folder, discard=True)
         began_unix_ns = clock.unix_ns()
         words = testbed.client_command(command)

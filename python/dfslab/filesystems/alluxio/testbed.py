@@ -119,9 +119,9 @@ class Testbed(MountedTestbed, Traceable):
     OPTIONS = {
         "memory_tier": "256 MiB",
         "heap": "384 MiB",
-        # Alluxio's own default, ASYNC_THROUGH, is not allowed. It needs a job service, which the
-        # testbed does not start. The default here is MUST_CACHE, which behaves like ASYNC_THROUGH
-        # for a client. The description of Alluxio assumes MUST_CACHE.
+        # Alluxio's own default, ASYNC_THROUGH, is not allowed. ASYNC_THROUGH needs a job service,
+        # which the testbed does not start. The default here is MUST_CACHE, which behaves like
+        # ASYNC_THROUGH for a client. The description of Alluxio assumes MUST_CACHE.
         "write_type": ("MUST_CACHE", "CACHE_THROUGH", "THROUGH"),
         "worker_timeout": "5 min",
         # With `trace`, daemons and mounts write their profiles to `trace_directory`; "" means a

@@ -47,8 +47,8 @@ KNOWN: dict[str, Known] = {
     "bluestore.state_kv_queued_lat": ("bluestore.commit_lat", "queue", ()),
     "bluestore.state_kv_commiting_lat": ("bluestore.commit_lat", "disk", ()),
     "bluestore.read_lat": ("", "service", ()),
-    # This counter is not a part of `bluestore.read_lat`. It also includes waits for the metadata of
-    # objects when no object is read.
+    # This counter is not a part of `bluestore.read_lat`. The counter also includes waits for the
+    # metadata of objects when no object is read.
     "bluestore.read_wait_aio_lat": ("", "disk", ()),
     "mds_log.jlat": ("", "disk", ()),
 }

@@ -86,8 +86,8 @@ def callers(calls: Sequence[SampledCall]) -> list[int | None]:
 def _by_begin(calls: Sequence[SampledCall]) -> list[int]:
     """Returns the indices of `calls`, sorted by start time.
 
-    A client's call is sorted as if it had begun RESOLUTION_NS earlier. It then precedes the brick's
-    calls inside it, even if times are rounded.
+    A client's call is sorted as if it had begun RESOLUTION_NS earlier. The client's call then
+    precedes the brick's calls inside it, even if times are rounded.
     """
 
     def place(at: int) -> tuple[int, bool]:

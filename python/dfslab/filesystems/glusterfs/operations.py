@@ -228,8 +228,8 @@ _content = _ask(
     when(P.cold, disk_read("brick", P.file_size, "diskRead")),
     response_bytes=256 + P.file_size,
 )
-# Whether the open call is sent to the bricks. It is not sent if the lookup returned the content of
-# the file and the option open-behind delays the open call.
+# Whether the open call is sent to the bricks. The call is not sent if the lookup returned the
+# content of the file and the option open-behind delays the open call.
 _eager = ~(quick & P.open_behind)
 # Number of seconds for which the client's kernel remembers the names of files that it wrote. During
 # this time, reads of such a file are answered from the kernel's page cache. The open call goes only
@@ -273,11 +273,11 @@ _requested = seq(
 )
 _read_file = choice((P.kept, _known), (1 - P.kept, _requested))
 
-# With write-behind, the client's process may answer a write before the bricks do (`early`). It then
-# merges neighbouring writes into larger ones. Synchronous writes are answered by the bricks, so a
-# client has only one synchronous write in flight. Direct writes are answered by the bricks only if
-# `performance.strict-o-direct` is on. By default it is off, and write-behind ignores O_DIRECT
-# (xlators/performance/write-behind/src/write-behind.c).
+# With write-behind, the client's process may answer a write before the bricks do (`early`). The
+# process then merges neighbouring writes into larger writes. Synchronous writes are answered by the
+# bricks, so a client has only one synchronous write in flight. Direct writes are answered by the
+# bricks only if `performance.strict-o-direct` is on. By default it is off, and write-behind ignores
+# O_DIRECT (xlators/performance/write-behind/src/write-behind.c).
 _strict = P.direct & P.strict_o_direct
 early = named("answered_early", P.write_behind & ~_strict & ~P.forced)
 writes = named("writes", select(early & ~P.scattered, merged_writes, calls))

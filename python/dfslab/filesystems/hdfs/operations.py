@@ -186,12 +186,13 @@ _set_up = seq(
     repeat(P.replication, cpu("datanode", P.write_setup_cpu, "openReplica")),
 )
 
-# Number of round trips for which the pipeline of a block waits. It is the sum of three terms:
+# Number of round trips for which the pipeline of a block waits. The number is the sum of three
+# terms:
 # - TCP slow start stalls the stream of the block on the first hop.
 # - Each of the other replication - 1 hops adds the stall of one packet, because a DataNode forwards
 #   a packet only when it has received the whole packet.
-# - The acknowledgement of each synchronous call returns over all hops. It takes half a round trip
-#   for each hop.
+# - The acknowledgement of each synchronous call returns over all hops. The acknowledgement takes
+#   half a round trip for each hop.
 _rate = Min(symbol("client.nic_bandwidth"), symbol("datanode.nic_bandwidth"))
 _slow_start = round_trips(
     named(
@@ -234,8 +235,8 @@ def _written(*, appends: bool) -> Node:
 
     The step writes all blocks except the last one. Of the last block, it writes what exceeds the
     first `packets_in_flight` packets. The close of the file writes these remaining packets. If
-    `appends` is true, the client first continues the file's last block. It requests another block
-    whenever a block is full.
+    `appends` is true, the client first continues the file's last block. The client requests another
+    block whenever a block is full.
     """
     before, after = ((), (_add_block,)) if appends else ((_add_block,), ())
     return seq(

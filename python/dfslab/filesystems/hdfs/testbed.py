@@ -47,8 +47,8 @@ FORMAT_LIMIT_S = 300.0
 # Age in seconds up to which a heartbeat counts as recent: three heartbeats of 3 s. The NameNode
 # itself declares a DataNode dead only after minutes.
 HEARD_WITHIN_S = 9
-# A script that replaces Hadoop's own script `hadoop` for commands on the testbed. It runs the file
-# system's shell, a program in a jar, or a main class.
+# A script that replaces Hadoop's own script `hadoop` for commands on the testbed. The script runs
+# the file system's shell, a program in a jar, or a main class.
 HADOOP = """#!/bin/sh
 main="${{1:?fs, jar or the name of a class}}"
 shift

@@ -133,8 +133,8 @@ _committed = _transaction("getInode")
 _commit = seq(_called, _committed, name="close")
 _close = seq(_called, name="close")
 _kernel_writes = named("kernel_writes", P.file_size / Min(P.transfer_size, REQUEST_BYTES))
-# A synchronous write call ends its slice. It returns when the object is in the store and the slice
-# is committed to the database.
+# A synchronous write call ends its slice. The call returns when the object is in the store and the
+# slice is committed to the database.
 _written = seq(
     _requests(Max(1, ceiling(_kernel_writes))),
     either(

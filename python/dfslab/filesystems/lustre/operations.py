@@ -47,8 +47,8 @@ absorbed_bytes = named(
 )
 streamed_bytes = named("streamed_bytes", P.file_size - absorbed_bytes)
 # Seconds that each RPC of a stream waits for the network. During one round trip, up to
-# `max_rpcs_in_flight` RPCs are in flight. Each of them therefore waits for 1 / max_rpcs_in_flight
-# of a round trip.
+# `max_rpcs_in_flight` RPCs are in flight. Each RPC therefore waits for 1 / max_rpcs_in_flight of a
+# round trip.
 window_s = 2 * P.network_latency / P.max_rpcs_in_flight
 
 

@@ -1,8 +1,9 @@
 """Describes the operations of MooseFS: the master locates chunks, and the client sends one copy of
 the data.
 
-The chunkservers that store a chunk form a chain. Each of them forwards the data to the next one.
-fsync waits until all chunkservers have received the data, but not until the data is on their disks.
+The chunkservers that store a chunk form a chain. Each chunkserver forwards the data to the next
+chunkserver. fsync waits until all chunkservers have received the data, but not until the data is on
+their disks.
 """
 
 from __future__ import annotations

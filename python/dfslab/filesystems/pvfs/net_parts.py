@@ -233,8 +233,8 @@ class SharedElements:
             guard=equal(self._adapter_of(p[by], by), s["id"]) & (p["bytes"] > 0),
         )
         net.transition(f"{name}_sent", [Take(source, "p")], guard=equal(p["bytes"], 0))
-        # A receiver is `loaded` if it has the last unit of a piece. As soon as it is idle, it
-        # delivers the piece. Only then can it receive another unit.
+        # A receiver is `loaded` if it has the last unit of a piece. As soon as the receiver is
+        # idle, it delivers the piece. Only then can the receiver take another unit.
         net.transition(
             f"{name}_receive",
             [Take(wire, "p"), Take(receiver, "r")],
@@ -281,8 +281,8 @@ class SharedElements:
         place for finished requests.
 
         A disk does not seek before a request if its previous request was a sequential request of
-        the same client. It seeks before all other requests, and always before a request of the kind
-        "swap" or "seek".
+        the same client. The disk seeks before all other requests, and always before a request of
+        the kind "swap" or "seek".
         """
         net, setup = self.net, self.setup
         queue, done = net.place("disk_queue", self.request), net.place("disk_done", self.request)

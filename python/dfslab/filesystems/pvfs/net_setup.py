@@ -28,9 +28,9 @@ class PaperHardware:
     """The machines of Nguyen & Apon 2012 (Table 1) with one gigabit network. Values that the table
     lacks are estimated.
 
-    A server spends `server_request_s` on each request. It also spends `server_chunk_s` on each
-    stripe that it reads, and on each flow buffer that it stores. For a small request, the sum of
-    the two is about 150 us, as measured on OrangeFS 2.10. `dequeue_s` is the time to skip one
+    A server spends `server_request_s` on each request. The server also spends `server_chunk_s` on
+    each stripe that it reads, and on each flow buffer that it stores. For a small request, the sum
+    of the two is about 150 us, as measured on OrangeFS 2.10. `dequeue_s` is the time to skip one
     waiting write request in a receive buffer.
     """
 
@@ -124,8 +124,8 @@ class Setup:
         the start.
 
         The stream has `size_bytes` bytes. The result is 0 if the data is not cached, and
-        `size_bytes` if `missed` is 0. Otherwise it is size_bytes * (1 - missed), rounded to whole
-        stripes.
+        `size_bytes` if `missed` is 0. Otherwise the result is size_bytes * (1 - missed), rounded to
+        whole stripes.
         """
         if not self.cached:
             return 0

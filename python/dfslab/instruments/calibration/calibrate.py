@@ -165,8 +165,8 @@ def disk_probes(path: Path, chance: random.Random) -> list[HardwareProbe]:
 
 
 def local_probes(path: Path, chance: random.Random) -> list[HardwareProbe]:
-    """Returns the probes of the local file system on which the file `path` is. They measure the
-    file system's calls. They also measure disk requests, from one stream and from many concurrent
+    """Returns the probes of the local file system on which the file `path` is. The probes measure
+    the file system's calls, and also disk requests, from one stream and from many concurrent
     streams. `chance` draws the offsets of the requests.
     """
     return [
@@ -300,9 +300,9 @@ def disk_remarks(by_name: Mapping[str, Quantity]) -> list[str]:
     """Returns the lines of TOML about a disk's burst and about its small reads.
 
     After a pause, a disk accepts some bytes faster than at its rate. The burst is the time that
-    these bytes take at the disk's rate. It is written as a key only if its confidence interval
-    excludes zero, otherwise as a comment. A burst that lasts longer than the measurement is not
-    detected.
+    these bytes take at the disk's rate. The burst is written as a key only if its confidence
+    interval excludes zero, otherwise as a comment. A burst that lasts longer than the measurement
+    is not detected.
     """
     burst, in_order = by_name["disk_burst"], by_name["disk_access_in_order"]
     if burst.low > 0:

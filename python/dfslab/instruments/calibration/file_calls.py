@@ -157,9 +157,9 @@ class TransferCost:
 
 
 def _line(small_s: float, large_s: float) -> TransferCost:
-    """Returns the cost per call and per byte of transfers. It is computed from two measurements
-    that transfer DATA_BYTES each. `small_s` and `large_s` are the processor seconds with small and
-    with large calls.
+    """Returns the cost per call and per byte of transfers. The cost is computed from two
+    measurements that transfer DATA_BYTES each. `small_s` and `large_s` are the processor seconds
+    with small and with large calls.
     """
     few, many = DATA_BYTES // LARGE_BYTES, DATA_BYTES // SMALL_BYTES
     call_s = max(1e-9, (small_s - large_s) / (many - few))

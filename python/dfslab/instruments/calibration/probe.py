@@ -144,7 +144,8 @@ def _is_fuse(directory: Path) -> bool:
     """Returns whether a directory is on a FUSE file system.
 
     The directory belongs to the mount point above it that has the longest path. If several file
-    systems are mounted at this point, the last one counts, because it hides the earlier ones.
+    systems are mounted at this point, the last file system counts, because it hides the earlier
+    file systems.
     """
     lines = (line.split() for line in Path("/proc/self/mounts").read_text("utf-8").splitlines())
     # The table of mounts writes a blank in a path as the four characters \040.

@@ -157,8 +157,8 @@ def this_machine() -> TomlTable:
 def folder_name(place: Path, is_path: bool = True) -> str:
     """Makes a name for run folders from a path, such as `mnt-data`.
 
-    The name is the last 64 characters of the path, with hyphens between its parts. It is "root" if
-    nothing remains. If `is_path` is true, the path is made absolute first."""
+    The name is the last 64 characters of the path, with hyphens between its parts. The name is
+    "root" if nothing remains. If `is_path` is true, the path is made absolute first."""
     shown = str(place.resolve() if is_path else place)
     words = re.sub(r"[^A-Za-z0-9_.]+", "-", shown).strip("-._")
     return words[-64:].lstrip("-._") or "root"

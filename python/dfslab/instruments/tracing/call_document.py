@@ -27,8 +27,8 @@ from dfslab.spec.input_error import InputError
 
 
 def profile(paths: Sequence[Path]) -> TraceProfile:
-    """Merges the call profiles of many processes into one document. It has a call tree, with one
-    node for each step and calling context, and rankings of the steps."""
+    """Merges the call profiles of many processes into one document. The document has a call tree,
+    with one node for each step and calling context, and rankings of the steps."""
     files = [(str(path), read(path)) for path in paths]
     return document(files, merge(files))
 
@@ -122,7 +122,7 @@ def _row(node: MergedStep, above: int | None) -> MergedNode:
         p99_ns=node.quantile_ns(0.99) if single else None,
         sd_ns=node.population_deviation_ns() if single else None,
         instances=sorted(node.of),
-        # The last element of each tuple is the standard deviation of the process's calls. It is
-        # None, because the profile has only sums for each process.
+        # The last element of each tuple is the standard deviation of the process's calls. The
+        # element is None, because the profile has only sums for each process.
         of={name: (*sums, None) for name, sums in sorted(node.of.items())},
     )

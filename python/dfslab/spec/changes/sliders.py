@@ -40,7 +40,7 @@ PHRASES = (
 MOST_SLIDERS = 12
 # The end of the keys of links' rates.
 BANDWIDTH = "adapter.bandwidth"
-# The phrases of NETWORK are of use only if the deployment has several nodes.
+# The sliders of these phrases have an effect only if the deployment has several nodes.
 NETWORK = ("link", "client link", "network latency")
 # Positions of a slider for a rate or a time, as factors of the present value. Small ratios of whole
 # numbers make values that users would choose.
@@ -56,8 +56,8 @@ WHOLE_STOPS = (*_FIRST_STOPS, *(n * 2**k for k in range(2, 15) for n in (2, 3)))
 
 
 class Stop(NamedTuple):
-    """One position of a slider. It has the text that is shown, the change in the language of
-    changes, and the value in SI units. If the slider sets several keys to different values, the
+    """One position of a slider. A position has the text that is shown, the change in the language
+    of changes, and the value in SI units. If the slider sets several keys to different values, the
     value is their mean."""
 
     label: str

@@ -153,8 +153,8 @@ def single(one: ExecutedOperation) -> tuple[ExecutedOperation, ...]:
 
 @dataclass
 class _File:
-    """The state of one file at a point of a trace. It has the size of the file, the bytes that are
-    not yet synced, and the end of each client's previous transfer."""
+    """The state of one file at a point of a trace. The state has the size of the file, the bytes
+    that are not yet synced, and the end of each client's previous transfer."""
 
     bytes: int = 0
     dirty_bytes: int = 0

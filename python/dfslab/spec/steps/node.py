@@ -24,13 +24,13 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True)
 class Resource:
-    """A resource that steps occupy. It is hardware of a role's node (cpu, disk, nic, memory) or
-    software (lock, threads).
+    """A resource that steps occupy. A resource is hardware of a role's node (cpu, disk, nic,
+    memory) or software (lock, threads).
 
     `mode` is "read" or "write" for a disk, "shared" or "exclusive" for a lock. `places` is the size
-    of the queue of a thread pool (None: unbounded). `fair` applies to a lock. It is 1 if the lock
-    is granted in FIFO order. It is 0 if any request is granted that is compatible with the present
-    holders.
+    of the queue of a thread pool (None: unbounded). `fair` applies to a lock. `fair` is 1 if the
+    lock is granted in FIFO order. `fair` is 0 if any request is granted that is compatible with the
+    present holders.
     """
 
     role: str

@@ -1,5 +1,5 @@
-"""The path of a step within an operation. It has the names of the steps from the outermost one to
-the step itself. A path is written as text only in results and tables."""
+"""The path of a step within an operation. The path has the names of the steps from the outermost
+step to the step itself. A path is written as text only in results and tables."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _ESCAPES = (("~", "~0"), ("/", "~1"))
 
 
 class StepPath(NamedTuple):
-    """A step with the steps around it. `names` has the names of all steps from the outermost one to
-    the step itself, such as ("open", "getBlockLocations"). A name may contain "/"."""
+    """A step with the steps around it. `names` has the names of all steps from the outermost step
+    to the step itself, such as ("open", "getBlockLocations"). A name may contain "/"."""
 
     names: tuple[str, ...]
 

@@ -50,8 +50,8 @@ class CoreDocument(CheckedModel):
 
     @property
     def text(self) -> str:
-        """Returns the document as JSON text. It has the fields that were set, in the order of their
-        declaration.
+        """Returns the document as JSON text. The text has the fields that were set, in the order of
+        their declaration.
 
         The hashes and recordings of tests/golden depend on every byte of this text.
         """
@@ -238,12 +238,12 @@ class Session(CoreDocument):
 
 
 class Open(CoreDocument):
-    """An open workload. It has the number of arrivals per second over all clients, and the
-    distribution of the times between arrivals.
+    """An open workload. The workload has the number of arrivals per second over all clients, and
+    the distribution of the times between arrivals.
 
-    `profile` changes the rate over time. It is a list of points (seconds, factor of the rate). The
-    factor is interpolated linearly between points. After the last point, the factor of this point
-    remains.
+    `profile` changes the rate over time. `profile` is a list of points (seconds, factor of the
+    rate). The factor is interpolated linearly between points. After the last point, the factor of
+    this point remains.
     """
 
     rate_per_s: Positive

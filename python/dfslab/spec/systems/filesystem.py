@@ -194,8 +194,8 @@ class FileSystem(Facts):
 
     @cached_property
     def trees(self) -> Mapping[str, Node]:
-        """Returns the operation trees by name. They are the trees of the described operations, and
-        the trees of single calls that are derived from these."""
+        """Returns the operation trees by name. These are the trees of the described operations, and
+        the trees of single calls that are derived from them."""
         return {**calls.derived(self.operations), **self.operations}
 
     def acting(self, operation: str) -> dict[str, list[str]]:

@@ -40,9 +40,9 @@ RATES_OF_LINES = {
 
 
 class LocalFiles(CheckedModel):
-    """Measured times and rates of files in one directory of a node. They are those of calls on the
-    files, and those of direct I/O and fsync on the disk below the directory. Times are in seconds,
-    rates in bytes or calls per second; 0 means "not measured".
+    """Measured times and rates of files in one directory of a node. Some belong to calls on the
+    files, and the others belong to direct I/O and fsync on the disk below the directory. Times are
+    in seconds, rates in bytes or calls per second; 0 means "not measured".
 
     Models use these values for local file systems only. If a rate of direct requests or of fsync
     was not measured, the rate of the node's disk replaces it.

@@ -12,8 +12,8 @@ Fact = int | str | list[str] | list[int] | dict[str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class StorageLayout:
-    """How a directory is stored. It has the names of the servers that store it (None: not
-    reported), and other facts, such as the stripe size, by name."""
+    """How a directory is stored. The layout has the names of the servers that store the directory
+    (None: not reported), and other facts, such as the stripe size, by name."""
 
     servers: list[str] | None = None
     facts: Mapping[str, Fact] = field(default_factory=dict)

@@ -38,8 +38,8 @@ def copies_at(parameter: Parameter, value: float) -> float:
 
 def base_of(parameter: Parameter) -> int:
     """Returns the number of copies that are stored if the parameter has the value 0. For a
-    parameter that switches a mirror on or off, this is 1, because data without a mirror has one
-    copy. Otherwise it is 0."""
+    parameter that switches a mirror on or off, the number is 1, because data without a mirror has
+    one copy. Otherwise the number is 0."""
     return 1 if parameter.purpose == "mirror" else 0
 
 

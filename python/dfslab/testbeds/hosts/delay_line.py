@@ -1,5 +1,5 @@
-"""The process that delays packets between hosts. It is started as `dfslab.testbeds.hosts.delay_line
-LINES`. LINES is the delays of the links as JSON.
+"""The process that delays packets between hosts. The process is started as
+`dfslab.testbeds.hosts.delay_line LINES`. LINES is the delays of the links as JSON.
 
 The process prints "ready" when every packet queue is open. When the process ends (SIGINT), it
 prints a summary of the packets that passed.

@@ -24,8 +24,8 @@ from dfslab.testbeds.hosts.namespaces import in_network, prefix, rooted_at
 from dfslab.testbeds.hosts.process import LiveProcess
 
 IDLE = ["sleep", "infinity"]
-# The first process of a host. It adopts and reaps the orphaned processes of the host's PID
-# namespace.
+# The first process of a host. This process adopts and reaps the orphaned processes of the host's
+# PID namespace.
 INIT = ["tini", "-s", "--", *IDLE]
 FORK_WAIT_S = 60.0
 COMMAND_LIMIT_S = 300.0

@@ -2,8 +2,8 @@
 Packets are delayed by netem or by a delay line.
 
 A link is shaped at both ends: outgoing traffic of a host at the host's adapter, incoming traffic at
-the switch's port. The size of a shaper's buffer is part of the emulated network. It is the burst
-plus the link's rate times (BUFFER_S + 2 * the link's delay).
+the switch's port. The size of a shaper's buffer is part of the emulated network. The size is the
+burst plus the link's rate times (BUFFER_S + 2 * the link's delay).
 """
 
 from __future__ import annotations

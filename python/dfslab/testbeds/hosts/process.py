@@ -38,7 +38,8 @@ def boot_id() -> str:
 
 @dataclass(frozen=True)
 class LiveProcess:
-    """A process that was alive when this object was created. It may have ended since then."""
+    """A process that was alive when this object was created. The process may have ended since
+    then."""
 
     pid: int
     start_ticks: int
