@@ -258,8 +258,8 @@ def fault(error: BaseException) -> str | None:
 
 @contextmanager
 def blamed(path: Path) -> Iterator[None]:
-    """A context in which an exception is raised as a DiscoveryError with the file, the line and the
-    reason. The member in the file `path` is the cause.
+    """A context for code of the member in the file `path`. An exception in the context is converted
+    to a DiscoveryError with the file, the line and the reason.
 
     An InputError, a DiscoveryError that names its file, and the error about a missing optional
     library are raised unchanged.

@@ -218,7 +218,8 @@ impl SpanStream {
     ///
     /// # Panics
     ///
-    /// Unless the probability is above 0 and at most 1.
+    /// If the probability is not in (0, 1], or if it is too small for a sampling weight
+    /// (`weight_of`).
     pub fn assume_sampled(&mut self, probability: f64) {
         let weight = weight_of(probability).expect("a probability");
         self.store.texts.assume_weight(weight);

@@ -163,8 +163,8 @@ pub struct Schedule<'a> {
     client: u32,
     think_ns: u64,
     /// Number of arrivals so far. `unit_time` is the time of the latest arrival, in units of the
-    /// mean time between arrivals of one client. `unit_time` is used unless all times between
-    /// arrivals are constant.
+    /// mean time between arrivals of one client. `unit_time` is used only if the times between
+    /// arrivals vary.
     arrivals: u64,
     unit_time: f64,
     /// Fraction, 0 to 1, of the time between arrivals by which this client's arrivals are shifted,

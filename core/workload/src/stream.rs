@@ -36,7 +36,7 @@ pub struct Stream<'a> {
     index: u64,
     /// The client's own files that exist.
     own: VecDeque<Live>,
-    /// Files of other clients. Empty unless the current phase accesses them.
+    /// Files of other clients. Empty if the current phase does not access such files.
     others: VecDeque<Live>,
     directories: VecDeque<u64>,
     next_file: u64,

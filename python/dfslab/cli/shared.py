@@ -358,8 +358,8 @@ def note_unfinished(*sources: Path) -> None:
 @contextmanager
 def judged(results: Sequence[Result], is_allowed: bool = False) -> Iterator[None]:
     """A context in which measured results are printed. If a result is incomplete, the context
-    prints a warning on entry and, unless `is_allowed` is true, ends the program with code 1 on
-    exit."""
+    prints a warning on entry, and ends the program with code 1 on exit. The program is not ended if
+    `is_allowed` is true."""
     from dfslab.studies.runs import completeness
 
     warning = completeness.warning(results)

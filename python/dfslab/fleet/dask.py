@@ -1,10 +1,10 @@
 """Runs one workload on many machines, with one agent on every worker of a Dask cluster.
 
-Dask finds the workers and carries short calls to them. A call starts an agent, polls its output, or
-sends the agreed start time. The load generators run in separate agent processes, which also write
-their answers to their host's disk. So the results of finished shards survive the loss of a worker,
-the scheduler or the controller. The start is agreed over Dask, never through the file system under
-test.
+Dask finds the workers and transports short calls to the workers. A call starts an agent, polls its
+output, or sends the agreed start time. The load generators run in separate agent processes, which
+also write their answers to their host's disk. So the results of finished shards survive the loss of
+a worker, the scheduler or the controller. The start is agreed over Dask, never through the file
+system under test.
 """
 
 from __future__ import annotations

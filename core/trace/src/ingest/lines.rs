@@ -241,8 +241,8 @@ fn juicefs(line: &str) -> Option<Call<'_>> {
     let took_ns = nanoseconds(rest.trim_end().strip_suffix('>')?.rsplit_once('<')?.1)?;
     let process = ids.rsplit_once("pid:")?.1.parse().ok()?;
     let reported = rest.strip_prefix('(')?;
-    // The status follows the last occurrence of one of these marks. An earlier occurrence may be
-    // part of a file name, since a file name may contain any text.
+    // The status follows the last occurrence of one of these separators. An earlier occurrence may
+    // be part of a file name, since a file name may contain any text.
     let marks = [") - ", "] - ", "): - "];
     let newer = marks
         .iter()

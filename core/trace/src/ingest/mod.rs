@@ -309,7 +309,8 @@ fn is_wide_text(bytes: &[u8]) -> bool {
 }
 
 /// Whether the bytes begin a JSON object. A protobuf trace may also start with a line break and
-/// "{". Therefore, the character after "{" is checked, too: it must begin a key or end the object.
+/// "{". Therefore, the next visible character is checked, too: it must be "}", or a quote that no
+/// control character follows.
 fn looks_like_json(bytes: &[u8]) -> bool {
     let text = json::without_byte_order_mark(bytes);
     let mut visible = text.iter().skip_while(|byte| byte.is_ascii_whitespace());

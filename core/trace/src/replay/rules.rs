@@ -338,7 +338,7 @@ impl Tree<'_> {
     /// `self.events[events]` or, if `at_end`, its end. Event i + shift is assigned to item i.
     ///
     /// An item fits a shift if it ends no earlier than its event. The chosen shift is the largest
-    /// one that at least about 98 % of the items fit. None if too few items end after the first
+    /// shift that at least about 98 % of the items fit. None if too few items end after the first
     /// event.
     fn candidate(
         &self,

@@ -31,7 +31,7 @@ pub(super) struct Drawn {
 }
 
 impl Singles {
-    /// Makes the fast generator for a phase. None unless all operations of the phase are single
+    /// Makes the fast generator for a phase. None if the phase has other operations than single
     /// transfers at random offsets of the client's own files.
     pub fn of(phase: &Phase, transfer_bytes: u64) -> Option<Self> {
         let drawn = phase.mix.len() == 1 || phase.mix_order == MixOrder::Random;

@@ -264,8 +264,9 @@ def _test(text: str) -> int:
 
 
 def _directory(given: Options, clients: int) -> str:
-    """Returns the directory of all files; "" if no option names one. Three options can name it: -f,
-    -F and the file of client nodes (-+m). Raises InputError if they name several directories."""
+    """Returns the directory of all files; "" if no option names one. Three options can name the
+    directory: -f, -F and the file of client nodes (-+m). Raises InputError if these options name
+    several directories."""
     named = [str(Path(one).parent) for one in (*given.files, *_given(given.values, "-f"))]
     if given.files and len(given.files) != clients:
         allowed = f"must name one file for each of the {clients} processes (-t)"

@@ -233,10 +233,10 @@ _add_block = _ask("addBlock", P.update_cpu, writes=True)
 def _written(*, appends: bool) -> Node:
     """Returns the step that writes a file, without the end of its last block.
 
-    The step writes all blocks except the last one. Of the last block, it writes what exceeds the
-    first `packets_in_flight` packets. The close of the file writes these remaining packets. If
-    `appends` is true, the client first continues the file's last block. The client requests another
-    block whenever a block is full.
+    The step writes all blocks except the last block. Of the work on the last block, the step does
+    the share `share_acknowledged`: that of the packets that wait for an acknowledgement. The close
+    of the file does the remaining work. If `appends` is true, the client first continues the file's
+    last block. The client requests another block whenever a block is full.
     """
     before, after = ((), (_add_block,)) if appends else ((_add_block,), ())
     return seq(

@@ -118,7 +118,7 @@ def _built(table: object) -> Scenario:
 
 
 def check_directory(directory: Path) -> None:
-    """Raises InputError unless files can be made in the directory."""
+    """Raises InputError if no files can be made in the directory."""
     if not is_directory(directory):
         raise InputError("DIRECTORY", str(directory), "must be an existing directory")
     if not os.access(directory, os.W_OK | os.X_OK):
@@ -181,7 +181,7 @@ def _listed(option: str, text: str) -> list[str]:
 
 def positive_quantity(option: str, text: str, unit: str) -> float:
     """Parses the text of an option and returns the quantity in `unit`, an SI unit. Raises
-    InputError unless it is positive."""
+    InputError if the quantity is not positive."""
     try:
         found = units.parse(text, unit)
     except ValueError as error:

@@ -49,8 +49,8 @@ class Output:
         return str(self.path) == STANDARD_OUTPUT
 
     def check(self, inputs: Iterable[Path] = ()) -> Output:
-        """Checks that this output can be written, and returns it. Raises InputError if it cannot be
-        written or if its path is one of the `inputs`."""
+        """Checks that this output can be written, and returns it. Raises InputError if the output
+        cannot be written or if its path is one of the `inputs`."""
         if self.is_standard:
             return self
         if not self.path.parent.is_dir():

@@ -3,7 +3,7 @@
 There are thirteen node types: use, hold, delay, at, call, seq, par, pipeline, repeat, part, choice,
 either, later. Demands, counts, sizes and conditions are expressions over parameters
 (spec/systems/parameters.py). Code that converts trees to numbers, formulas, nets, invocations or
-UML is a `Visitor`. Code that only searches for some kinds uses `walk`.
+UML is a `Visitor`. Code that only searches for nodes of some types uses `walk`.
 """
 
 from __future__ import annotations
