@@ -178,8 +178,9 @@ class Laboratory:
         with self.session() as session, ExitStack() as locks:
             for plan in plans:
                 _check_programs(plan)
-            # A session has one testbed at a time. The testbed of the second run is started first,
-            # so that the testbed of the first run is running when the measurements begin.
+            # A session has one testbed at a time, so starting a testbed stops the other testbed.
+            # The first run's testbed is started last, because the measurements begin with the first
+            # run.
             for plan in (second, first):
                 self._reach(plan, session, stages)
             folders = (out, out / "against" if is_same else out)

@@ -63,8 +63,8 @@ def without_unable_models(scenario: Scenario) -> tuple[Scenario, str]:
 
     If the scenario names no methods, and the check fails with the default methods, the returned
     scenario has only the methods that measure. The `reason` then states why the models are left
-    out. Raises InputError if the check fails without models, too. Otherwise the scenario is
-    returned unchanged with the reason "". Methods that the scenario names are never left out, so
+    out. Raises InputError if the check fails without models, too. In all other cases, the scenario
+    is returned unchanged with the reason "". Methods that the scenario names are never left out, so
     that `check` can report errors in them.
     """
     if "methods" in scenario.run.model_fields_set:

@@ -271,7 +271,7 @@ def _table(title: str, rows: list[Increase], period_s: float, width: int, most: 
     """Returns a table of the work that steps did in the last period, in calls, seconds and bytes
     per second.
 
-    A step has a row for each of its callers. A row is named by the end of the step's path. `most`:
+    A step has a separate row for each caller. A row is named by the end of the step's path. `most`:
     maximum number of rows.
     """
     table = Table(title=title, title_justify="left", box=None, pad_edge=False, width=width)

@@ -49,8 +49,8 @@ REQUEST_BYTES = 131072
 # while it has the capabilities of a file, even after the kernel has dropped its own caches.
 #
 # The least recently used names and data are dropped first. If a workload visits files repeatedly in
-# the same order, the cache is therefore all or nothing: either all files fit into it, or each file
-# has been dropped when it is visited again.
+# the same order, the cache therefore serves either all visits or none: either all files fit into
+# the cache, or each file has been dropped when it is visited again.
 KEPT_NAMES, KEPT_BYTES = 16384, 200 * 2**20
 _mount_names = P.entries * P.clients / symbol("client.instances")
 knows_names = named("client_knows_names", _mount_names <= KEPT_NAMES)

@@ -209,8 +209,8 @@ def _side_by_side_s(call: Callable[[str], object], lists: list[list[str]], clock
     """Starts one thread for each list. The thread calls `call` with each member of the list.
     Returns the seconds until all threads have ended.
 
-    After an interrupt, a thread completes its present call and then ends. A further call could
-    create a file in the folder, which is then removed.
+    After an interrupt, a thread completes its present call and then ends. Otherwise, a further call
+    could create a file while the folder is being removed.
     """
     stopping = threading.Event()
 

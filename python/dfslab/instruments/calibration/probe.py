@@ -4,7 +4,7 @@ sockets, page-cache hits, and requests to a FUSE file system.
 The module is also a program, so that it can run within a host's limits. `probe FILE BYTES` prints
 all results as JSON, and `probe --units FILE` prints their units. The program creates test files
 next to FILE and removes them. If FILE is on a mounted file system, the client of that file system
-reads the pages of the test files, as for an application.
+reads the pages of the test files, as it does for an application.
 """
 
 from __future__ import annotations
