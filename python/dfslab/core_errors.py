@@ -52,9 +52,9 @@ _UNITS = (
 
 @contextmanager
 def translated(**texts: str) -> Iterator[None]:
-    """Rewrites an InputError of the core that its body raises. `texts`: the JSON texts that the
-    body passes to the core, by the names of the documents (see `in_words`). Other errors pass
-    unchanged."""
+    """A context that rewrites an InputError of the core raised in the body of the `with` statement.
+    `texts`: the JSON texts that the body passes to the core, by the names of the documents (see
+    `in_words`). Other errors pass unchanged."""
     try:
         yield
     except _core.InputError as error:
@@ -63,8 +63,9 @@ def translated(**texts: str) -> Iterator[None]:
 
 @contextmanager
 def from_types(**texts: str) -> Iterator[None]:
-    """Like `translated`, for documents that the types of this package wrote. If the core finds an
-    unknown field in one or lacks a field, the error says that the core is of another version."""
+    """Like `translated`, for documents that the types of this package wrote. If such a document has
+    a field that the core does not know, or lacks a field that the core needs, the error says that
+    the core is of another version."""
     try:
         with translated(**texts):
             yield

@@ -1,7 +1,7 @@
 """Discovers plug-ins (members) of every type: file systems, workloads, models, studies and others.
 Error messages name the file that is wrong.
 
-The members of one type are modules with a common interface. They are found in three places:
+The members of one type are modules with a common interface. Members are found in three places:
 - This package. Each type has a folder.
 - The folders of DFSLAB_PATH, which have the same layout (`filesystems/NAME/`, `workloads/NAME.py`,
   `models/NAME.py`, `studies/NAME.py`, `report/sections/NAME.py`, `exports/formats/NAME.py`,
@@ -105,8 +105,8 @@ def members(room: Room) -> dict[str, Path]:
 
 
 def _in_files(room: Room) -> dict[str, Path]:
-    """Returns a dictionary from the name of every member of the type `room` to its file. It has the
-    members in this package and in DFSLAB_PATH.
+    """Returns a dictionary from the name of every member of the type `room` to its file. The
+    dictionary has the members in this package and in DFSLAB_PATH.
 
     Installed packages are not searched.
     """
@@ -115,8 +115,8 @@ def _in_files(room: Room) -> dict[str, Path]:
 
 @lru_cache(maxsize=len(ROOMS))
 def _own(room: Room) -> dict[str, Path]:
-    """Returns the members of the type `room` in this package, as `_in_files`. The caller must not
-    change the dictionary.
+    """Returns a dictionary like that of `_in_files`, with the members of the type `room` in this
+    package only. The caller must not change the dictionary.
 
     The package's files are read once per process, because they do not change while it runs. Checks
     of a large design ask for members more than 100,000 times.
@@ -160,7 +160,7 @@ def _names(room: Room, path: Path) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class _Entry:
-    """An entry point of an installed package. It leads to a member.
+    """An entry point of an installed package, which leads to a member.
 
     `name`: name of the member. `module`: the module of the member. `path`: the file of this module
     (or the folder, if it is a package).
@@ -223,7 +223,7 @@ def _behind(path: Path) -> tuple[_Entry, str] | None:
 
 def source(path: Path) -> str:
     """Returns a text that says where the member in `path` comes from. The text names the entry
-    point if the member is in an installed package. Otherwise it is the path."""
+    point if the member is in an installed package. Otherwise the text is the path."""
     if any(path.is_relative_to(root) for root in roots()):
         return str(path)
     behind = _behind(path)
@@ -258,8 +258,8 @@ def fault(error: BaseException) -> str | None:
 
 @contextmanager
 def blamed(path: Path) -> Iterator[None]:
-    """A context in which an exception is raised as a DiscoveryError with the file, the line and the
-    reason. The member in the file `path` is the cause.
+    """A context for code of the member in the file `path`. An exception in the context is converted
+    to a DiscoveryError with the file, the line and the reason.
 
     An InputError, a DiscoveryError that names its file, and the error about a missing optional
     library are raised unchanged.

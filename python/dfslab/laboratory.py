@@ -1,5 +1,5 @@
-"""The laboratory. It plans a run, measures, applies studies (analyses of the results), and writes
-what they find."""
+"""The laboratory, which plans a run, measures, applies studies (analyses of the results), and
+writes what they find."""
 
 from __future__ import annotations
 
@@ -123,8 +123,7 @@ class Laboratory:
         - First, checks that folders can be made in `out`. The run's folder is created only after
           the file system has answered.
         - An unfinished run of the same scenario in `out` is resumed, unless `fresh` is true.
-        - The page is written if `always_page` is true, or if a study has findings that are worth a
-          page.
+        - The page is written if `always_page` is true, or if a study has findings that need a page.
         """
         check_folder("--out", out, plan.scenario.name)
         stages = Stages(self._clock)
@@ -179,8 +178,9 @@ class Laboratory:
         with self.session() as session, ExitStack() as locks:
             for plan in plans:
                 _check_programs(plan)
-            # A session has one testbed at a time. The testbed of the second run is started first,
-            # so that the testbed of the first run is running when the measurements begin.
+            # A session has one testbed at a time, so starting a testbed stops the other testbed.
+            # The first run's testbed is started last, because the measurements begin with the first
+            # run.
             for plan in (second, first):
                 self._reach(plan, session, stages)
             folders = (out, out / "against" if is_same else out)
@@ -474,7 +474,7 @@ def _check_recording(path: Path | None) -> None:
 
 def _missing(plan: RunPlan, before: Store | None) -> int:
     """Returns the number of measurements that a run still has to make. `before` has the stored
-    results of the unfinished run that is resumed. It is None if no run is resumed."""
+    results of the unfinished run that is resumed. `before` is None if no run is resumed."""
     if before is None:
         return plan.jobs
     return missing_measurements(plan.scenario, plan.methods, before)

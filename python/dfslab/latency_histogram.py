@@ -43,8 +43,9 @@ def longest_ns(histogram: Latencies, reported_ns: int) -> int:
     """Returns the longest latency of a histogram in ns.
 
     `reported_ns` is the exact longest latency since the previous report. This latency may be older
-    than the histogram. It is not in the histogram if it exceeds the upper end of the highest
-    bucket. The middle of this bucket is then returned, otherwise `reported_ns`.
+    than the histogram: it is not in the histogram if it exceeds the upper end of the highest
+    bucket. The function then returns the middle of this bucket, and otherwise returns
+    `reported_ns`.
     """
     if not histogram or reported_ns <= histogram[-1][0] * TO_UPPER_END:
         return reported_ns

@@ -27,7 +27,7 @@ BASELINES = ("mean", "ideal", "serial")
 class Method(Protocol):
     """An instrument or a model, as discovery finds it. Scenarios and results refer to it by `name`.
 
-    `RunMethod` of `instruments/contract.py` is the narrower type, by which it can be run.
+    `RunMethod` of `instruments/contract.py` is the narrower type, which has the function `run`.
     """
 
     name: str

@@ -17,7 +17,8 @@ Notify = Callable[[str], None]
 
 
 def silent(text: str) -> None:
-    """Ignores a progress message. It is the default callback of functions that report progress."""
+    """Ignores a progress message. This function is the default callback of functions that report
+    progress."""
 
 
 @contextmanager

@@ -3,8 +3,8 @@ gamma distribution.
 
 No statistics library is used: every prediction interval needs a quantile, and scipy.stats takes
 longer to load than all other modules. The distribution functions are computed by the series and
-continued fractions of Abramowitz and Stegun (6.5.29, 6.5.31, 26.5.8). They are inverted by Halley's
-method where it converges, otherwise by bracketing.
+continued fractions of Abramowitz and Stegun (6.5.29, 6.5.31, 26.5.8). These functions are inverted
+by Halley's method where it converges, otherwise by bracketing.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ def student(probability: float, freedom: float) -> float:
     upper = 2 * (1 - probability)
 
     def excess(square: float) -> float:
-        """Returns `upper` - P(|t| > sqrt(square)). It is 0 if sqrt(square) is the wanted quantile.
-        `upper` is the two-sided tail probability of this quantile."""
+        """Returns `upper` - P(|t| > sqrt(square)). The difference is 0 if sqrt(square) is the
+        wanted quantile. `upper` is the two-sided tail probability of this quantile."""
         return upper - _beta(freedom / 2, 0.5, freedom / (freedom + square))
 
     return math.sqrt(_root(excess))

@@ -1,6 +1,6 @@
 """The result of one method for one configuration of a scenario.
 
-It is immutable, and contains everything that is needed to repeat the run.
+A result is immutable, and contains everything that is needed to repeat the run.
 """
 
 from __future__ import annotations

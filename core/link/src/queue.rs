@@ -189,7 +189,7 @@ mod tests {
         }
     }
 
-    /// Shows that datagrams of every length up to more than the buffer are read: a longer one is
+    /// Shows that datagrams of every length are read. A datagram that is longer than the buffer is
     /// cut to the length of the buffer.
     #[test]
     fn datagrams_of_any_length_are_read() {

@@ -5,14 +5,15 @@
 //! `ArrowArrayStream`, and what their function `release` must do:
 //! <https://arrow.apache.org/docs/format/CDataInterface.html> and `CStreamInterface.html`. A
 //! structure is passed to a consumer in a Python capsule. If the consumer leaves the structure
-//! there, the capsule calls `release`. If the consumer moves the structure out, it sets `release`
-//! of the original to null and calls `release` of its copy itself. The call frees everything that
-//! the structure owns.
+//! there, the capsule calls `release`. If the consumer moves the structure out, the consumer sets
+//! `release` of the original to null and calls `release` of its copy itself. Each such call of
+//! `release` frees everything that the structure owns.
 //!
 //! The unsafe code is sound for three reasons. First, every pointer leads either into columns or
 //! into the `Parts` that `private_data` owns. The columns never change, and the `Parts` keep them
-//! alive by a reference count. Second, only `release` frees the `Parts`. It then sets itself to
-//! null, so it is called once. Third, no `release` calls Python, so any thread may call it.
+//! alive by a reference count. Second, only `release` frees the `Parts`. The function then sets the
+//! field `release` to null, so it is called once. Third, no `release` calls Python, so any thread
+//! may call it.
 
 use std::ffi::{c_char, c_int, c_void, CStr};
 use std::ptr::{null, null_mut};
@@ -25,8 +26,9 @@ use crate::columns::{Column, Columns, Dictionary, Values};
 
 const NULLABLE: i64 = 2;
 
-/// The structure `ArrowSchema` of the Arrow C data interface. It describes the type of one column
-/// or of the whole table. The type of a table is a struct with one field for each column.
+/// The structure `ArrowSchema` of the Arrow C data interface. The structure describes the type of
+/// one column or of the whole table. The type of a table is a struct with one field for each
+/// column.
 #[repr(C)]
 struct ArrowSchema {
     format: *const c_char,
@@ -40,8 +42,8 @@ struct ArrowSchema {
     private_data: *mut c_void,
 }
 
-/// The structure `ArrowArray` of the Arrow C data interface. It has the values of one column or of
-/// the whole table. The array of a table is a struct with one field for each column.
+/// The structure `ArrowArray` of the Arrow C data interface. The structure has the values of one
+/// column or of the whole table. The array of a table is a struct with one field for each column.
 #[repr(C)]
 struct ArrowArray {
     length: i64,
@@ -67,13 +69,13 @@ struct ArrowArrayStream {
     private_data: *mut c_void,
 }
 
-// SAFETY: the pointers of a schema lead to data that it owns, that never changes and that is
-// `Send`.
+// SAFETY: the pointers of a schema lead to data that the schema owns. This data never changes and
+// is `Send`.
 unsafe impl Send for ArrowSchema {}
 // SAFETY: the pointers of an array lead to data that the array owns or shares by reference count.
 // This data never changes and is `Send`.
 unsafe impl Send for ArrowArray {}
-// SAFETY: the pointer of a stream leads to data that it owns and that is `Send`.
+// SAFETY: the pointer of a stream leads to data that the stream owns and that is `Send`.
 unsafe impl Send for ArrowArrayStream {}
 
 /// The memory that an `ArrowSchema` or an `ArrowArray` (the type `T`) owns: its children, its
@@ -82,7 +84,8 @@ struct Parts<T> {
     children: Vec<*mut T>,
     dictionary: *mut T,
     buffers: Vec<*const c_void>,
-    /// A reference that keeps alive the columns to which the buffers point. It is never read.
+    /// A reference that keeps alive the columns to which the buffers point. This field is never
+    /// read.
     columns: Option<Arc<Columns>>,
 }
 
@@ -266,9 +269,9 @@ unsafe extern "C" fn get_schema(stream: *mut ArrowArrayStream, out: *mut ArrowSc
 
 unsafe extern "C" fn get_next(stream: *mut ArrowArrayStream, out: *mut ArrowArray) -> c_int {
     // SAFETY: the caller passes a stream that was not released and that no other thread uses
-    // meanwhile. It also passes memory for an array, whose content is overwritten without being
-    // dropped. An array of zeroes marks the end of the stream; zero is a valid value of all its
-    // fields.
+    // meanwhile. The caller also passes memory for an array, whose content is overwritten without
+    // being dropped. An array of zeroes marks the end of the stream; zero is a valid value of all
+    // its fields.
     unsafe {
         let state = &mut *(*stream).private_data.cast::<Stream>();
         if state.given {

@@ -92,8 +92,8 @@ impl Values {
             Values::U64(values) => values.len(),
             Values::Ids(values) => values.len(),
             Values::Texts(places, _) => places.len(),
-            // The last byte may have unused bits. `rows` is therefore accepted if it needs exactly
-            // this number of bytes.
+            // The last byte may have unused bits. The number `rows` is therefore accepted if `rows`
+            // bits need exactly this number of bytes.
             Values::Bits(bytes) if bytes.len() == rows.div_ceil(8) => rows,
             Values::Bits(bytes) => bytes.len() * 8,
         }
@@ -140,7 +140,7 @@ pub struct Column {
     pub name: &'static CStr,
     /// The values of the column, one for each row.
     pub values: Values,
-    /// Which rows have a value; None if all rows have one.
+    /// Which rows have a value; None if all rows have a value.
     pub validity: Option<Validity>,
 }
 
@@ -180,8 +180,8 @@ impl Columns {
         self
     }
 
-    /// Adds a column in which some rows have no value: `valid` is true for each row that has one.
-    /// Panics if the number of values or of truth values is not the number of rows.
+    /// Adds a column in which some rows have no value: `valid` is true for each row that has a
+    /// value. Panics if the number of values or of truth values is not the number of rows.
     pub fn with_nulls(
         self,
         name: &'static CStr,

@@ -98,8 +98,8 @@ type Done<'py> = (String, Py<SpanTable>, Bound<'py, PyBytes>);
 /// recorded spans, and the executed operations in canonical encoding.
 ///
 /// During the run, the function repeatedly calls `progress(share, phase)`. `phase` is the name of
-/// the current stage, such as "preparing", and `share` its completed fraction, 0 to 1. It also
-/// calls `watch(count, errors, latency_ns_sum, latency_ns_max, latencies)`. The first three
+/// the current stage, such as "preparing", and `share` its completed fraction, 0 to 1. The function
+/// also calls `watch(count, errors, latency_ns_sum, latency_ns_max, latencies)`. The first three
 /// arguments are totals since the start. `latency_ns_max` is the longest latency since the previous
 /// call of `watch`. `latencies` is the histogram of all latencies since the start, as a list of
 /// (value in the middle of a bucket in ns, number of operations).
@@ -178,7 +178,7 @@ fn finished<'py>(
 }
 
 /// Reports the state of a run to Python. The thread that waits for the run calls this function at
-/// each interval. It does the following, in this order:
+/// each interval. The function does the following, in this order:
 /// - checks for Ctrl-C
 /// - calls `watch` with the totals so far and `progress` with the completed fraction
 /// - if the run waits at its barrier, calls `barrier` and passes the returned start time to the run

@@ -124,8 +124,8 @@ fn columns(store: &SpanStore) -> Columns {
         .with(c"wait", truth(|span| span.wait))
 }
 
-/// Index of the empty text in the table of texts of every store. It stands for a missing text, such
-/// as the service of a span without a service.
+/// Index of the empty text in the table of texts of every store. The empty text stands for a
+/// missing text, such as the service of a span without a service.
 const NO_TEXT: u32 = 0;
 
 /// Adds the class of the table to the Python module.

@@ -1,5 +1,5 @@
-//! Tables for Python: each column is an attribute, and other libraries read them through the Arrow
-//! PyCapsule interface.
+//! Tables for Python: each column is an attribute, and other libraries read the tables through the
+//! Arrow PyCapsule interface.
 
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
@@ -137,8 +137,8 @@ impl Memory {
         let own = memory.get();
         let bytes = own.columns.all()[own.place].values.bytes();
         let first = bytes.as_ptr().cast_mut().cast::<c_void>();
-        // SAFETY: the bytes never change. They live as long as `memory`, and the buffer has a
-        // reference to `memory`. The buffer is read-only: a request for a writable one fails.
+        // SAFETY: the bytes never change. The bytes live as long as `memory`, and the buffer has a
+        // reference to `memory`. The buffer is read-only: a request for a writable buffer fails.
         let filled = unsafe {
             ffi::PyBuffer_FillInfo(
                 buffer,

@@ -86,7 +86,7 @@ fn trace_profile(py: Python<'_>, paths: Vec<PathBuf>, options_json: &str) -> PyR
 
 /// Returns the profile of calls that are already merged, as JSON: the reduction, the nested trees
 /// and the rankings. `merged_json` is a `MergedCalls`, in which each parent precedes its children.
-/// Raises InputError if it is not.
+/// Raises InputError if `merged_json` is invalid.
 #[pyfunction]
 fn trace_report(py: Python<'_>, merged_json: &str) -> PyResult<String> {
     py.detach(|| {
@@ -146,9 +146,9 @@ fn trace_part(py: Python<'_>, paths: Vec<PathBuf>, options_json: &str) -> PyResu
     })
 }
 
-/// Finds out which shards have spans of the same traces, so that they must be merged. Returns a
-/// list of groups of shards. A group is a list of two or more indices into `parts`. A shard that
-/// shares no trace with another is in no group.
+/// Finds shards that have spans of the same traces. The files of such shards must be read as one
+/// shard. Returns a list of groups of shards. A group is a list of two or more indices into
+/// `parts`. A shard that shares no trace with another is in no group.
 #[pyfunction]
 fn trace_sharing(py: Python<'_>, parts: Vec<Vec<u8>>) -> PyResult<Vec<Vec<usize>>> {
     py.detach(|| {

@@ -16,9 +16,9 @@ const BUCKETS: usize = ((64 - SUB_BUCKET_BITS as usize) + 1) << SUB_BUCKET_BITS;
 /// A histogram of times in nanoseconds. The widths of the buckets are equal within each power of
 /// two. Count, sum, minimum and maximum are exact.
 ///
-/// The `hdrhistogram` crate was considered. It has no sum and no exact extremes, and it merges two
-/// histograms without loss only if their configurations are equal. This histogram always merges
-/// exactly.
+/// The `hdrhistogram` crate was considered. That crate has no sum and no exact extremes, and it
+/// merges two histograms without loss only if their configurations are equal. This histogram always
+/// merges exactly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
     counts: Vec<u64>,
@@ -112,9 +112,9 @@ impl Histogram {
         middle_of(number)
     }
 
-    /// Raises the maximum to at least this value in ns. This is for callers that know only the
-    /// buckets of their values. They record the lowest value of each bucket and then set the true
-    /// maximum with this function.
+    /// Raises the maximum to at least this value in ns. This function is for callers that know only
+    /// the buckets of their values. Such callers record the lowest value of each bucket and then
+    /// set the true maximum.
     pub fn raise_maximum(&mut self, value_ns: u64) {
         self.maximum = self.maximum.max(value_ns);
     }

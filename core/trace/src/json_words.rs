@@ -21,7 +21,8 @@ const RULES: [(&str, &str); 11] = [
     ),
 ];
 
-/// Returns the reason of an error in a trace in plain words. Other reasons are returned unchanged.
+/// Returns `reason`, the text of an error of serde_json in a trace, in plain words. A reason of an
+/// unknown form is returned unchanged.
 pub fn in_words(reason: &str) -> String {
     if let Some(part) = reason.strip_prefix("EOF while parsing ") {
         return format!("the file ends within {part}: copy or record it again");

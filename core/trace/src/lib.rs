@@ -51,8 +51,9 @@ use std::path::Path;
 /// profile.
 pub fn profile_files<P: AsRef<Path>>(paths: &[P], reading: &Reading) -> Result<SpanProfile> {
     // The sample of call trees is used to correct the clocks of hosts. If all traces are of one
-    // host, no sample is needed. Whether this is so can be read from the profile. Only if the
-    // selection drops calls is this impossible, since dropped calls are missing from the profile.
+    // host, no sample is needed. The profile shows whether there are several hosts. If the
+    // selection drops calls, the profile cannot show this, since dropped calls are missing from the
+    // profile.
     if can_be_read_again(paths) && !reading.selection.drops() {
         let stream = stream_of(Window::default(), reading).without_sample();
         let stream = read_through(stream, paths)?;
@@ -64,8 +65,9 @@ pub fn profile_files<P: AsRef<Path>>(paths: &[P], reading: &Reading) -> Result<S
 }
 
 /// Reads trace files like `profile_files`, and also returns a sample of the call trees. At most
-/// `window.spans` spans wait in memory for the rest of their traces. If calls contradict causality
-/// because the clocks of hosts differ, the clocks are corrected and the files are read again.
+/// `window.spans` spans wait in memory for the other spans of their traces. If calls contradict
+/// causality because the clocks of hosts differ, the clocks are corrected and the files are read
+/// again.
 pub fn summarise_files<P: AsRef<Path>>(
     paths: &[P],
     window: Window,

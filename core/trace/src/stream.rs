@@ -1,10 +1,10 @@
 //! Processes traces of any size in bounded memory. Spans wait in a window until their trace is
 //! complete.
 //!
-//! A trace counts as complete when none of the latest `Window::quiet` spans belonged to it. It is
-//! then merged into the profile, and only its id is remembered. If further spans of this trace
-//! arrive, they are counted exactly, but form a separate tree. `SpanLosses` has the number of such
-//! spans.
+//! A trace counts as complete when none of the latest `Window::quiet` spans belonged to it. The
+//! trace is then merged into the profile, and only its id is remembered. If further spans of this
+//! trace arrive, they are counted exactly, but form a separate tree. `SpanLosses` has the number of
+//! such spans.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Read;
@@ -41,7 +41,7 @@ impl Default for Window {
 }
 
 /// Approximate number of spans in a batch. A batch consists of complete traces that are processed
-/// in one pass. It fits into a processor cache.
+/// in one pass. A batch fits into a processor cache.
 const PORTION_SPANS: usize = 1 << 9;
 
 /// Largest number of trace ids in each of the two sets of `Merged`. The ids of the latest merged
@@ -111,7 +111,7 @@ impl SpanStream {
     }
 
     /// Whether a sample is needed but none is kept. Only a sample shows whether the clocks of hosts
-    /// disagree. It is therefore needed if there are spans of several hosts.
+    /// disagree. A sample is therefore needed if there are spans of several hosts.
     pub(crate) fn misses_sample(&self) -> bool {
         self.sample.is_none() && self.profile.has_several_hosts()
     }
@@ -218,7 +218,8 @@ impl SpanStream {
     ///
     /// # Panics
     ///
-    /// Unless the probability is above 0 and at most 1.
+    /// If the probability is not in (0, 1], or if it is too small for a sampling weight
+    /// (`weight_of`).
     pub fn assume_sampled(&mut self, probability: f64) {
         let weight = weight_of(probability).expect("a probability");
         self.store.texts.assume_weight(weight);

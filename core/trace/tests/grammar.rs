@@ -82,8 +82,8 @@ fn with_faults(traces: u64, retries_max: u64, seed: u64) -> SpanStore {
 }
 
 /// Returns the number of distinct tree structures that would exist without the rule for retried
-/// attempts, so that these are treated like other calls. Computes it directly from the definition
-/// of a structure.
+/// attempts, that is, if retried attempts were treated like other calls. Computes it directly from
+/// the definition of a structure.
 fn structures_without_rule(store: &SpanStore) -> usize {
     fn structure(forest: &Forest, node: u32) -> String {
         let below: BTreeSet<String> = forest

@@ -1,6 +1,6 @@
 //! Tests the predicted savings from faster steps. The predictions are made from the trace of a
-//! simulated program. They must equal the savings that are measured when the simulation is repeated
-//! with one component faster.
+//! simulated program. The predictions must equal the savings that are measured when the simulation
+//! is repeated with one component faster.
 
 #[path = "support/pipeline.rs"]
 mod pipeline;
@@ -50,7 +50,7 @@ fn check(planted: &Pipeline, tolerance: f64) -> Savings {
         |left: &&String, right: &&String| truth(planted, left).total_cmp(&truth(planted, right));
     let best = components.iter().max_by(by_truth).expect("components");
     assert_eq!(&found.steps[0].step, best, "{planted:?}");
-    // One tree has no interval, so the verdict states nothing of other calls.
+    // A single tree gives no confidence interval, so the verdict states nothing about other calls.
     assert_eq!(found.trees, 1);
     let verdict = found.steps[0].verdict;
     assert_eq!(verdict, SavingVerdict::Inconclusive, "{planted:?}");

@@ -115,8 +115,8 @@ fn planted_counts_come_back_within_the_error_of_the_lot() {
             missed < 5.0 * error,
             "{place:?}, seed {seed}: {missed} of {error}"
         );
-        // The estimate must be exactly the recorded amount divided by the probability. It is
-        // therefore wrong only by the recorder's random choice of traces.
+        // The estimate must be exactly the recorded amount divided by the probability. The estimate
+        // is therefore wrong only by the recorder's random choice of traces.
         let exact = |kept: f64, found: f64| (found * probability / kept - 1.0).abs() < 1e-5;
         assert!(
             exact(kept as f64, node.count as f64),

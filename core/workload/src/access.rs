@@ -200,7 +200,7 @@ pub(crate) fn single(access: &Access, passage: &Passage, turn: u64, bits: u64) -
     (offset, length.min(passage.file_bytes - offset))
 }
 
-/// Number of blocks of the file; the last one may be partial.
+/// Number of blocks of the file; the last block may be partial.
 #[inline]
 fn blocks(passage: &Passage) -> u64 {
     let transfer = passage.transfer_size_bytes;
@@ -224,9 +224,9 @@ fn length(access: &Access, passage: &Passage, turn: u64) -> u64 {
     }
 }
 
-/// Returns the word that stands for the client in the keys of this module's random numbers. It
-/// differs from the client's number, which is used in the keys of the random numbers that choose
-/// operations and file sizes. The two sets of random numbers are therefore independent.
+/// Returns the word that stands for the client in the keys of this module's random numbers. The
+/// word differs from the client's number, which is used in the keys of the random numbers that
+/// choose operations and file sizes. The two sets of random numbers are therefore independent.
 fn key(passage: &Passage) -> u64 {
     u64::from(passage.client) | 2 << 32
 }
@@ -281,10 +281,10 @@ fn strided(blocks: u64, stride: u64, turn: u64) -> u64 {
 }
 
 /// Returns the number of the block at position `turn` of a random permutation of the blocks. A
-/// Feistel network permutes the numbers below a power of two with an even exponent; this is the
-/// smallest such power that covers all blocks. If the result is not the number of a block, the
-/// network is applied again (cycle walking; Black and Rogaway 2002, "Ciphers with arbitrary finite
-/// domains").
+/// Feistel network permutes the numbers below a bound. The bound is the smallest power of two with
+/// an even exponent that is at least the number of blocks. If the result is not the number of a
+/// block, the network is applied again (cycle walking; Black and Rogaway 2002, "Ciphers with
+/// arbitrary finite domains").
 fn shuffled(passage: &Passage, blocks: u64, turn: u64) -> u64 {
     let bits = (64 - (blocks - 1).leading_zeros())
         .max(2)

@@ -85,7 +85,7 @@ pub enum Start {
     At(u64),
     /// Nanoseconds after the end of the client's previous operation.
     After(u64),
-    /// Never: the list of given times is exhausted.
+    /// The operation never starts, because the list of given times is exhausted.
     Never,
 }
 
@@ -163,8 +163,8 @@ pub struct Schedule<'a> {
     client: u32,
     think_ns: u64,
     /// Number of arrivals so far. `unit_time` is the time of the latest arrival, in units of the
-    /// mean time between arrivals of one client. `unit_time` is used unless all times between
-    /// arrivals are constant.
+    /// mean time between arrivals of one client. `unit_time` is used only if the times between
+    /// arrivals vary.
     arrivals: u64,
     unit_time: f64,
     /// Fraction, 0 to 1, of the time between arrivals by which this client's arrivals are shifted,
@@ -218,7 +218,7 @@ impl<'a> Schedule<'a> {
     }
 
     /// Returns the scheduled start of the next operation. `think_time_s` is the think time in
-    /// seconds that this operation specifies; None if it specifies none.
+    /// seconds that this operation specifies; None if the operation specifies no think time.
     #[inline]
     pub fn next_start(&mut self, think_time_s: Option<f64>) -> Start {
         if let Some(gap_ns) = self.even_ns {

@@ -13,7 +13,7 @@ pub struct SpecError {
 }
 
 /// Writes a number of more than 20 digits with an exponent, because 1e300 would be printed with 301
-/// digits. Other texts stay as they are.
+/// digits. Other texts are returned unchanged.
 fn shortened(value: &str) -> String {
     match value.parse::<f64>() {
         Ok(number) if value.len() > 20 => format!("{number:e}"),

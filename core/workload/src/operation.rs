@@ -126,8 +126,8 @@ impl OperationKind {
         matches!(self, Read | Write | Append | Pread | Pwrite | Overwrite)
     }
 
-    /// Whether the operation is allowed on a file of another client. An operation is allowed if it
-    /// changes neither the names nor the sizes of files.
+    /// Whether the operation changes neither the names nor the sizes of files. Only such an
+    /// operation is allowed on a file of another client.
     pub fn leaves_names(self) -> bool {
         use OperationKind::{Chmod, Close, Pread, Pwrite, Read, Stat};
         use OperationKind::{Exists, Fsync, GetXattr, List, Lock, Open, Overwrite};
@@ -178,7 +178,7 @@ pub struct Operation {
 pub const ENCODED_BYTES: usize = 56;
 
 /// Encodes operations with a fixed width and in little-endian order. Two streams are equal exactly
-/// if their bytes are.
+/// if their bytes are equal.
 pub fn encode(operations: &[Operation]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(operations.len() * ENCODED_BYTES);
     for operation in operations {

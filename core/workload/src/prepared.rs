@@ -11,8 +11,8 @@ const SIZE: u64 = 3;
 const SIZE_AGAIN: u64 = 4;
 const SIZE_MORE: u64 = 100;
 
-/// Size in bytes of a client's file number `file`. It depends only on the seed, the client and the
-/// file.
+/// Size in bytes of a client's file number `file`. The size depends only on the seed, the client
+/// and the file.
 pub fn size_of(spec: &StreamSpec, client: u32, file: u64) -> u64 {
     let purpose = |n: u64| match n {
         0 => SIZE,

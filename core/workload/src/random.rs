@@ -8,8 +8,8 @@ pub fn draw(seed: u64, a: u64, b: u64, purpose: u64) -> u64 {
     Keyed::new(seed, a).at(b).bits(purpose)
 }
 
-/// The hash of the first part of a key. It is computed once for all random numbers whose keys begin
-/// with this part.
+/// The hash of the first part of a key. The hash is computed once for all random numbers whose keys
+/// begin with this part.
 #[derive(Clone, Copy)]
 pub(crate) struct Keyed(u64);
 

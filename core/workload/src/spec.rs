@@ -280,7 +280,7 @@ impl StreamSpec {
             .flat_map(|p| p.mix.iter().map(|s| s.operation));
         let mut kinds: Vec<OperationKind> = given.chain(mixed).collect();
         // Some operations are replaced if they are not possible, such as getting an extended
-        // attribute before one is set. The types that replace them can occur too.
+        // attribute before one is set. The types of the replacing operations can occur too.
         for (kind, instead) in [
             (GetXattr, SetXattr),
             (Rmdir, Mkdir),

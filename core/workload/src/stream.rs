@@ -36,7 +36,7 @@ pub struct Stream<'a> {
     index: u64,
     /// The client's own files that exist.
     own: VecDeque<Live>,
-    /// Files of other clients. Empty unless the current phase accesses them.
+    /// Files of other clients. Empty if the current phase does not access such files.
     others: VecDeque<Live>,
     directories: VecDeque<u64>,
     next_file: u64,
@@ -160,8 +160,8 @@ impl<'a> Stream<'a> {
         if client == self.client {
             return self.own.clone();
         }
-        // In some phases, clients access files of other clients. These phases add and remove no
-        // files, so the loop skips their operations.
+        // In some phases, clients access files of other clients. These phases neither add nor
+        // remove files, so the loop skips the operations of these phases.
         let mut spec = self.spec.clone();
         spec.phases = self.phases[..=self.phase].to_vec();
         spec.phases.iter_mut().for_each(|p| p.files = Files::Own);
@@ -407,8 +407,8 @@ impl<'a> Stream<'a> {
         Some(operation)
     }
 
-    /// The think time in seconds that the mix specifies for the next operation. None if it
-    /// specifies no time, so that the think time of the phase applies.
+    /// The think time in seconds that the mix specifies for the next operation. None if the mix
+    /// specifies no think time for this operation; the think time of the phase then applies.
     pub fn own_pause_s(&self) -> Option<f64> {
         let phase = self.phases.get(self.phase)?;
         phase.mix.get(self.share())?.think_time_s

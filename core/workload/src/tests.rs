@@ -148,7 +148,8 @@ fn all_kinds_come_as_often_as_weighed() {
             (observed - expected).powi(2) / expected
         })
         .sum();
-    // The chi-square statistic has eight degrees of freedom. It exceeds 26.1 once in a thousand.
+    // The chi-square statistic has eight degrees of freedom. The statistic exceeds 26.1 once in a
+    // thousand.
     assert!(chi_square < 26.1, "{chi_square}");
 }
 
@@ -179,7 +180,8 @@ fn sizes_follow_their_distribution() {
         .map(|size| uniform.iter().filter(|observed| **observed == size).count() as f64)
         .map(|observed| (observed - 1000.1).powi(2) / 1000.1)
         .sum();
-    // The chi-square statistic has nine degrees of freedom. It exceeds 27.9 once in a thousand.
+    // The chi-square statistic has nine degrees of freedom. The statistic exceeds 27.9 once in a
+    // thousand.
     assert!(chi_square < 27.9, "{chi_square}");
 }
 

@@ -95,8 +95,8 @@ def in_this_process() -> None:
 
 def _skip_last_search() -> None:
     """Skips the search for cyclic garbage that Python makes when it exits. The search would take a
-    sixth of the processor time of a short command. It is not skipped if a library is loaded that
-    reports uncollected objects as leaked."""
+    sixth of the processor time of a short command. The search is not skipped if a library is loaded
+    that reports uncollected objects as leaked."""
     if COUNTING_OBJECTS.isdisjoint(sys.modules):
         gc.freeze()
 
@@ -105,9 +105,8 @@ def deliver_interrupt_again(unraisable: sys.UnraisableHookArgs) -> None:
     """Handles an exception that Python cannot raise. Such an exception occurs in a destructor, or
     in Python code called by a C or Rust library that ignores its errors.
 
-    The exception is printed, as Python does by default. The only exception to this is an interrupt:
-    since the user pressed Ctrl-C and the command must end, the interrupt is delivered a second
-    time.
+    The exception is printed, as Python does by default. An interrupt is not printed: since the user
+    pressed Ctrl-C and the command must end, the interrupt is delivered a second time.
     """
     if not issubclass(unraisable.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(unraisable)

@@ -26,11 +26,11 @@ from dfslab.spec.systems.filesystem import FileSystem
 FORMS = ("table", "formula", "mermaid", "plantuml", "net")
 
 # A terminal with fewer columns than this shows the table of parameters without the columns in
-# NARROW_WITHOUT: with them, words would be broken. A default is shown with its unit.
+# NARROW_WITHOUT: with these columns, words would be broken. A default is shown with its unit.
 WHOLE_WIDTH = 120
 NARROW_WITHOUT = ("id", "unit", "source")
 # Columns of the narrow table that are as wide as their longest word, with their largest widths. The
-# columns of WIDE_COLUMNS share the width that is left.
+# columns of WIDE_COLUMNS share the remaining width.
 WORDS = {"key": 16, "default": 11, "origin": 11}
 WIDE_COLUMNS = ("meaning", "acts in")
 

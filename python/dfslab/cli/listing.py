@@ -19,7 +19,7 @@ from dfslab.spec.files import ready
 # Smallest width of the column of titles, in characters. If a terminal is too narrow for this
 # width, the lines are longer than the terminal is wide.
 NARROWEST_TITLE = 20
-# The commands that use the members of a type, where its name leaves open which ones do.
+# For types of members whose names do not show which commands use the members: these commands.
 USED_BY = {
     "exporters": " (export --as, trace report --export)",
     "importers": " (file calls, for replay --form)",
@@ -70,8 +70,9 @@ def members() -> dict[str, list[dict[str, str]]]:
 
 
 def _question(file: Path) -> str:
-    """Returns the title of a scenario file, which is usually the question that it answers. If the
-    file has none, returns its first comment. The file is not parsed, which would take longer."""
+    """Returns the title of a scenario file, which is usually the question that the scenario
+    answers. If the file has no title, returns its first comment. The file is not parsed, because
+    parsing would take longer."""
     text = file.read_text(encoding="utf-8")
     found = re.search(r'^title = "(.*)"$', text, re.MULTILINE) or re.match(r"# *(.*)", text)
     return found[1] if found else "ready scenario"
@@ -81,8 +82,8 @@ def _titled(room: discover.Room) -> list[dict[str, str]]:
     found = discover.members(room)
     for name, path in found.items():
         if not discover.is_ours(path):
-            # This member is not part of this package. It is loaded only so that its errors are
-            # reported here. For members of this package, tests do this.
+            # This member is not part of this package. The member is loaded only so that its errors
+            # are reported here. For members of this package, tests do this.
             _LOADED[room](name)
     return [
         {"name": name, "title": discover.title(path), "from": discover.source(path)}

@@ -1,5 +1,5 @@
-"""The root of the command line. It imports the module of a command only when that command is
-called, and prints an error as one line."""
+"""The root of the command line. This module imports the module of a command only when that command
+is called, and prints an error as one line."""
 
 from __future__ import annotations
 
@@ -111,8 +111,8 @@ def _refuse_silent_paths(option: Any) -> None:
 
 
 def _common_options() -> list[Any]:
-    """Returns Typer's objects for the options `--quiet` and `--no-color`. They are taken from a
-    command that Typer makes of `_only_common_options`, which has only these options."""
+    """Returns Typer's objects for the options `--quiet` and `--no-color`. The objects are taken
+    from a command that Typer makes of `_only_common_options`, which has only these options."""
     bare = typer.Typer(add_completion=False)
     bare.command()(_only_common_options)
     options = typer.main.get_command(bare).params
@@ -122,8 +122,8 @@ def _common_options() -> list[Any]:
 
 
 def _become_quiet(context: typer.Context, is_quiet: bool) -> None:
-    """Stores in the context of the command that `--quiet` is given. The contexts of the
-    commands of a group inherit it."""
+    """Stores in the context of the command that `--quiet` is given. The contexts of the commands of
+    a group inherit this setting."""
     if is_quiet:
         context.obj = replace(printing_of(context), is_quiet=True)
 
@@ -159,8 +159,8 @@ class _OnDemand(TyperGroup):
         return command(cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        # Typer suggests a similar name for a mistyped one, and takes it from the keys of this
-        # dictionary. It therefore has all present names, although no module has been imported.
+        # For a mistyped name, Typer suggests a similar name from the keys of this dictionary. The
+        # dictionary therefore has all present names, although no module has been imported.
         self.commands = dict.fromkeys(COMMANDS)  # type: ignore[assignment]
         if args[0] in FORMER:
             present = FORMER[args[0]]
@@ -226,7 +226,7 @@ def _stop_for_member(error: Exception) -> None:
     """Prints "FILE:LINE: reason" and exits with code 2, if a member outside this package caused the
     exception. FILE and LINE are in the member's code.
 
-    Returns without effect if `error` is none of a member's code, or if it is an exception with
+    Returns without effect if no member's code caused `error`, or if `error` is an exception with
     which any code reports that a run failed.
     """
     from dfslab.method import RunFailed
@@ -279,7 +279,8 @@ PLAIN_WORDS = {
 _UNREADABLE = re.compile(r"Invalid value for '([^']*)': path ('.*') is not readable\.$", re.I)
 # Click's message about an unknown option.
 _NO_OPTION = re.compile(r"No such option: (--[\w-]+)")
-# Options of fio and of other tools, each with what has its meaning here: for a command, by name.
+# For each command of dfslab: options of fio and of other tools, each with a hint about the option
+# of dfslab that has the same meaning.
 OTHER_TOOLS = {
     "measure": {
         "--blocksize": "here it is --bs",
@@ -340,9 +341,9 @@ def _unit_alone(word: str) -> str:
 
 
 def _where_to_look() -> str:
-    """Returns a hint for the end of an error message. It names the help of the called command, or
-    the list of commands if no command was called. If the user named an unknown command of a group,
-    the hint lists the commands of this group."""
+    """Returns a hint for the end of an error message. The hint names the help of the called
+    command, or the list of commands if no command was called. If the user named an unknown command
+    of a group, the hint lists the commands of this group."""
     words = sys.argv[1:3]
     if words[:1] and words[0] in MEANT:
         return f"(`dfslab {MEANT[words[0]]}`)"

@@ -108,7 +108,8 @@ def read_scenario(
 
 def _mended(path: Path, sets: list[str] | None, methods: Sequence[str]) -> Scenario | None:
     """Reads a scenario file that is wrong by itself, and applies the changes from the command line.
-    Returns the changed scenario. Returns None if it is still wrong or there are no changes."""
+    Returns the changed scenario. Returns None if the changed scenario is still wrong or there are
+    no changes."""
     from dfslab.spec.scenario import read
 
     if not sets:
@@ -345,8 +346,8 @@ def note(text: str) -> None:
 
 
 def note_unfinished(*sources: Path) -> None:
-    """Prints a line to standard error for each source that is the folder of an unfinished run. It
-    says how much of the run is measured."""
+    """Prints a line to standard error for each source that is the folder of an unfinished run. The
+    line says how much of the run is measured."""
     from dfslab.studies.runs import progress_kept
 
     for source in sources:
@@ -356,8 +357,9 @@ def note_unfinished(*sources: Path) -> None:
 
 @contextmanager
 def judged(results: Sequence[Result], is_allowed: bool = False) -> Iterator[None]:
-    """A context in which measured results are printed. On entry, it prints a warning if a result is
-    incomplete. On exit, it then ends the program with code 1, unless `is_allowed` is true."""
+    """A context in which measured results are printed. If a result is incomplete, the context
+    prints a warning on entry, and ends the program with code 1 on exit. The program is not ended if
+    `is_allowed` is true."""
     from dfslab.studies.runs import completeness
 
     warning = completeness.warning(results)

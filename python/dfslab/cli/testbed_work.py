@@ -50,7 +50,7 @@ class StartedHost:
 class Started:
     """A started testbed, as `dfslab testbed up` shows it.
 
-    `hosts` is empty if dfslab made no hosts for it.
+    `hosts` is empty if dfslab made no hosts for the testbed.
     """
 
     name: str
@@ -122,8 +122,8 @@ def down(name: str) -> list[str]:
     """Stops testbeds and removes them. Returns their names.
 
     `name` is the name of one testbed. `registry.ALL` (option `--all`) selects all testbeds, and
-    `registry.STALE` (option `--stale`) selects the abandoned ones. Raises InputError if no testbed
-    has the name.
+    `registry.STALE` (option `--stale`) selects the abandoned testbeds. Raises InputError if no
+    testbed has the name.
     """
     known = [testbed.name for testbed in status("")]
     if name not in (registry.ALL, registry.STALE) and name not in known:

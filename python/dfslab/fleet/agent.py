@@ -10,7 +10,7 @@ at each barrier (`shards.turns`), a start time: `{"start_at_monotonic_s": t}` or
   of the phase, and `seen` has the counts of operations;
 - at the end `{"report": ..., "spans": ..., "recorded": ...}` or `{"error": kind, "text": ...}`.
 
-End of input, SIGTERM and SIGINT stop the agent. It then removes what it created, even if its
+End of input, SIGTERM and SIGINT stop the agent. The agent then removes what it created, even if its
 controller no longer exists.
 
 With `--keep FILE`, a successful agent also writes the plan and its answer (the document at the end)
@@ -339,10 +339,10 @@ def _held(keep: Path | None, controller: LiveProcess | None) -> Iterator[None]:
     """Returns a context in which the agent's lock file is locked. Without `keep` there is no lock
     file, and the context does nothing.
 
-    The lock shows other processes that this agent is running. It does so even in another PID
+    The lock shows other processes that this agent is running, even processes in another PID
     namespace, where the agent's process is not visible. The file has the text that identifies the
-    controller's process. From it, other processes can find out whether the controller still lives
-    and may read the agent's answer.
+    controller's process. From this text, other processes can find out whether the controller still
+    lives and may read the agent's answer.
     """
     if keep is None:
         yield

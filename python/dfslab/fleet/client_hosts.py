@@ -52,14 +52,14 @@ class Nodes:
     """The Dask workers that have joined the scheduler at the address `scheduler`.
 
     `within` runs a function where this address can be reached, for example in the network of an
-    emulated host. The function of the other fields:
+    emulated host. The other fields:
     - `expected`: number of workers that must have joined before the run.
     - `wanted`: number of these workers that take part. 0: all.
     - `processes`: number of agents on each worker.
     - `passing`: whether the hosts are ephemeral (see ClientHost).
-    - `own`: whether dfslab started the cluster. If it did, the agents stop when the process of
-      their controller has ended, so that no load continues after a controller was killed. If the
-      user started the cluster, the agents finish their shards even then.
+    - `own`: whether dfslab started the cluster. If so, the agents stop when the process of their
+      controller has ended, so that no load continues after a controller was killed. If the user
+      started the cluster, the agents finish their shards even then.
     """
 
     scheduler: str
@@ -113,7 +113,7 @@ def split(clients: int, hosts: int) -> list[range]:
     size. The larger ranges come first.
 
     The operation stream of a client depends on its number within the whole workload, so the split
-    does not change it.
+    does not change the stream.
     """
     assert clients > 0
     assert hosts > 0

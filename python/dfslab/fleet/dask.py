@@ -1,10 +1,10 @@
 """Runs one workload on many machines, with one agent on every worker of a Dask cluster.
 
-Dask finds the workers and carries short calls to them. A call starts an agent, polls its output, or
-sends the agreed start time. The load generators run in separate agent processes, which also write
-their answers to their host's disk. So the results of finished shards survive the loss of a worker,
-the scheduler or the controller. The start is agreed over Dask, never through the file system under
-test.
+Dask finds the workers and transports short calls to the workers. A call starts an agent, polls its
+output, or sends the agreed start time. The load generators run in separate agent processes, which
+also write their answers to their host's disk. So the results of finished shards survive the loss of
+a worker, the scheduler or the controller. The start is agreed over Dask, never through the file
+system under test.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ UNREACHABLE = (OSError, TimeoutError, asyncio.TimeoutError, KeyError, ValueError
 @dataclass(frozen=True)
 class ClockOffset:
     """The difference between a worker's Unix clock and the controller's Unix clock, and its largest
-    error. It is measured by several probes, of which the one with the shortest round trip counts.
-    The worker reads its clock between the sending and the return of the probe, so half of the round
-    trip bounds the error (Cristian 1989, Distributed Computing 3)."""
+    error. The offset is measured by several probes, of which the probe with the shortest round trip
+    counts. The worker reads its clock between the sending and the return of the probe, so half of
+    the round trip bounds the error (Cristian 1989, Distributed Computing 3)."""
 
     offset_s: float
     error_s: float
@@ -424,8 +424,8 @@ def _words(error: BaseException) -> str:
 
 @contextlib.contextmanager
 def cluster(kind: ClusterKind, nodes: int) -> Iterator[str]:
-    """Returns a context with a new cluster of `nodes` workers. It yields the scheduler's address.
-    Raises LoadFailed if the cluster's library is missing or cannot start the cluster."""
+    """Returns a context with a new cluster of `nodes` workers. The context yields the scheduler's
+    address. Raises LoadFailed if the cluster's library is missing or cannot start the cluster."""
     module, name, package = KINDS[kind.name]
     with contextlib.ExitStack() as stack:
         # Dask's event loop would also print the traceback of exceptions that this function reports.

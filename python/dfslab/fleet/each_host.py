@@ -100,8 +100,8 @@ def hosts_of(scheduler: str, expected: int) -> Iterator[HostCalls]:
 
 
 def _one_each(workers: list[str]) -> tuple[WorkerHost, ...]:
-    """Returns the hosts on which workers run. Of several workers on a host, the first one takes the
-    host's calls. A worker's address is a URL such as tcp://10.0.0.2:40123."""
+    """Returns the hosts on which workers run. If a host has several workers, the first worker takes
+    the host's calls. A worker's address is a URL such as tcp://10.0.0.2:40123."""
     first: dict[str, str] = {}
     for worker in sorted(workers):
         first.setdefault(urlsplit(worker).hostname or worker, worker)

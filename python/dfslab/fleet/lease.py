@@ -1,8 +1,8 @@
 """Ends a cluster that dfslab started, and its agents, when the controller is gone.
 
 The controller's process may be killed, or its machine may fail. The scheduler of an SSH cluster,
-its workers and their agents run on other machines and would then never end. They therefore have
-leases:
+its workers and their agents run on other machines and would then never end. These processes
+therefore have leases:
 - The scheduler has a lease, which a connected client renews.
 - Each agent has a lease, which the controller renews whenever it polls the agent's output.
 
@@ -27,8 +27,8 @@ from dfslab.spec.clock import REAL, Clock
 # A cluster or an agent stops after this many seconds without its controller.
 LEASE_S = 5.0
 POLL_S = 0.5
-# The scheduler's list of clients always has this entry. It is no client: Dask lists under this name
-# the tasks that no client waits for.
+# The scheduler's list of clients always has this entry. The entry is no client: Dask lists under
+# this name the tasks that no client waits for.
 NO_CLIENT = "fire-and-forget"
 
 
@@ -73,7 +73,7 @@ def watched(
 def while_connected(options: Mapping[str, object]) -> dict[str, object]:
     """Returns the options of an SSH cluster with a changed option `remote_python`. With the new
     value, each interpreter ends with the SSH connection that started it. `remote_python` is one
-    interpreter for all hosts, or a list with one for each host."""
+    interpreter for all hosts, or a list with one interpreter for each host."""
     given = options.get("remote_python")
     if isinstance(given, list):
         return {**options, "remote_python": [_interpreter(one) for one in given]}
@@ -98,9 +98,9 @@ def connected_python(python: str | None = None) -> str:
     return f"{python or sys.executable} -c {shlex.quote(code)}"
 
 
-# The source text of this function is executed on the remote host without the rest of the module, so
-# the function has its own imports. If the SSH server gives the process no input, its input is
-# /dev/null, and only the lease ends the process.
+# The source text of this function is executed on the remote host without the other parts of the
+# module, so the function has its own imports. If the SSH server gives the process no input, its
+# input is /dev/null, and only the lease ends the process.
 def _run_while_connected() -> None:
     import os
     import runpy

@@ -2,9 +2,9 @@
 processes left behind.
 
 The recorded directories are the run directories of clients and the folders of probes. The module
-also finds the files of agents that were left behind. A record is a file in the state folder. Its
-owner, the process of the run or probe, keeps the file locked. The kernel releases the lock when the
-owner ends, even if the owner is killed.
+also finds the files of agents that were left behind. A record is a file in the state folder. The
+owner of a record is the process of the run or probe. The owner keeps the file locked. The kernel
+releases the lock when the owner ends, even if the owner is killed.
 """
 
 from __future__ import annotations
@@ -70,15 +70,16 @@ def parts_folder() -> Path:
 
 @contextmanager
 def recorded(plan: LoadPlan) -> Iterator[RunRecord]:
-    """Returns a context in which the run directory of a plan is recorded. It yields the record.
+    """Returns a context in which the run directory of a plan is recorded. The context yields the
+    record.
 
     A directory is recorded only if it is on a mounted file system and its name matches NAME. On
     other targets, the directory of a killed run could not be removed later. If nothing is recorded,
     the context yields a record that is not stored.
 
-    At the end of the context, the record is removed. It stays if the directory still exists or the
-    file system does not answer. If the plan keeps the directory (`keep`), the record is always
-    removed.
+    At the end of the context, the record is removed. The record stays if the directory still exists
+    or the file system does not answer. If the plan keeps the directory (`keep`), the record is
+    always removed.
     """
     target = plan.target
     if not isinstance(target, PosixTarget) or not NAME.fullmatch(plan.run_directory):
@@ -90,9 +91,9 @@ def recorded(plan: LoadPlan) -> Iterator[RunRecord]:
 
 @contextmanager
 def probe_folder(directory: Path) -> Iterator[Path]:
-    """Returns a context with a new folder in `directory` for the files of a probe. It yields the
-    folder's path. The folder is recorded before it is created, and removed with its files at the
-    end of the context. Raises OSError if the folder cannot be created."""
+    """Returns a context with a new folder in `directory` for the files of a probe. The context
+    yields the folder's path. The folder is recorded before it is created, and removed with its
+    files at the end of the context. Raises OSError if the folder cannot be created."""
     made = directory.absolute() / f".dfslab-probe-{uuid.uuid4().hex[:12]}"
     with _record(made) as run:
         try:
@@ -105,8 +106,8 @@ def probe_folder(directory: Path) -> Iterator[Path]:
 
 @contextmanager
 def _record(directory: Path, keep: bool = False) -> Iterator[RunRecord]:
-    """Returns a context in which a directory is recorded. It yields the record. Without a writable
-    state folder, nothing is recorded. `keep`: the record is removed although the directory
+    """Returns a context in which a directory is recorded. The context yields the record. Without a
+    writable state folder, nothing is recorded. `keep`: the record is removed although the directory
     stays."""
     record = folder() / f"{directory.name}.json"
     descriptor = -1
@@ -216,8 +217,8 @@ def remove_empty(path: str) -> bool:
 
 @contextmanager
 def _free(lock: Path) -> Iterator[str]:
-    """Returns a context in which the lock file of an agent that has ended is locked. It yields the
-    file's text. Raises OSError if the agent lives or the file cannot be read."""
+    """Returns a context in which the lock file of an agent that has ended is locked. The context
+    yields the file's text. Raises OSError if the agent lives or the file cannot be read."""
     with lock.open(encoding="utf-8") as held:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield held.read()

@@ -22,8 +22,8 @@ from dfslab.testbeds.hosts.process import LiveProcess
 BLOCK_BYTES = 1 << 20
 STDERR_TAIL_BYTES = 2000
 # Seconds that a process may take to end after it was killed, has sent its answer, or has closed its
-# output. It takes longer if one of its threads is in a call to a file system that does not answer,
-# because the kernel then cannot end the process.
+# output. A process takes longer if one of its threads is in a call to a file system that does not
+# answer, because the kernel then cannot end the process.
 END_LIMIT_S = 5.0
 
 

@@ -28,8 +28,8 @@ FILE = "live.jsonl"
 
 
 class LiveProgress(Document):
-    """What a run is doing. `share`: the finished part of all its work, 0 to 1. `unix_s`: time of
-    the report, in seconds since 1970."""
+    """What a run is doing. `share`: the finished part of the run's whole work, 0 to 1. `unix_s`:
+    time of the report, in seconds since 1970."""
 
     kind: Literal["progress"] = "progress"
     unix_s: float

@@ -1,5 +1,5 @@
-"""A process that runs one of two clients which observe each other's changes. It makes a change, or
-polls until it observes a change.
+"""A process that runs one of two clients which observe each other's changes. The process makes a
+change, or polls until it observes a change.
 
 Commands and answers are JSON documents, one per line. Each command has an `id`, which its answers
 repeat. The commands, with their answers:
@@ -112,7 +112,8 @@ def clear(path: str) -> None:
 
 def look(change: str, path: str, turn: int) -> str:
     """Returns the state of the file at `path` that this client observes: "old" before the change
-    `change`, "new" after it, or "torn" if it is neither of the two."""
+    `change`, "new" after it, or "torn" if the observed state is neither the old nor the new
+    state."""
     if change in ("create", "delete"):
         return "new" if os.path.exists(path) == (change == "create") else "old"
     if change == "rename":

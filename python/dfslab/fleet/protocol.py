@@ -61,8 +61,9 @@ class AgentAnswer(TypedDict, total=False):
 
 
 class AgentDocument(AgentAnswer, total=False):
-    """Any document that an agent sends. It has `ready` if the agent is at a barrier, `progress` and
-    `seen` (the counts of LiveCounts) while a phase runs, or the fields of an answer at the end."""
+    """Any document that an agent sends. The document has `ready` if the agent is at a barrier,
+    `progress` and `seen` (the counts of LiveCounts) while a phase runs, or the fields of an answer
+    at the end."""
 
     ready: Clocks
     progress: tuple[float, str]

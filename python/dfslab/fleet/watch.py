@@ -49,7 +49,8 @@ class LiveCounts(NamedTuple):
 
 
 class ObservedHost(Protocol):
-    """The load generator on one client host. `observed`: its latest counts."""
+    """The load generator on one client host. `observed`: the latest counts of the load
+    generator."""
 
     place: ClientHost
     observed: LiveCounts

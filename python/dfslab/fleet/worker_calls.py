@@ -44,8 +44,8 @@ PLUGIN = "dfslab agents"
 
 
 class WorkerAgents(WorkerPlugin):
-    """The agents of one Dask worker, by their answer files. It is a plugin of the worker, so that
-    it exists as long as the worker does."""
+    """The agents of one Dask worker, by their answer files. This object is a plugin of the worker,
+    so that the object exists as long as the worker."""
 
     def __init__(self) -> None:
         self.parts: dict[Path, OpenPart] = {}

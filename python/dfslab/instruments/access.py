@@ -44,9 +44,9 @@ FSYNC: dict[bool | str, Fsync] = {False: "never", True: "close", "write": "write
 class _SessionTestbed:
     """A running testbed of a session.
 
-    `key` identifies the configurations that can use the testbed. It is empty if the caller started
-    the testbed, which is then used for every configuration. `is_warm`: whether the daemons have
-    been warmed up.
+    `key` identifies the configurations that can use the testbed. `key` is empty if the caller
+    started the testbed, which is then used for every configuration. `is_warm`: whether the daemons
+    have been warmed up.
     """
 
     key: str
@@ -94,9 +94,9 @@ class InstrumentSession:
             self._testbed.is_warm = True
 
     def reach(self, scenario: Scenario, counts_calls: bool = False) -> Endpoint:
-        """Returns the endpoint at which clients access a scenario's file system. It is the address
-        or the existing directory that the scenario names, else the endpoint of its testbed, else a
-        temporary directory.
+        """Returns the endpoint at which clients access a scenario's file system. The endpoint is
+        the address or the existing directory that the scenario names, else the endpoint of its
+        testbed, else a temporary directory.
 
         Starts the testbed if the scenario needs one. `counts_calls`: whether the processes of the
         testbed count their calls. A testbed that counts calls is not used for measurements without
@@ -108,8 +108,8 @@ class InstrumentSession:
         if access.testbed:
             return self._reach_testbed(scenario, counts_calls)
         if self._testbed is not None and self._testbed.key:
-            # A testbed from an earlier configuration of the sweep may still run. It is stopped,
-            # because its client hosts serve another file system.
+            # A testbed from an earlier configuration of the sweep may still run. That testbed is
+            # stopped, because its client hosts serve another file system.
             self.close()
         if "uri" in system.access_keys:
             _answers(access.uri, system.address(access.uri))
@@ -214,8 +214,8 @@ class InstrumentSession:
         """Returns the workers of the Dask cluster that the scenario requests. The scenario names
         the scheduler of an existing cluster, or this session starts a cluster.
 
-        A started cluster runs until the session ends. Raises InputError if it cannot be started.
-        Also raises it if the scenario names a scheduler although it has a testbed with hosts.
+        A started cluster runs until the session ends. Raises InputError if the cluster cannot be
+        started, or if the scenario names a scheduler although it has a testbed with hosts.
         """
         run, wanted = scenario.run, scenario.workload.nodes
         processes = max(1, scenario.workload.processes)
@@ -236,9 +236,10 @@ class InstrumentSession:
                 raise InputError("run.fleet", run.fleet, str(error)) from error
             self._clusters[key] = (address, count)
         within = hosts[0].in_network if hosts else directly
-        # If `own` is true, each agent observes the process of its controller, and stops when it has
-        # ended. Agents on emulated hosts cannot observe it, because each host numbers its processes
-        # separately. They need not do so, because they end with the hosts of their testbed.
+        # If `own` is true, each agent observes the process of its controller, and stops when this
+        # process has ended. Agents on emulated hosts cannot observe the controller, because each
+        # host numbers its processes separately. These agents end with the hosts of their testbed
+        # instead.
         own = not hosts
         return Nodes(address, wanted, processes, count, within, passing=bool(hosts), own=own)
 
@@ -295,7 +296,7 @@ class InstrumentSession:
     def _reach_testbed(self, scenario: Scenario, counts_calls: bool) -> Endpoint:
         """Starts the testbed of a scenario, unless it already runs, and returns its endpoint.
 
-        A session has one testbed at a time. If the configuration needs another one, the running
+        A session has one testbed at a time. If the configuration needs another testbed, the running
         testbed is stopped first.
         """
         key = scenario.model_dump_json(include={"deployment", "file_system"}) + str(counts_calls)
@@ -323,7 +324,7 @@ class InstrumentSession:
             endpoint = testbed.endpoint
             java = testbed.java_configuration if isinstance(testbed, JavaReachable) else None
         except TestbedError as error:
-            # Forget the failed testbed, so that the next run starts a new one.
+            # Forget the failed testbed, so that the next run starts a new testbed.
             self.close()
             raise RunFailed(str(error)) from error
         return replace(endpoint, directory=requested or endpoint.directory, java=java)

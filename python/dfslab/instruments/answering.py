@@ -25,8 +25,8 @@ def is_directory(place: Path) -> bool:
 def answered(place: str, work: Callable[[], T], limit_s: float = ANSWER_LIMIT_S) -> T:
     """Runs `work`, which calls the file system at `place`, and returns its result.
 
-    Raises RunFailed if `work` takes longer than `limit_s` seconds. Its thread then continues,
-    because a thread that is blocked in a call to a file system cannot be ended.
+    Raises RunFailed if `work` takes longer than `limit_s` seconds. The thread that runs `work` then
+    continues, because a thread that is blocked in a call to a file system cannot be ended.
     """
     outcome: Future[T] = Future()
 

@@ -31,8 +31,8 @@ BEGUN = re.compile(rb"^(\d+) +(\w+)\(", re.MULTILINE)
 # The calls of one name, such as "read", are attributed to operations only if their number is at
 # least max(LEAST_SHARE * operations, min(LEAST_CALLS, operations)).
 LEAST_SHARE, LEAST_CALLS = 0.01, 3
-# Calls that pause or wait for other threads. They are not counted, because their number depends on
-# timing.
+# Calls that pause or wait for other threads. Such calls are not counted, because their number
+# depends on timing.
 WAITS = frozenset({"futex", "clock_nanosleep", "nanosleep", "sched_yield", "restart_syscall"})
 Counts = dict[str, float]
 # The counts of one phase: the number of operations, the counts of system calls by name, and the

@@ -72,7 +72,8 @@ RunMethod: TypeAlias = Instrument | Model
 
 
 def run_method(method: Method) -> RunMethod:
-    """Returns a discovered method as the model or instrument that it is. A model has `fit`."""
+    """Returns a discovered method with the type `Model` or `Instrument`. A method with the function
+    `fit` is a model."""
     if isinstance(method, Model):
         return method
     assert isinstance(method, Instrument), f"{method.name}: neither an instrument nor a model"

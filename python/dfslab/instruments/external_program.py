@@ -197,7 +197,7 @@ def _interrupt(child: subprocess.Popen[bytes]) -> None:
 def client_environment(testbed: BaseTestbed | None) -> dict[str, str]:
     """Returns the environment of a client process.
 
-    It has this process's variables. With a testbed, it also has:
+    The environment has this process's variables. With a testbed, it also has:
 
     - a variable that marks the process as part of the testbed, so that it is ended with the
       testbed,
@@ -237,8 +237,8 @@ class _Program:
         """Runs the program to its end. Returns the seconds of the timed part.
 
         - `says_ready` false: the timed part begins when the program is started.
-        - `says_ready` true: the program prepares itself and reports that it is ready. It then
-          receives the signal to continue, with which the timed part begins.
+        - `says_ready` true: the program prepares itself and reports that it is ready. The program
+          then receives the signal to continue, with which the timed part begins.
 
         `begin` is called just before the timed part. Raises _Failed if the program fails, or if
         preparation and timed part together exceed the time limit.

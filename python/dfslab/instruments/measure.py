@@ -43,9 +43,9 @@ UNVERIFIED = (
 class Measured:
     """One measured run.
 
-    It has the load generator's report, the part of the result that describes the run, and the spans
-    if the run recorded any. `complete` is true if no operation failed, no client was lost, and no
-    time limit ended the run.
+    The object has the load generator's report, the part of the result that describes the run, and
+    the spans if the run recorded any. `complete` is true if no operation failed, no client was
+    lost, and no time limit ended the run.
     """
 
     report: FleetLoadReport
@@ -111,14 +111,14 @@ def run_load(
     """Runs the load generator once, and reads all counters. `changes` replaces entries of the load
     plan.
 
-    `conductor` injects faults during the run. At the end of the run, it is closed and undoes its
-    faults, so that the testbed is healthy again.
+    `conductor` injects faults during the run. At the end of the run, the conductor is closed and
+    undoes its faults, so that the testbed is healthy again.
     """
     run = point.scenario.run
     target = session.target(point.scenario)
     # The processor score (speed of a processor) of each host is measured only if the configurations
-    # have different processor shares, because this takes seconds. It is measured before the daemons
-    # run, because their JIT compilation would use the same processor share.
+    # have different processor shares, because this takes seconds. The score is measured before the
+    # daemons run, because their JIT compilation would use the same processor share.
     scores = session.testbed.scores if session.testbed is not None and shares_vary(point) else None
     warm_up_once(point, target, session, options.progress)
     disks = _cold_disks(point, session)

@@ -83,7 +83,7 @@ class Observer:
         answer: Answered = {}
         while answer.get("id") != self.turn:
             with suppress(ValueError):
-                # An interruption may have left an incomplete line. It is skipped.
+                # An interruption may have left an incomplete line. Such a line is skipped.
                 answer = json.loads(b"{" + self._line().partition(b"{")[2])
         if "error" in answer:
             raise RunFailed(f"{self.host.name}: {answer['error']}")
@@ -226,8 +226,8 @@ def _trial(
     """Makes one change at the writer and measures how long it takes until the reader observes the
     change.
 
-    The reader polls from before the change, so that it first observes the old state. It stops when
-    it observes the change, or after LIMIT_S seconds.
+    The reader polls from before the change, so that it first observes the old state. The reader
+    stops when it observes the change, or after LIMIT_S seconds.
     """
     watching: ObserverCommand = {
         "watch": change,

@@ -23,17 +23,17 @@ from dfslab.spec.systems.choice import LOCAL, NAME_KEY
 from dfslab.spec.systems.filesystem import FileSystem
 from dfslab.spec.systems.nearest_legal import nearest_legal
 
-# Labels that identify a configuration apart from its file system. They are the index of the
+# Labels that identify a configuration without its file system. The labels are the index of the
 # configuration's grid in the sweep, and the values of all varied keys except the name of the file
 # system. Configurations with equal labels differ only in their file system.
 SharedLabels = tuple[int, frozenset[tuple[str, LevelValue]]]
 # Models that can replay a trace, starting each operation at its recorded time.
 TIMED = {"components", "petri"}
-# Keys of `workload` that only the load generator obeys. They cannot be imposed on an external
+# Keys of `workload` that only the load generator obeys. These keys cannot be imposed on an external
 # program.
 OF_LOADS = ("nodes", "processes", "think_time", "arrival", "rate", "ramp", "cache", "fsync")
-# Models that can predict open workloads. They compute with steady Poisson arrivals, so they accept
-# neither another arrival process nor a ramp.
+# Models that can predict open workloads. Such models compute with steady Poisson arrivals, so they
+# accept neither another arrival process nor a ramp.
 OF_POISSON = frozenset({"sequence"})
 
 
@@ -63,8 +63,8 @@ def without_unable_models(scenario: Scenario) -> tuple[Scenario, str]:
 
     If the scenario names no methods, and the check fails with the default methods, the returned
     scenario has only the methods that measure. The `reason` then states why the models are left
-    out. Raises InputError if the check fails without models, too. Otherwise the scenario is
-    returned unchanged with the reason "". Methods that the scenario names are never left out, so
+    out. Raises InputError if the check fails without models, too. In all other cases, the scenario
+    is returned unchanged with the reason "". Methods that the scenario names are never left out, so
     that `check` can report errors in them.
     """
     if "methods" in scenario.run.model_fields_set:
@@ -97,7 +97,7 @@ def checked(scenario: Scenario) -> CheckedPoints:
 
     A grid over several file systems may vary keys that only some of these file systems have. A
     combination of key values that is illegal for one file system of the grid, but legal for another
-    one, is no error: the configuration is left out.
+    file system, is no error: the configuration is left out.
     """
     for name in scenario.run.methods:
         discover.method_file(name)
@@ -126,8 +126,8 @@ def _of_system(
 ) -> InputError:
     """Returns an error about an illegal configuration, with a hint if one helps. `labels` are the
     varied keys of the configuration and their values. The hint is to write a table [systems.NAME]
-    for the configuration's file system. It is added if the error is about a node group and the
-    scenario has no such table."""
+    for the configuration's file system. The hint is added if the error is about a node group and
+    the scenario has no such table."""
     name = labels[NAME_KEY]
     if str(name) in scenario.systems or not error.key.startswith("deployment.node"):
         return error
@@ -155,8 +155,8 @@ def _check_refused(
 
 
 def _left_out(refused: Sequence[tuple[SharedLabels, str, InputError]]) -> list[str]:
-    """Returns one note for each file system that has refused configurations: how many were left
-    out, and why."""
+    """Returns one note for each file system that has refused configurations: the number of these
+    configurations, and the reason why they are left out."""
     reasons: dict[str, list[str]] = {}
     for _, system, error in refused:
         reasons.setdefault(system, []).append(str(error))
@@ -419,10 +419,11 @@ def _check_access(scenario: Scenario, system: FileSystem) -> None:
 
 def check_place(scenario: Scenario) -> None:
     """Checks that a scenario that is to be measured states where its file system is. Raises
-    InputError if it does not, unless the file system is a local directory.
+    InputError if the scenario does not state the place, unless the file system is a local
+    directory.
 
-    Without a place, instruments use a temporary directory. It is on a file system of this machine,
-    so its speed says nothing of another file system.
+    Without a place, instruments use a temporary directory. That directory is on a file system of
+    this machine, so its speed says nothing about another file system.
     """
     choice = scenario.file_system
     if choice.access.is_stated or choice.name == LOCAL:

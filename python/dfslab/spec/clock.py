@@ -43,7 +43,7 @@ class RealClock:
 REAL = RealClock()
 # Seconds since 1970 with 9 or 10 digits before the point: dates from 1973 to 2286.
 SECONDS = re.compile(r"\d{9,10}(\.\d+)?")
-# Form of a date in UTC in the files of tools, as for `strptime`: that of Java's `Date`.
+# The format of a date in UTC that Java's `Date` prints, in the notation of `strptime`.
 UTC_FORM = "%a %b %d %H:%M:%S UTC %Y"
 
 
@@ -54,7 +54,7 @@ def date(clock: Clock = REAL) -> datetime:
 
 def recorded(text: str) -> datetime | None:
     """Returns the date in a record of dfslab, in UTC; None for an empty or malformed text. A date
-    without a time zone is one in UTC, because dfslab records no others."""
+    without a time zone counts as UTC, because dfslab records dates in UTC only."""
     try:
         found = datetime.fromisoformat(text)
         return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
@@ -65,7 +65,7 @@ def recorded(text: str) -> datetime | None:
 def utc_text(text: str) -> str:
     """Returns a date that another tool wrote as ISO 8601 in UTC, such as
     "2026-01-02T03:04:05.000+00:00". Returns "" if the text states no date with a time zone. A
-    number is one of seconds since 1970."""
+    number counts as seconds since 1970."""
     found = _zoned(text.strip())
     return found.isoformat(timespec="milliseconds") if found else ""
 

@@ -64,9 +64,9 @@ class Adapter(CheckedModel):
     )
 
 
-# The key `profile` of a scenario file. It names the file of a hardware profile. When dfslab reads
-# the scenario file, it takes the values that the scenario leaves out from the profile, and then
-# removes the key. So this field is always empty in a Scenario object.
+# The key `profile` of a scenario file, which names the file of a hardware profile. When dfslab
+# reads the scenario file, it takes the values that the scenario leaves out from the profile, and
+# then removes the key. So this field is always empty in a Scenario object.
 PROFILE = Field(
     "", exclude=True, description="A file of `dfslab calibrate`, for keys that are not given"
 )
@@ -199,8 +199,8 @@ class Emulation(CheckedModel):
 
 @dataclass(frozen=True)
 class NetworkEffects:
-    """Effects of a network on messages, for models. They are effects besides the network's latency
-    and the rates of its adapters. The defaults are the values of a network of real links.
+    """Effects of a network on messages, for models. The network's latency and the rates of its
+    adapters are not among these effects. The defaults are the values of a network of real links.
 
     `frame_bytes`: bytes of a full TCP segment, as the rate of an adapter counts them.
     `burst_bytes`: number of bytes that an adapter passes without delay before its rate limits

@@ -211,8 +211,8 @@ def _is_forced(scenario: Scenario) -> bool:
 
 
 def _first(scenario: Scenario, own: FileParameters) -> float:
-    """Returns the fraction of operations that are the first operation of their client. It is 0 if
-    all threads share one file system client, or if the number of operations is unknown."""
+    """Returns the fraction of operations that are the first operation of their client. The fraction
+    is 0 if all threads share one file system client, or if the number of operations is unknown."""
     operations = own.operations()
     shared = scenario.file_system.access.shared_client
     return 1.0 / operations if operations and not shared else 0.0

@@ -38,7 +38,7 @@ class NothingLearnt(RunFailed):
 
 
 def unknown(name: str, allowed: list[str]) -> str:
-    """Returns the error text for an unknown name: the names that are allowed, and a similar one as
+    """Returns the error text for an unknown name: the names that are allowed, and a similar name as
     a hint.
     """
 

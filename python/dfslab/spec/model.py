@@ -186,8 +186,9 @@ def build(model: type[Built], table: object, prefix: str = "") -> Built:
 def input_error(
     error: ValidationError, model: type[BaseModel], prefix: str = "", table: object = None
 ) -> InputError:
-    """Converts one of a model's validation errors to an InputError: the first error, or, if that is
-    a missing key, the first unknown key of the same table, which may be the missing key misspelt.
+    """Converts a validation error of a model to an InputError about the first wrong key. If this
+    key is missing and the same table has an unknown key, the error is about the unknown key
+    instead, because it may be the missing key misspelt.
 
     The key of the InputError starts with `prefix`. If a validator raised an InputError, that
     InputError is returned unchanged. `table`: the validated input; tables of lists in it are named
@@ -197,7 +198,7 @@ def input_error(
     if isinstance(cause, InputError):
         return cause
     # For a union, pydantic's path has an extra element such as "literal['a','b']" for the
-    # alternative. It is left out.
+    # alternative. This element is left out.
     steps = [str(part) for part in (prefix, *_named(detail["loc"], table)) if "[" not in str(part)]
     path = ".".join(step for step in steps if step)
     if detail["type"] == "extra_forbidden":
@@ -215,8 +216,8 @@ def input_error(
 
 
 def _first(errors: list[ErrorDetails]) -> ErrorDetails:
-    """Returns the error that is reported. If the first error is a missing key, this is the first
-    unknown key of the same table, if there is one."""
+    """Returns the error that is reported, which is usually the first error. If the first error is a
+    missing key and the same table has an unknown key, returns the error about the unknown key."""
     first = errors[0]
     if first["type"] != "missing":
         return first
@@ -269,7 +270,8 @@ def _worded(kind: str, context: Mapping[str, object], message: str) -> str:
 
 def _keys(model: type[BaseModel], path: tuple[Any, ...]) -> list[str]:
     """Returns the field names of the model in which an error is located. `path` is pydantic's
-    location of the error. It begins at `model` and may lead through lists to a nested model."""
+    location of the error. The path begins at `model` and may lead through lists to a nested
+    model."""
     for part in path:
         if isinstance(part, int):
             continue

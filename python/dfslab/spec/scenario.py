@@ -154,9 +154,9 @@ class Judge(CheckedModel):
 
 
 class Scenario(CheckedModel):
-    """One scenario, as a scenario file describes it. It has the deployment, the file system, the
-    workload, the settings of a run, the sweep, the experimental design, and the configurations that
-    are held out."""
+    """One scenario, as a scenario file describes it. A scenario has the deployment, the file
+    system, the workload, the settings of a run, the sweep, the experimental design, and the
+    configurations that are held out."""
 
     schema_version: Literal[1] = Field(1, alias="schema", description="Version of this format")
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")] = Field(
@@ -319,7 +319,7 @@ class Scenario(CheckedModel):
 
     def with_overrides(self, values: Mapping[str, LevelValue]) -> Scenario:
         """Returns a copy in which the dotted keys of `values` have these values and are no longer
-        varied. If a key is swept, its only value in the sweep is the given one. Factors of the
+        varied. If a key is swept, its only value in the sweep is the given value. Factors of the
         design and held-out configurations with such a key are removed. The key "sweep" replaces all
         grids.
 
@@ -357,9 +357,9 @@ class Scenario(CheckedModel):
         return self.model_copy(update={"run": build(RunSettings, table, "run")})
 
     def with_values(self, values: Mapping[str, LevelValue]) -> Scenario:
-        """Returns the scenario of one configuration. It is a copy without sweep, in which the
-        dotted keys of `values` are set. If the table `systems` has an entry for the configuration's
-        file system, the keys of this entry are set before those of `values`."""
+        """Returns the scenario of one configuration. The result is a copy without sweep, in which
+        the dotted keys of `values` are set. If the table `systems` has an entry for the
+        configuration's file system, the keys of this entry are set before those of `values`."""
         one = self.model_copy(update={"sweep": [], "systems": {}})
         name = str(values.get(NAME_KEY, self.file_system.name))
         chosen = self.systems.get(name)

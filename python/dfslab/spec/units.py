@@ -33,7 +33,7 @@ _KINDS = {
 _BARE_UNIT = re.compile(r"^\s*[-+]?[\d.]+(?:e[-+]?\d+)?\s*$", re.IGNORECASE)
 _NUMBER_FIRST = re.compile(r"^[\s(+-]*(?:\.?\d|inf|nan)", re.IGNORECASE)
 # The usual notation of a quantity: a number and a unit. Other texts are parsed by the library pint.
-# It is not used for the usual notation, because it loads slowly.
+# The library is not used for the usual notation, because it loads slowly.
 _PLAIN = re.compile(r"^\s*((?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(1?[A-Za-z/µ]+)\s*$")
 _BINARY = {"KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40}
 # A size such as "4kb": bits in some programs, and 1024 or 1000 bytes in others.
@@ -60,7 +60,7 @@ FACTORS: dict[str, dict[str, float]] = {
     "1/s": {"/s": 1.0, "1/s": 1.0},
     "W": {"mW": 1e-3, "W": 1.0, "kW": 1e3},
 }
-# The parts of SI units of parameters, and what a unit may be made of.
+# The SI units of parameters. A quotient of two of these units is also allowed.
 SI_PARTS = ("1", "s", "B", "Hz", "W", "J")
 SI_ALLOWED = f"must be an SI unit: one of {', '.join(SI_PARTS)}, or a quotient such as s/B"
 # "K" is accepted as well as "k", because pint knows only the SI prefix "k".
@@ -171,9 +171,9 @@ def by_pint(text: str, unit: str) -> float:
 
 
 def _convert(quantity: object, unit: str) -> float:
-    """Converts a pint quantity to a number in the SI `unit`. Raises ValueError if only one of them,
-    the quantity or `unit`, is in bits or bytes. Pint would allow this conversion, because it treats
-    bits and bytes as dimensionless."""
+    """Converts a pint quantity to a number in the SI `unit`. Raises ValueError if only the quantity
+    or only `unit` is in bits or bytes. Pint would allow this conversion, because it treats bits and
+    bytes as dimensionless."""
     import pint
 
     if not isinstance(quantity, pint.Quantity):
@@ -208,8 +208,8 @@ _STEPS: dict[str, list[tuple[str, float]]] = {
 def text(value: float, unit: str, digits: int = 4) -> str:
     """Returns `value`, given in the SI `unit`, as text with `digits` significant digits. The text
     has the largest of several units, such as B, KiB and MiB, that does not exceed the value. If all
-    exceed the value, it has the smallest one. A unit that is not in _STEPS is written unchanged,
-    and the unit "1" is omitted."""
+    units exceed the value, the text has the smallest unit. A unit that is not in _STEPS is written
+    unchanged, and the unit "1" is omitted."""
     if unit not in _STEPS:
         return f"{value:.{digits}g} {unit}".strip() if unit != "1" else f"{value:.{digits}g}"
     for name, size in _STEPS[unit]:
@@ -271,7 +271,7 @@ def _validator(unit: str, is_written: bool = True) -> Callable[[object], float]:
 
 
 def _quantity(unit: str, is_written: bool = True) -> tuple[BeforeValidator, PlainSerializer, str]:
-    # After validation, the value is a plain float. It is written with its unit, so that the
+    # After validation, the value is a plain float. The value is written with its unit, so that the
     # scenario's TOML text can be read again.
     return (
         BeforeValidator(_validator(unit, is_written)),

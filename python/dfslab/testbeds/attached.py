@@ -14,7 +14,7 @@ from dfslab.testbeds.state import TestbedFolder, TestbedRecord
 
 def attached(folder: TestbedFolder, record: TestbedRecord, notify: Notify = silent) -> BaseTestbed:
     """Returns an object for the running testbed that `record` describes. The object can use the
-    testbed's hosts. It does not manage the testbed's daemons, which keep running.
+    testbed's hosts. The object does not manage the testbed's daemons, which keep running.
 
     The caller must not take the testbed down. Raises TestbedError if a host has ended.
     """

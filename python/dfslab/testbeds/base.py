@@ -1,6 +1,6 @@
 """The base class of all testbeds.
 
-It keeps a testbed's record on disk, starts daemons in stages, and takes testbeds down.
+The class keeps a testbed's record on disk, starts daemons in stages, and takes testbeds down.
 """
 
 from __future__ import annotations
@@ -183,8 +183,8 @@ class BaseTestbed(ABC, Generic[CheckedParameters]):
         """Returns the deployment to emulate with hosts. If HOSTED is set and there is no
         deployment, returns the standard deployment of the file system.
 
-        Returns None if the daemons run directly on this machine. This is so if HOSTED is not set
-        and the deployment is missing or has a single node.
+        Returns None if the daemons run directly on this machine. The daemons run there if HOSTED is
+        not set and the deployment is missing or has a single node.
         """
         if deployment is None and cls.HOSTED:
             deployment = standard(discover.file_system(cls.SYSTEM), servers=0, clients=1)
@@ -368,7 +368,7 @@ class BaseTestbed(ABC, Generic[CheckedParameters]):
     def environment(self) -> dict[str, str]:
         """Returns the environment variables for the testbed's processes.
 
-        They include a mark by which the testbed's processes are found again.
+        The variables include a mark by which the testbed's processes are found again.
         """
         return {**os.environ, MARK: self._folder.id}
 
@@ -381,7 +381,8 @@ class BaseTestbed(ABC, Generic[CheckedParameters]):
         self._record_daemons()
 
     def make_folder(self, path: Path) -> None:
-        """Creates a folder outside the testbed's own folder. It is removed with the testbed.
+        """Creates a folder outside the testbed's own folder. The folder is removed with the
+        testbed.
 
         Raises TestbedError if the folder cannot be created.
         """
@@ -400,7 +401,8 @@ class BaseTestbed(ABC, Generic[CheckedParameters]):
         stage: int,
         deadline_s: float = READY_DEADLINE_S,
     ) -> HostDaemon:
-        """Launches a daemon with the command `words` on a host. Does not wait until it is ready.
+        """Launches a daemon with the command `words` on a host. Does not wait until the daemon is
+        ready.
 
         `ready` returns whether the daemon is ready, which may take up to `deadline_s` seconds.
         """

@@ -90,8 +90,8 @@ class CachingClients(Mounting):
 
 
 class Counting(Mounting):
-    """A mounted testbed that reports which calls a client command causes. It has one or both of two
-    means: counters of its processes, and records of single calls."""
+    """A mounted testbed that reports which calls a client command causes. The testbed has one or
+    both of two means: counters of its processes, and records of single calls."""
 
     @abstractmethod
     def counters(self) -> dict[str, str]:

@@ -31,7 +31,7 @@ def tied_to_owner(command: Sequence[str]) -> list[str]:
 
     The wrapper `setpriv` requests from the kernel that the command is killed when the thread that
     started it ends. Only the main thread is sure to live as long as this process. The command is
-    therefore returned unchanged if another thread calls this function. It is also returned
+    therefore returned unchanged if another thread calls this function. The command is also returned
     unchanged if `setpriv` is missing. If this process then ends without taking its testbed down,
     the testbed can still be found by its record.
 
@@ -71,9 +71,9 @@ def spawn(
 class Daemon:
     """A long-running child process with a log file and a readiness test.
 
-    `ready` returns whether the daemon serves. It must return False, and not raise an error, while
-    the daemon does not answer yet. If `owned` is true, the daemon ends when this process ends. All
-    times are in seconds.
+    `ready` returns whether the daemon serves. The function must return False, and not raise an
+    error, while the daemon does not answer yet. If `owned` is true, the daemon ends when this
+    process ends. All times are in seconds.
     """
 
     def __init__(

@@ -17,7 +17,7 @@ def uninterrupted() -> Iterator[None]:
     is interrupted.
 
     Several signals may arrive: `timeout` sends SIGTERM twice, and a service manager sends it to
-    every process. At the end of the context, only the first of them takes effect. Signals that this
+    every process. At the end of the context, only the first signal takes effect. Signals that this
     process ignores, as under `nohup`, are still ignored in the context.
     """
     if threading.current_thread() is not threading.main_thread():

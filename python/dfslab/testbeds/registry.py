@@ -98,8 +98,8 @@ def dismantle(folder: TestbedFolder) -> None:
     folders. The processes of hosts are killed first. Then the daemons are ended in the reverse
     order of their start.
 
-    The function may be called repeatedly, and by several processes concurrently. It also dismantles
-    a testbed that was only partly started.
+    The function may be called repeatedly, and by several processes concurrently. The function also
+    dismantles a testbed that was only partly started.
     """
     with folder.locked() as present:
         record = folder.read() if present else None

@@ -24,7 +24,7 @@ def parsed(
     """Returns the values of all parameters and options by key, in SI units. `options` maps the
     testbed's options to their defaults.
 
-    `values` may have keys for the numbers of instances of roles. They are ignored, because the
+    `values` may have keys for the numbers of instances of roles. Such keys are ignored, because the
     deployment defines these numbers. Raises InputError for an unknown key or a wrong value.
     """
     described = discover.file_system(system)

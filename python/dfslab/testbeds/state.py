@@ -1,8 +1,8 @@
 """Keeps the records of all testbeds of this machine. Each testbed has a folder, which only dfslab
 creates and removes.
 
-A testbed's folder is `<state>/beds/<name>-<id>/`. It contains a marker with the id, a record
-`bed.json`, and the files that the daemons write. <state> is DFSLAB_STATE, else
+A testbed's folder is `<state>/beds/<name>-<id>/`. The folder contains a marker with the id, a
+record `bed.json`, and the files that the daemons write. <state> is DFSLAB_STATE, else
 $XDG_STATE_HOME/dfslab, else ~/.local/state/dfslab.
 """
 
@@ -116,7 +116,7 @@ class RecordChanges(TypedDict, total=False):
 class TestbedFolder:
     """The folder of a testbed.
 
-    `id` is the id of the testbed. It was read from the folder's marker when this object was
+    `id` is the id of the testbed. The id was read from the folder's marker when this object was
     created. The folder may have been removed since then.
     """
 
@@ -185,8 +185,8 @@ def launching(testbed_id: str | None) -> Iterator[None]:
     testbed's folder, so that a take-down of the testbed waits until the context has ended.
 
     The launched process inherits the lock and keeps it until it executes its program. A take-down
-    therefore waits for this even if the process that opened the context is killed. Nothing is
-    locked if there is no id or if the testbed has no folder.
+    therefore waits until the program is executed, even if the process that opened the context is
+    killed. Nothing is locked if there is no id or if the testbed has no folder.
     """
     found = next(state_folder().glob(f"*-{testbed_id}"), None) if testbed_id else None
     handle = None
@@ -209,8 +209,8 @@ def state_folder() -> Path:
 def own_prefix() -> str:
     """Returns the prefix of the ids of all testbeds in this state folder.
 
-    Control groups and in-memory folders have a testbed's id in their names, and processes have it
-    in their environment. Its prefix shows to which state folder they belong.
+    Control groups and in-memory folders have a testbed's id in their names, and processes have the
+    id in their environment. The prefix of the id shows to which state folder they belong.
     """
     return hashlib.sha256(os.fsencode(state_folder())).hexdigest()[:PREFIX_DIGITS]
 

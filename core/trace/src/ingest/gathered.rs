@@ -1,5 +1,5 @@
-//! Collects the spans of a file in the format of another tool. It assigns span ids, parents and
-//! trace ids if the format has none.
+//! Collects the spans of a file in the format of another tool. If the format has no span ids,
+//! parents or trace ids, this module assigns them.
 
 use crate::span::identity::assign_trace_ids;
 use crate::span::losses::SpanLosses;
@@ -62,7 +62,7 @@ impl Gathered {
         self.numbered += self.store.spans.len() as u64;
     }
 
-    /// Gives each span an id and no parent, so that each becomes a separate tree.
+    /// Gives each span an id and no parent, so that each span becomes a separate tree.
     pub fn number(&mut self) {
         for (number, span) in (self.numbered + 1..).zip(&mut self.store.spans) {
             (span.span_id, span.parent_id) = (number, 0);

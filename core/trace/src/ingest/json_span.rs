@@ -82,7 +82,7 @@ pub fn usual_span<'a>(bytes: &'a [u8], span: &mut UsualSpan<'a>) -> Option<usize
     Some(cursor.at)
 }
 
-/// The empty members with which most writers end a span. They are recognised by one comparison.
+/// The empty members with which most writers end a span. One comparison recognises them all.
 const NOTHING_MORE: &[u8; 95] =
     b",\"droppedAttributesCount\":0,\"events\":[],\"droppedEventsCount\":0\
                                 ,\"links\":[],\"droppedLinksCount\":0";
@@ -134,7 +134,7 @@ impl<'a> Cursor<'a> {
         self.inside()
     }
 
-    /// Parses the rest of a quoted text, after its opening quote, and returns its content.
+    /// Parses a quoted text from the position after its opening quote, and returns its content.
     #[inline(always)]
     fn inside(&mut self) -> Option<&'a [u8]> {
         let start = self.at;

@@ -35,8 +35,8 @@ const TRIED_MAX: usize = 8;
 const LEARNT_FREELY: usize = 256;
 const FOUND_EACH: usize = 16;
 
-/// All layouts learnt so far. They refer to texts by their index in the table of texts of one
-/// store, and are valid only for this store.
+/// All layouts learnt so far. A layout refers to texts by their index in the table of texts of one
+/// store, so it is valid only for this store.
 pub struct Layouts {
     of_length: Vec<Vec<Layout>>,
     learnt: usize,
@@ -259,8 +259,8 @@ struct Values {
     end: Option<usize>,
     thread: Digits,
     /// The attribute that has the number of bytes that the call moved, as (rank of the attribute's
-    /// key, position of its value). If a span has several such attributes, this is the one with the
-    /// lowest rank.
+    /// key, position of its value). If a span has several such attributes, the field has the
+    /// attribute with the lowest rank.
     size: Option<(u8, Digits)>,
 }
 
@@ -288,8 +288,8 @@ impl Values {
                 (1, Value::Block(id)) => self.trace_id = Some(self.free(id)),
                 (2, Value::Block(id)) => self.span_id = Some(self.free(id)),
                 (4, Value::Block(id)) if id.is_empty() => self.parent_id = None,
-                // A parent id with a wrong length is invalid. It must be counted for each span that
-                // has it, which only a full parse does. A span with such an id therefore has no
+                // A parent id with a wrong length is invalid. Every span with such an id must be
+                // counted, which only a full parse does. A span with such an id therefore has no
                 // layout.
                 (4, Value::Block(id)) if id.bytes().len() != 8 => return None,
                 (4, Value::Block(id)) => self.parent_id = Some(self.free(id)),

@@ -97,8 +97,8 @@ impl LineReader {
                 let others = self.found.losses.other_lines;
                 self.take(line.trim_end_matches(['\r', '\n']));
                 if !line.ends_with('\n') && self.found.losses.other_lines > others {
-                    // A last line that is not a call and has no line break was truncated. It is
-                    // counted as a truncation of the file and not as another line.
+                    // A last line that is not a call and has no line break was truncated. Such a
+                    // line is counted as a truncation of the file and not as another line.
                     self.found.losses.other_lines = others;
                     self.found.losses.truncated_files += 1;
                     self.found.losses.unread_bytes += length as u64;
@@ -241,8 +241,8 @@ fn juicefs(line: &str) -> Option<Call<'_>> {
     let took_ns = nanoseconds(rest.trim_end().strip_suffix('>')?.rsplit_once('<')?.1)?;
     let process = ids.rsplit_once("pid:")?.1.parse().ok()?;
     let reported = rest.strip_prefix('(')?;
-    // The status follows the last occurrence of one of these marks. An earlier occurrence may be
-    // part of a file name, since a file name may contain any text.
+    // The status follows the last occurrence of one of these separators. An earlier occurrence may
+    // be part of a file name, since a file name may contain any text.
     let marks = [") - ", "] - ", "): - "];
     let newer = marks
         .iter()

@@ -96,8 +96,8 @@ pub struct Reader<'r> {
     path: PathBuf,
     source: Source<'r>,
     form: FormReader,
-    /// Whether a truncated file is accepted: its complete spans are kept, and the rest is counted
-    /// as lost.
+    /// Whether a truncated file is accepted: its complete spans are kept, and the truncated bytes
+    /// are counted as lost.
     salvages: bool,
     /// Number of spans kept so far (`spans`), and number of records dropped so far for each reason
     /// in `DROPPED` (`dropped`).
@@ -265,8 +265,8 @@ enum Format {
 
 impl Format {
     /// Determines the format of a file from its first bytes. `named` is the format that the user
-    /// named, if any. It takes precedence over the recognised format, unless the file is empty or
-    /// compressed.
+    /// named, if any. This format takes precedence over the recognised format, unless the file is
+    /// empty or compressed.
     fn of(bytes: &[u8], named: Option<InputFormat>) -> Format {
         let found = Format::recognise(bytes);
         let Some(named) = named else { return found };
@@ -309,7 +309,8 @@ fn is_wide_text(bytes: &[u8]) -> bool {
 }
 
 /// Whether the bytes begin a JSON object. A protobuf trace may also start with a line break and
-/// "{". Therefore, the first key of the object is checked, too, or its end if it has no key.
+/// "{". Therefore, the next visible character is checked, too: it must be "}", or a quote that no
+/// control character follows.
 fn looks_like_json(bytes: &[u8]) -> bool {
     let text = json::without_byte_order_mark(bytes);
     let mut visible = text.iter().skip_while(|byte| byte.is_ascii_whitespace());

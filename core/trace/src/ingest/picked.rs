@@ -9,7 +9,8 @@ use crate::span::SpanStore;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key {
     /// The number of bytes that the call moved. Several attribute keys have this meaning, and each
-    /// has a rank. If a span has several of these attributes, the one with the lowest rank counts.
+    /// has a rank. If a span has several of these attributes, the attribute with the lowest rank
+    /// counts.
     Size(u8),
     /// The thread id.
     Thread,
@@ -116,8 +117,8 @@ pub struct Picked<'a> {
     /// probability.
     probabilistic: bool,
     parameter: f64,
-    /// The names of the service and the host, which only resources have. They are boxed, so that
-    /// this type is small for spans, of which there are far more than resources.
+    /// The names of the service and the host, which only resources have. These names are boxed, so
+    /// that this type is small for spans, of which there are far more than resources.
     origin: Option<Box<Origin<'a>>>,
 }
 

@@ -1,9 +1,9 @@
 //! Reads OTLP protobuf. Spans are decoded directly from the wire format, without building messages.
 //!
 //! The crate `opentelemetry-proto` has generated messages with a decoder. The writer uses them, and
-//! tests compare this reader's results with them. This reader does not use them for two reasons:
-//! the decoder is about ten times slower, because it allocates memory for every id, name and
-//! attribute, and its errors have no byte offset.
+//! tests compare this reader's results with them. This reader does not use the generated messages
+//! for two reasons: their decoder is about ten times slower, because it allocates memory for every
+//! id, name and attribute, and the decoder's errors have no byte offset.
 
 use std::borrow::Cow;
 
@@ -17,7 +17,8 @@ use crate::span::SpanStore;
 /// How a file separates the messages in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
-    /// The file is one message, or several concatenated ones, which protobuf reads as one.
+    /// The file is one message, or several concatenated messages, which protobuf reads as one
+    /// message.
     Bare,
     /// Each message is preceded by its length as four big-endian bytes, as collectors write files.
     Fixed32,
@@ -31,7 +32,7 @@ impl Framing {
     /// Determines the framing of a file, which is how its messages are separated. `bytes` is the
     /// whole file or its beginning. Returns the first variant of `Framing` for which all of these
     /// bytes are valid. If there is none, returns the first variant for which at least the
-    /// beginning of the bytes is valid. Returns None if there is no such variant either.
+    /// beginning of the bytes is valid. Returns None if there is no such variant.
     pub fn recognise(bytes: &[u8]) -> Option<Framing> {
         let fits = |framing: &Framing| framing.fits(bytes).unwrap_or(false);
         let begins = |framing: &Framing| framing.begins(bytes).unwrap_or(false);
@@ -347,8 +348,8 @@ fn head_of(head: &mut Message<'_>) -> Result<(u64, Option<u64>)> {
     ))
 }
 
-/// Converts an error of the decoder to a `Failure`, which is either a truncation or damage. It is a
-/// truncation if the error occurred within the last `HEAD_BYTES` bytes of the file.
+/// Converts an error of the decoder to a `Failure`, which is either a truncation or damage. The
+/// error is a truncation if it occurred within the last `HEAD_BYTES` bytes of the file.
 fn within_file<T>(source: &Source<'_>, outcome: Result<T>) -> std::result::Result<T, Failure> {
     let few = source.rest().len() < HEAD_BYTES;
     match outcome {

@@ -22,7 +22,7 @@ pub enum Value<'a> {
     Fixed64(u64),
     /// Wire type 2: text, bytes or a nested message.
     Block(Message<'a>),
-    /// Wire type 5: four bytes. No field that this crate uses has it.
+    /// Wire type 5: four bytes. No field that this crate uses has this type.
     Fixed32,
 }
 

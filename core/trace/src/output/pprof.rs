@@ -1,8 +1,8 @@
 //! Encodes a profile in the format of the tool pprof (profile.proto). There is one sample for each
 //! call path, with times in nanoseconds.
 //!
-//! Only those messages of github.com/google/pprof, proto/profile.proto, are defined here that are
-//! needed.
+//! This file defines only the messages of github.com/google/pprof, proto/profile.proto, that the
+//! encoder needs.
 
 use std::collections::HashMap;
 

@@ -27,7 +27,7 @@ pub enum OutputFormat {
 }
 
 /// Number of spans in one message. The number is large, so that the bytes outside the spans matter
-/// little. It is small enough that two copies of the message fit into memory.
+/// little. The number is small enough that two copies of the message fit into memory.
 const SPANS_PER_MESSAGE: usize = 65_536;
 
 /// Writes all spans of the store to the file `path`, and replaces an existing file atomically.

@@ -29,7 +29,7 @@ const NODES_MAX: usize = 1 << 15;
 
 const RECENT_PLACES: usize = 64;
 
-/// A node of the compressed trees. It stands for all calls that have the same shape and whose
+/// A node of the compressed trees. The node stands for all calls that have the same shape and whose
 /// callers belong to the same parent node.
 #[derive(Clone, Debug)]
 pub struct ProfileNode {
@@ -48,8 +48,8 @@ pub struct ProfileNode {
     pub repeats: Repeats,
 }
 
-/// The key of a node among the children of its parent. It is the number of the node's shape. For
-/// failed attempts that were retried, the flag `AGAIN` is set in it.
+/// The key of a node among the children of its parent. The key is the number of the node's shape.
+/// For failed attempts that were retried, the flag `AGAIN` is set in this number.
 type Branch = u32;
 
 /// The flag for retried attempts: a bit that is not used by the numbers of shapes.
@@ -409,8 +409,8 @@ impl SpanProfile {
 
     /// Returns the child of the node `parent` with the key `branch`, and creates it if it does not
     /// exist. The result is (node, whether calls are merged by name only). If the profile has too
-    /// many nodes to create the child, the node is the one without a parent in which calls of this
-    /// name are merged.
+    /// many nodes to create the child, the returned node is a node without a parent, in which calls
+    /// of this name are merged.
     fn place(&mut self, parent: u32, branch: Branch, texts: &Texts) -> (u32, bool) {
         let node = u32::try_from(self.nodes.len()).expect("fewer than 2^32 nodes");
         if let Some(&known) = self.places.get(&(parent, branch)) {

@@ -191,8 +191,8 @@ impl Statistics {
         self.remember(call, of_trace);
     }
 
-    /// Adds estimates for the unrecorded calls that the recorded call `span` represents. Their
-    /// number is `weight` minus one. `weight` is in units of 2^-20 and is at least one (the
+    /// Adds estimates for the unrecorded calls that the recorded call `span` represents. The number
+    /// of these calls is `weight` minus one. `weight` is in units of 2^-20 and is at least one (the
     /// constant `ONE`).
     #[cold]
     pub fn weigh(&mut self, span: &Span, self_ns: u64, weight: u64) {

@@ -8,13 +8,13 @@ use super::steps;
 /// A call, as (start, end, index of its span). Times are in nanoseconds.
 pub type Call = (u64, u64, u32);
 
-/// The calls that a span makes on other logical threads. They are queried for consecutive time
+/// The calls that a span makes on other logical threads. The calls are queried for consecutive time
 /// intervals.
 pub struct Elsewhere {
     calls: Vec<Call>,
     next: usize,
-    /// The visited call that ends last. Of several calls that end at the same time, the call that
-    /// was visited first.
+    /// The visited call that ends last. If several calls end at this time, it is the call that was
+    /// visited first.
     last: Option<Call>,
 }
 

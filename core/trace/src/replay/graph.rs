@@ -12,9 +12,9 @@ use crate::profile::rank::ReportOptions;
 use crate::selection::pattern;
 use crate::tree::{Forest, NONE};
 
-/// Determines whether a call counts as queued at its server. It does if the previous call on the
-/// same server thread ended shortly before it started. The time between this end and this start may
-/// be at most 1 / `QUEUE_SLACK` of the caller's pause before the call.
+/// A call counts as queued at its server if the previous call on the same server thread ended
+/// shortly before the call started. The time between that end and this start may be at most 1 /
+/// `QUEUE_SLACK` of the caller's pause before the call.
 const QUEUE_SLACK: u64 = 20;
 
 /// Gaps without explanation are ignored if they take less than 1 / `OPEN_SHARE` of the duration of

@@ -149,8 +149,8 @@ impl LogicalThreads {
             let call = &forest.spans[child as usize];
             (call.start_ns, call.end_ns)
         };
-        // The calls must be sorted by time. They may be out of order: if a tree is too deep, its
-        // deepest calls are moved up, and these calls are in the order of their ids.
+        // The calls must be sorted by time. The calls may be out of order: if a tree is too deep,
+        // its deepest calls are moved up, and these calls are in the order of their ids.
         own.sort_by_key(|&child| times(child));
         steps::take(1 + own.len() + others.len());
         let mut reached = whole.start_ns;

@@ -8,7 +8,7 @@
 //! The predecessors follow from three rules: each logical thread executes its segments in order,
 //! calls begin after their callers, and callers wait for their calls. `rules` adds inferred
 //! dependencies. Without a change, the replay reproduces the recorded times exactly. If the work of
-//! one step is divided by a factor, it yields the times of the changed execution.
+//! one step is divided by a factor, the replay yields the times of the changed execution.
 
 mod elsewhere;
 mod graph;

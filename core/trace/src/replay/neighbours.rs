@@ -21,8 +21,8 @@ impl Neighbours {
     /// logical thread.
     ///
     /// A logical thread with a single neighbour is a dead end: no path to another thread leads
-    /// through it. It is therefore left out of its neighbour's list. The logical threads in
-    /// `requested` are never left out, since the distances to them are needed.
+    /// through it. Such a thread is therefore left out of its neighbour's list. The logical threads
+    /// in `requested` are never left out, since the distances to them are needed.
     pub fn of(calls: &[(u32, u32)], requested: &HashSet<u32>) -> Self {
         let both_ways = |&(left, right): &(u32, u32)| [(left, right), (right, left)];
         let mut pairs: Vec<(u32, u32)> = calls.iter().flat_map(both_ways).collect();

@@ -202,8 +202,8 @@ impl Tree<'_> {
     /// either the starts or the ends of the calls. `ends` has the end of each item, ns.
     ///
     /// The calls of one name on one neighbouring logical thread (distance 1 in `near`) are
-    /// considered if there are as many calls as items. If several names qualify, returns the one
-    /// with the smallest lag; None if there is none.
+    /// considered if there are as many calls as items. If several names qualify, returns the
+    /// candidate with the smallest lag; None if no name qualifies.
     fn unobserved_wait(&self, ends: &[u64], near: &HashMap<u32, u32>) -> Option<Candidate> {
         let mut found: Option<Candidate> = None;
         for (index, events) in self.events.iter().enumerate() {
@@ -278,9 +278,9 @@ impl Tree<'_> {
         }
     }
 
-    /// Returns, for each call in `tops`, its predecessor. The predecessor is the last call in
-    /// `tops` that ends before the call on another logical thread. Calls are given as indices of
-    /// their spans; `NONE` means that there is no predecessor.
+    /// Returns, for each call in `tops`, the index of the span of its predecessor; `NONE` if there
+    /// is none. The predecessor of a call is the last earlier entry of `tops` that is on another
+    /// logical thread than the call. `tops` is ordered by end, so the predecessor ends first.
     fn tops_before(&self) -> Vec<u32> {
         let mut before: Vec<u32> = Vec::with_capacity(self.tops.len());
         for (place, &span) in self.tops.iter().enumerate() {
@@ -338,7 +338,7 @@ impl Tree<'_> {
     /// `self.events[events]` or, if `at_end`, its end. Event i + shift is assigned to item i.
     ///
     /// An item fits a shift if it ends no earlier than its event. The chosen shift is the largest
-    /// one that at least about 98 % of the items fit. None if too few items end after the first
+    /// shift that at least about 98 % of the items fit. None if too few items end after the first
     /// event.
     fn candidate(
         &self,

@@ -11,10 +11,10 @@ use crate::tree::Forest;
 /// random.
 pub(super) const SPANS_MAX: usize = 300_000;
 
-/// A random sample of traces, with at most `SPANS_MAX` spans in all. It holds the traces with the
-/// smallest pseudo-random numbers (bottom-k sampling). The pseudo-random number of a trace depends
-/// only on its id. The sample is therefore the same for every order in which traces are offered.
-/// Traces of more than `SPANS_MAX` spans are never in the sample.
+/// A random sample of traces, with at most `SPANS_MAX` spans in all. The sample holds the traces
+/// with the smallest pseudo-random numbers (bottom-k sampling). The pseudo-random number of a trace
+/// depends only on its id. The sample is therefore the same for every order in which traces are
+/// offered. Traces of more than `SPANS_MAX` spans are never in the sample.
 #[derive(Default)]
 pub struct TraceSample {
     traces: BTreeMap<Lot, Vec<Span>>,
@@ -67,7 +67,7 @@ mod tests {
 
     const SPANS_MAX: usize = 100;
 
-    /// Traces of 1 to 60 spans, of which the odd ones are small.
+    /// Traces of 1 to 60 spans. Traces with odd numbers are small.
     fn traces() -> Vec<Vec<Span>> {
         let size = |id: usize| {
             if id % 2 == 1 {

@@ -1,6 +1,6 @@
 //! Assigns calls whose thread is unknown to logical threads. The calls of one logical thread are
 //! disjoint or nested in time. If several logical threads are free at the start of a call, the call
-//! is assigned to the one with the lowest number.
+//! is assigned to the free logical thread with the lowest number.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

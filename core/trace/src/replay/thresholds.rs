@@ -1,5 +1,5 @@
-//! The thresholds by which regular dependencies are inferred (`rules`). The origin of each one is
-//! in verification/constants.toml.
+//! The thresholds by which regular dependencies are inferred (`rules`). The origin of each
+//! threshold is in verification/constants.toml.
 
 /// Smallest number of observations from which a regular dependency is inferred. There must be at
 /// least this number of segments in the stream, and at least this number of calls of one name on
@@ -9,8 +9,8 @@ pub(super) const ITEMS_MIN: usize = 8;
 /// of the tree's duration.
 pub(super) const SHARE_MIN: f64 = 0.005;
 /// Limit of the lag up to which an event counts as the cause of the end of a segment. The lag is
-/// the time from the event to the end. It may exceed the smallest lag of the stream by at most this
-/// fraction of the median time between two consecutive ends.
+/// the time from the event to the end. The lag may exceed the smallest lag of the stream by at most
+/// this fraction of the median time between two consecutive ends.
 pub(super) const SLACK: f64 = 0.1;
 /// Events are accepted as the cause of a stream's pauses only if they explain at least this
 /// fraction of the pauses that are still unexplained.

@@ -79,7 +79,7 @@ pub struct CallChoice {
     /// Rules for calls to drop.
     pub drop: Vec<String>,
     /// New names for calls. Each entry has a new name and patterns; a call whose name matches one
-    /// of the patterns gets the new name. If several entries match a call, the first one counts.
+    /// of the patterns gets the new name. If several entries match a call, the first entry counts.
     /// The rules `keep` and `drop` refer to the new names.
     pub steps: Vec<(String, Vec<String>)>,
 }
@@ -127,15 +127,15 @@ const VERDICTS_MAX: usize = 1 << 16;
 pub struct Selection {
     keep: Vec<Rule>,
     drop: Vec<Rule>,
-    /// The texts of the rules for the report: one for each `drop` rule, and a last one for calls
+    /// The texts of the rules for the report: one for each `drop` rule, and a last text for calls
     /// that match no `keep` rule.
     names: Vec<String>,
     steps: Vec<(String, Vec<String>)>,
     /// A cache: for the number of each name that occurred, the number of the name that replaces it.
     renamed: HashMap<TextId, TextId, Mixing>,
     /// A cache of decisions. The key is (name, service, host, whether the call is a wait). The
-    /// value is None if calls with this key are kept. Otherwise it is the index in `names` of the
-    /// rule that drops them.
+    /// value is None if calls with this key are kept. Otherwise the value is the index in `names`
+    /// of the rule that drops them.
     verdicts: HashMap<(TextId, TextId, TextId, bool), Option<usize>, Mixing>,
 }
 
@@ -179,7 +179,7 @@ impl Selection {
     }
 
     /// Renames calls as the user's rules say. If the name of a call matches a pattern of a step,
-    /// the call gets the name of the step. If several steps match, the first one counts.
+    /// the call gets the name of the step. If several steps match, the first step counts.
     pub fn rename(&mut self, spans: &mut [Span], store: &mut SpanStore) {
         if self.steps.is_empty() {
             return;
@@ -203,8 +203,8 @@ impl Selection {
         }
     }
 
-    /// Drops calls from a forest as the user's rules say. `texts` has the names of the calls, which
-    /// refer to it by index. Returns the sums over the dropped calls, by rule.
+    /// Drops calls from a forest as the user's rules say. `texts` is the table of names, to which
+    /// the calls refer by index. Returns the sums over the dropped calls, by rule.
     pub fn apply(&mut self, forest: &mut Forest, texts: &Texts) -> AllLeftOut {
         let mut left_out = AllLeftOut::new();
         if !self.drops() {

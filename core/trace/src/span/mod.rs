@@ -27,7 +27,7 @@ pub const DEPTH_MAX: u32 = 200;
 /// sums. Sums, minima and maxima of durations are exact.
 const QUANTILE_NS_MAX: u64 = 1 << 48;
 
-/// Limits a duration in ns to the longest that quantiles and sums of squares distinguish.
+/// Limits a duration in ns to the longest duration that quantiles and sums of squares distinguish.
 pub fn cut_ns(duration_ns: u64) -> u64 {
     duration_ns.min(QUANTILE_NS_MAX)
 }
@@ -36,8 +36,8 @@ pub fn cut_ns(duration_ns: u64) -> u64 {
 /// fill the memory.
 pub const NAME_BYTES_MAX: usize = 1024;
 
-/// Maximum number of distinct names. The maximum can be exceeded, for example if a program puts a
-/// number into every name. Further names are then replaced by `OTHER_NAMES`.
+/// Maximum number of distinct names. A trace can have more names, for example if a program puts a
+/// number into every name. Names beyond the maximum are replaced by `OTHER_NAMES`.
 const TEXTS_MAX: usize = 1 << 15;
 const OTHER_NAMES: &str = "(other names)";
 
@@ -68,7 +68,8 @@ pub struct Span {
     pub status_error: bool,
     /// Whether the recorder classifies the call as a wait (attribute `dfslab.kind`).
     pub wait: bool,
-    /// Index of the span's sampling weight in the table of texts; zero for a span without one.
+    /// Index of the span's sampling weight in the table of texts; zero for a span without a
+    /// recorded weight.
     pub sampling: u16,
 }
 
@@ -85,9 +86,9 @@ impl Span {
 pub struct Texts {
     ids: HashMap<Arc<str>, TextId>,
     texts: Vec<Arc<str>>,
-    /// A cache of texts that were used last. It has a slot for each of a few hash values, with the
-    /// index of the latest text with this hash value. It is effective because the names in a trace
-    /// alternate between few texts.
+    /// A cache of texts that were used last. The cache has a slot for each of a few hash values,
+    /// with the index of the latest text with this hash value. The cache is effective because the
+    /// names in a trace alternate between few texts.
     recent: [TextId; RECENT_SLOTS],
     /// Sampling weights in units of 2^-20. The first entry is the weight of spans without a
     /// recorded weight; the other entries are the recorded weights.
@@ -191,8 +192,8 @@ impl Texts {
     }
 }
 
-/// Returns the cache slot of a text. It is computed from the text's length and its first and last
-/// bytes, in which the names of one program usually differ.
+/// Returns the cache slot of a text. The slot is computed from the text's length and its first and
+/// last bytes, in which the names of one program usually differ.
 fn slot(text: &[u8]) -> usize {
     let end = |byte: Option<&u8>| usize::from(byte.copied().unwrap_or_default());
     (text.len() * 7 + end(text.first()) * 3 + end(text.last())) % RECENT_SLOTS

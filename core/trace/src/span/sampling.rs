@@ -1,8 +1,8 @@
 //! Reads sampling weights. If a recorder sampled calls, the weight of a recorded call is the number
 //! of calls that it represents.
 //!
-//! For a sampling probability p, the weight is 1 / p. It is stored as an integer in units of 2^-20,
-//! so that sums do not depend on the order of addition. Weights are read from two places:
+//! For a sampling probability p, the weight is 1 / p. The weight is stored as an integer in units
+//! of 2^-20, so that sums do not depend on the order of addition. Weights are read from two places:
 //! - trace states, as OpenTelemetry's "TraceState: Probability Sampling" defines them: `ot=th:`
 //!   with a rejection threshold of 56 bits, or the earlier `ot=p:` with an exponent
 //! - Jaeger's tags `sampler.type` and `sampler.param`

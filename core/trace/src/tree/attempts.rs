@@ -4,8 +4,8 @@
 //! The shape of a call is the structure of the call tree below it. A failed attempt may end at any
 //! step. If failed attempts counted, a call with retries would have as many shapes as there are
 //! ways to fail. Therefore, a failed attempt that the same caller retried is not part of the
-//! caller's shape. It is stored below the caller in separate nodes, with all its counts, bytes and
-//! nanoseconds.
+//! caller's shape. Such an attempt is stored below the caller in separate nodes, with all its
+//! counts, bytes and nanoseconds.
 
 use std::collections::HashMap;
 

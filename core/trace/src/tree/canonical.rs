@@ -27,7 +27,7 @@ pub struct Walk {
 
 impl Walk {
     /// Computes the parent (`parents`) and the self time (`self_ns`) of each span if the spans are
-    /// in canonical form. Returns whether they are.
+    /// in canonical form. Returns whether the spans are in this form.
     ///
     /// In canonical form:
     /// - The spans of each trace are contiguous, and their ids ascend.

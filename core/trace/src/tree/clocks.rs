@@ -2,9 +2,9 @@
 //!
 //! A call between hosts starts no earlier and ends no later than its caller. Each pair of caller
 //! and callee therefore allows an interval of offsets of the callee's clock. Asynchronous calls
-//! violate this rule, since they outlive their callers. The estimate is therefore made by majority:
-//! it is in the range of offsets that most pairs allow. As in NTP (RFC 5905, section 8), it is the
-//! middle of this range, and the residual is half the range's width. A clock is corrected only if
+//! violate this rule, since they outlive their callers. The estimate is therefore made by majority.
+//! As in NTP (RFC 5905, section 8), the estimate is the middle of the range of offsets that most
+//! pairs allow, and the residual is half the width of this range. A clock is corrected only if
 //! fewer pairs allow a zero offset.
 
 use std::collections::BTreeMap;
@@ -166,8 +166,8 @@ fn vote(bounds: Vec<(i64, i64)>) -> ClockOffset {
     }
 }
 
-/// Returns the host with the most root calls. If there are several, returns the one whose name is
-/// first in alphabetical order.
+/// Returns the host with the most root calls. If there are several such hosts, returns the host
+/// whose name is first in alphabetical order.
 fn busiest(forest: &Forest, offsets: &BTreeMap<(String, String), ClockOffset>) -> String {
     let mut roots: BTreeMap<&str, u64> = BTreeMap::new();
     for (span, &parent) in forest.spans.iter().zip(&forest.parents) {
@@ -184,9 +184,9 @@ fn busiest(forest: &Forest, offsets: &BTreeMap<(String, String), ClockOffset>) -
 }
 
 /// Selects the next host whose offset can be determined. This is a host that is not yet in `known`,
-/// but has calls to or from a host in `known`. Of several such hosts, the one whose offset has the
-/// smallest residual error is selected. Returns the host and its offset; None if there is no such
-/// host.
+/// but has calls to or from a host in `known`. If there are several such hosts, the host whose
+/// offset has the smallest residual error is selected. Returns the host and its offset; None if
+/// there is no such host.
 fn nearest(
     known: &BTreeMap<String, ClockOffset>,
     offsets: &BTreeMap<(String, String), ClockOffset>,

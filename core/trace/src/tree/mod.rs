@@ -70,8 +70,8 @@ pub struct Forest {
     pub children: Children,
     /// The indices of all nodes; parents precede their children.
     pub order: Vec<u32>,
-    /// Self time of each span, ns. It is the duration of the span minus the time in which at least
-    /// one child runs. The time of a child outside the span is not subtracted.
+    /// Self time of each span, ns. The self time is the duration of the span minus the time in
+    /// which at least one child runs. The time of a child outside the span is not subtracted.
     pub self_ns: Vec<u64>,
     /// For each call, whether it is a failed attempt that its caller retried. Empty if there are no
     /// such calls.
@@ -225,8 +225,8 @@ impl Forest {
         }
     }
 
-    /// Returns the longest of the spans `claims`, which all have the same id. Shorter ones were
-    /// probably truncated. Counts all other spans as duplicates in the losses.
+    /// Returns the longest of the spans `claims`, which all have the same id. The shorter spans
+    /// were probably truncated. Counts all spans except the longest as duplicates in the losses.
     fn choose<'a>(
         &mut self,
         claims: impl Iterator<Item = &'a Span> + Clone,
@@ -408,8 +408,8 @@ impl Forest {
         self.children.fill(&self.parents);
         self.walk_down(downwards);
         self.measure_self();
-        // Restores this number: calls that extend beyond their parents were counted before calls
-        // were dropped.
+        // Restores the number of calls that extend beyond their parents: these calls were counted
+        // before calls were dropped.
         self.losses.outside_parent = outside;
     }
 
@@ -437,8 +437,8 @@ impl Forest {
 }
 
 /// Finds the position of the span `parent_id` in a trace sorted by span id. `place` is the position
-/// of the child; the search begins at a guess that is computed from it. None if the trace has no
-/// such span.
+/// of the child; the search begins at a guess that is computed from `place`. None if the trace has
+/// no such span.
 fn find(trace: &[Span], place: usize, parent_id: u64) -> Option<usize> {
     // If the ids of a trace are consecutive numbers, as those of a counter are, the parent's
     // position follows from the difference of the two ids.

@@ -11,10 +11,10 @@ pub type ShapeId = u32;
 
 /// A table of distinct shapes. A shape is a name and the set of child shapes.
 ///
-/// Since it is a set, siblings of one shape count once: three packets and three hundred packets
-/// make the same shape. The order of siblings is ignored, too, because concurrency changes it.
-/// Shapes are compared exactly, not by hash: the key of a shape is its name, followed by the sorted
-/// numbers of the distinct child shapes.
+/// Since the child shapes are a set, siblings of one shape count once: three packets and three
+/// hundred packets make the same shape. The order of siblings is ignored, too, because concurrency
+/// changes it. Shapes are compared exactly, not by hash: the key of a shape is its name, followed
+/// by the sorted numbers of the distinct child shapes.
 #[derive(Clone, Debug, Default)]
 pub struct Shapes {
     ids: HashMap<Box<[u32]>, ShapeId, Mixing>,
@@ -22,9 +22,9 @@ pub struct Shapes {
     digests: Vec<u64>,
     /// For each name, the shape of calls with this name and without children, or `UNKNOWN`.
     leaves: Vec<ShapeId>,
-    /// A cache of look-ups: for each name, the last one with a key of at most `RECENT_WORDS` words.
-    /// An entry has the key (child shapes not sorted), the length of the key in words, and the
-    /// shape that was found.
+    /// A cache of look-ups: for each name, the last look-up with a key of at most `RECENT_WORDS`
+    /// words. An entry has the key (child shapes not sorted), the length of the key in words, and
+    /// the shape that was found.
     recent: Vec<([u32; RECENT_WORDS], usize, ShapeId)>,
     /// Total number of words (name and child shapes) in all keys.
     words: usize,

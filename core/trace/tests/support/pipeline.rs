@@ -171,7 +171,7 @@ impl Run {
         };
         for packet in 0..pipeline.packets {
             // The random draws do not depend on the times, so making one component faster changes
-            // nothing but that component.
+            // only that component.
             let mut took = |ns: u64| {
                 let wide = 2 * pipeline.spread_percent + 1;
                 ns * (100 - pipeline.spread_percent + random.below(wide)) / 100

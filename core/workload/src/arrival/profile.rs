@@ -1,9 +1,9 @@
 //! Maps arrivals at a constant rate to arrivals at a rate that changes over time.
 
-/// A rate of arrivals that changes over time, and its cumulative integral. It converts the arrivals
-/// of a process with the rate 1: an arrival at time t is moved to the time at which the integral
-/// reaches t (Çinlar 1975, on non-homogeneous Poisson processes). Times must be requested in
-/// ascending order.
+/// A rate of arrivals that changes over time, and its cumulative integral. This type converts the
+/// arrivals of a process with the rate 1: an arrival at time t is moved to the time at which the
+/// integral reaches t (Çinlar 1975, on non-homogeneous Poisson processes). Times must be requested
+/// in ascending order.
 pub(super) struct Profile {
     /// The vertices of the piecewise linear rate, as (time in s, rate in 1/s).
     points: Vec<(f64, f64)>,
@@ -40,9 +40,9 @@ impl Profile {
             let (span, in_piece) = (end - start, (end - start) * (rate + next) / 2.0);
             if left <= in_piece && in_piece > 0.0 {
                 // During the piece, which lasts `span`, the rate changes linearly from `rate` to
-                // `next`. `left`: the integral of the rate that is missing at its start. Solves
-                // `rate t + (next - rate) t² / (2 span) = left` for the time t after the start,
-                // in a form that subtracts no nearly equal numbers.
+                // `next`. `left` is the integral of the rate from the start of the piece to the
+                // time that is sought. Solves `rate t + (next - rate) t² / (2 span) = left` for the
+                // time t after the start, in a form that subtracts no nearly equal numbers.
                 let slope = (next - rate) / span;
                 let root = (rate * rate + 2.0 * slope * left).max(0.0).sqrt();
                 let after = if left > 0.0 {

@@ -31,7 +31,7 @@ pub(super) struct Drawn {
 }
 
 impl Singles {
-    /// Makes the fast generator for a phase. None unless all operations of the phase are single
+    /// Makes the fast generator for a phase. None if the phase has other operations than single
     /// transfers at random offsets of the client's own files.
     pub fn of(phase: &Phase, transfer_bytes: u64) -> Option<Self> {
         let drawn = phase.mix.len() == 1 || phase.mix_order == MixOrder::Random;
@@ -148,8 +148,8 @@ pub(super) fn place_in(mix: &[Share], total_weight: f64, bits: u64) -> usize {
 
 /// Returns the exclusive upper bound of the deciding bits for operation number `place` of the mix.
 /// The deciding bits are the top `DECIDING_BITS` bits of a random number. The bound is the smallest
-/// value for which `place_in` selects a later operation. It is found by bisection with `place_in`,
-/// so that rounding has the same effect in both.
+/// value for which `place_in` selects a later operation. The bound is found by bisection with
+/// `place_in`, so that rounding has the same effect in both functions.
 fn below(mix: &[Share], total_weight: f64, place: usize) -> u64 {
     if place + 1 == mix.len() {
         return u64::MAX;

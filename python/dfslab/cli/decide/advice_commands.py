@@ -196,8 +196,8 @@ def _advise_application(counters: IoCounters, printing: Printing) -> None:
 
 
 def _check_verified(verify: int, options: Mapping[str, bool]) -> None:
-    """Raises InputError if an option of --verify is given without it. `options`: for each such
-    option, whether it is given."""
+    """Raises InputError if an option that needs --verify is given without --verify. `options`: for
+    each such option, whether it is given."""
     for option, is_given in options.items():
         if is_given and not verify:
             raise InputError(option, None, "goes with --verify N, which carries changes out")
@@ -252,9 +252,10 @@ def _verify(
 
 
 def _stored(source: Path) -> Recommended | None:
-    """Returns the advice for a run. It is read from the run's folder, or computed and stored there
-    if it is missing. Returns None for a scenario file, for a run to which no advice can be given,
-    and for an unfinished run, because stored advice does not say that a run is unfinished."""
+    """Returns the advice for a run. The advice is read from the run's folder, or computed and
+    stored there if it is missing. Returns None for a scenario file, for a run to which no advice
+    can be given, and for an unfinished run, because stored advice does not say that a run is
+    unfinished."""
     from dfslab.studies.decisions.reported.advised import Advised
     from dfslab.studies.runs import findings, progress_kept
 

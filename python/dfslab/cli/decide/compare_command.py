@@ -106,7 +106,7 @@ def run_against(
     printing: Printing,
 ) -> None:
     """Measures two scenarios alternately, and prints the differences between their results.
-    `fresh`: start new runs instead of resuming unfinished ones. Exits with code 1 if results are
+    `fresh`: start new runs instead of resuming unfinished runs. Exits with code 1 if results are
     incomplete and `allow_incomplete` is false."""
     from dfslab.studies.decisions.comparing.paired_runs import (
         check_comparable,

@@ -84,7 +84,8 @@ def _evidence(path: Path, deployment: Hardware | None, form: str) -> list[Eviden
             raise InputError("FILE", str(path), str(error)) from error
     report = tool_report.read(path, form)
     found = of_report(report, deployment)
-    # A rule explains a contradiction better than the reader of the file, which only states it.
+    # A rule explains a contradiction better than the reader of the file, which only states that
+    # there is a contradiction.
     if report.contradictions and all(one.is_doubt for one in judged(found)):
         raise InputError("FILE", str(path), report.contradictions[0])
     return found
@@ -98,7 +99,7 @@ def _is_result(path: Path) -> bool:
 def _paired(what: Path, pairs: int, out: Path, printing: Printing) -> list[Result]:
     """Measures `pairs` A/A pairs of a scenario. A pair is two runs of the same configuration.
     Returns the results of all runs. `what` is the scenario file or the folder of a run. Raises
-    InputError if it is neither."""
+    InputError if `what` is neither."""
     file = what / SCENARIO if what.is_dir() else what
     if file.suffix != figures.SUFFIX:
         raise InputError("--pairs", pairs, "needs a run's folder or a scenario (TOML)")

@@ -19,7 +19,7 @@ SIZE = re.compile(r"(\d+)([kmg]?)", re.IGNORECASE)
 POWERS = {"": 1, "k": 1, "m": 2, "g": 3}
 # The tests that each test number (option -i) selects in the workload `iozone`. Each test is given
 # as (name, whether it repeats an earlier test). The option -+n omits the tests that repeat an
-# earlier one.
+# earlier test.
 TESTS: dict[int, tuple[tuple[str, bool], ...]] = {
     0: (("write", False), ("rewrite", True)),
     1: (("read", False), ("reread", True)),
@@ -264,8 +264,9 @@ def _test(text: str) -> int:
 
 
 def _directory(given: Options, clients: int) -> str:
-    """Returns the directory of all files; "" if no option names one. Three options can name it: -f,
-    -F and the file of client nodes (-+m). Raises InputError if they name several directories."""
+    """Returns the directory of all files; "" if no option names one. Three options can name the
+    directory: -f, -F and the file of client nodes (-+m). Raises InputError if these options name
+    several directories."""
     named = [str(Path(one).parent) for one in (*given.files, *_given(given.values, "-f"))]
     if given.files and len(given.files) != clients:
         allowed = f"must name one file for each of the {clients} processes (-t)"

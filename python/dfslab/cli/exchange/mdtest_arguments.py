@@ -1,4 +1,4 @@
-"""Reads the command-line options of mdtest, and prints results as its summary."""
+"""Reads the command-line options of mdtest, and prints results in the form of mdtest's summary."""
 
 from __future__ import annotations
 
@@ -147,8 +147,8 @@ def requested(words: Sequence[str]) -> RequestedMdtest:
 
 
 def summary(rates: Iterable[tuple[str, float]], iterations: int, phases: str = "") -> str:
-    """Returns mdtest's summary as text. For each phase, it has the maximum, minimum, mean and
-    standard deviation of the rate over the iterations.
+    """Returns mdtest's summary as text. For each phase, the summary has the maximum, minimum, mean
+    and standard deviation of the rate over the iterations.
 
     `rates`: pairs of a phase and its operations per second in one iteration. `phases`: mdtest's
     letters of the phases to list; "" for all phases.

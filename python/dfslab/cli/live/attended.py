@@ -144,7 +144,7 @@ class Attendant:
     def _judged(self, status: int) -> int:
         """Returns the wait status with which this process shall end. Usually this is the child's
         wait status `status`. If the child was killed after it had written its exit code to the
-        pipe, it is made from this exit code instead."""
+        pipe, the result is made from this exit code instead."""
         self._read_code()
         if self._code is not None and os.WIFSIGNALED(status) and self._leave_at_s is not None:
             return self._code << 8

@@ -12,9 +12,9 @@ class Printing:
     """How a command prints. The options --quiet and --no-color are stored in the command's context
     before the command runs. The command passes this object to the functions that print.
 
-    `as_json`: the command prints one JSON document (`--json`). `is_quiet`: it prints no progress
-    (`--quiet`). `is_colourless`: it prints without colours (`--no-color`). The environment variable
-    NO_COLOR switches colours off, too.
+    `as_json`: the command prints one JSON document (`--json`). `is_quiet`: the command prints no
+    progress (`--quiet`). `is_colourless`: the command prints without colours (`--no-color`). The
+    environment variable NO_COLOR switches colours off, too.
     """
 
     as_json: bool = False

@@ -14,9 +14,9 @@ from dfslab.documents.table import Table, heads, words
 from dfslab.extras import EXTRAS, absent
 from dfslab.testbeds.hosts import kernel
 
-# Largest proportion of the cores that other programs may use. Above it, measurements are reported
-# as disturbed. The value is a choice: below it, one client still finds a free core on machines with
-# two or more cores.
+# Largest proportion of the cores that other programs may use. Above this proportion, measurements
+# are reported as disturbed. The value is a choice: below this proportion, one client still finds a
+# free core on machines with two or more cores.
 QUIET_SHARE = 0.25
 # What each optional extra of the package provides.
 PURPOSES = {

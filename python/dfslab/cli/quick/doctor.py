@@ -139,7 +139,7 @@ def one_line(text: str) -> str:
 
 def _listed(work: Callable[[], Iterable[Found]], unread: list[str]) -> list[Found]:
     """Returns what `work` finds. If this user may not read the folder in which dfslab stores its
-    state, returns an empty list. In this case, a line about it is appended to `unread`."""
+    state, returns an empty list. In this case, a line about this folder is appended to `unread`."""
     try:
         return list(work())
     except PermissionError as error:

@@ -104,8 +104,8 @@ def table(found: list[CheckedMember]) -> Table:
 
 
 def problems(found: list[CheckedMember]) -> list[str]:
-    """Returns one line for each member with a problem. It begins with the member's file or entry
-    point."""
+    """Returns one line for each member with a problem. The line begins with the member's file or
+    entry point."""
     return [
         one.problem if one.problem.startswith(("/", one.origin)) else f"{one.origin}: {one.problem}"
         for one in found
@@ -114,7 +114,7 @@ def problems(found: list[CheckedMember]) -> list[str]:
 
 
 def notes(found: list[CheckedMember]) -> list[str]:
-    """Returns one line for each member with a note. It begins with the member's file or entry
+    """Returns one line for each member with a note. The line begins with the member's file or entry
     point."""
     return [f"{one.origin}: {one.note}" for one in found if one.note]
 

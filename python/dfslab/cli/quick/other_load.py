@@ -36,8 +36,8 @@ def is_of_rates(path: Path, has_counts: bool) -> bool:
     whether the command line has numbers of clients or servers.
 
     A table with the columns of a hardware table has no rates. For any other table, the result is
-    true if `has_counts` is true or if it has the columns of a table of rates. If such a table lacks
-    a column, its reader later raises an error that names the column.
+    true if `has_counts` is true or if the table has the columns of a table of rates. If such a
+    table lacks a column, its reader later raises an error that names the column.
     """
     text = inputs.text("TABLE", path)
     is_of_hardware = hardware_table.is_of_systems(text)
@@ -46,9 +46,9 @@ def is_of_rates(path: Path, has_counts: bool) -> bool:
 
 def scaling(path: Path, clients: str, servers: str) -> Scaling:
     """Returns predictions from the CSV table of measured rates in `path`. `clients` and `servers`
-    are texts such as "4,64": the numbers for which rates are predicted. Only one of them is used:
-    `servers` if the table has a column of servers, otherwise `clients`. Raises InputError if the
-    used text is empty or malformed, or if the other text is given."""
+    are texts such as "4,64": the numbers for which rates are predicted. Only one of the two texts
+    is used: `servers` if the table has a column of servers, otherwise `clients`. Raises InputError
+    if the used text is empty or malformed, or if the other text is given."""
     text = inputs.text("TABLE", path)
     if load_table.is_of_servers(text):
         if clients:

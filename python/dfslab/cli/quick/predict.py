@@ -151,8 +151,8 @@ def _of_table(
     path: Path, clients: str, servers: str, refused: Mapping[str, object], printing: Printing
 ) -> None:
     """Prints predictions from a CSV table of measured rates or of hardware. `refused`: the values
-    of the options that are allowed only with scenarios. Raises InputError if one of them is given.
-    Also raises it if `clients` or `servers` is given with a table of hardware."""
+    of the options that are allowed only with scenarios. Raises InputError if one of these options
+    is given, or if `clients` or `servers` is given with a table of hardware."""
     from dfslab.cli.quick.from_hardware import from_hardware
     from dfslab.cli.quick.other_load import is_of_rates, scaling
 

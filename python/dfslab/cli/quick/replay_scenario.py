@@ -1,5 +1,5 @@
-"""Makes the scenario for `dfslab replay FILE DIRECTORY`. It is made from the facts about the trace
-that `survey` found and from the options of the command."""
+"""Makes the scenario for `dfslab replay FILE DIRECTORY`. The sources are the facts about the trace
+that `survey` found and the options of the command."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def replay(
     from dfslab.report.answers import replayed
 
     report, folder = replayed.report(found, done.results), str(done.folder)
-    # The page is written only if a study has findings that are worth one.
+    # The page exists only if a study has findings that need a page.
     names = [f"run: {folder}", *([f"page: {done.page}"] if done.page.is_file() else [])]
     with judged(done.results, allow_incomplete):
         answer = report.sentences(str(directory))

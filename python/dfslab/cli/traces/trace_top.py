@@ -60,8 +60,8 @@ class Snapshot:
     """The state of a trace at one update.
 
     - `whole`: the calls, times and bytes of all steps since the start of the trace
-    - `work`, `waits`: the increase of these in the last period, for steps that work and for steps
-      that wait
+    - `work`, `waits`: the increase of these figures in the last period, for steps that work and for
+      steps that wait
     - `period_s`: the length of the last period in seconds
     - `written_s`: time at which the newest profile was written, in seconds
     - `ended`: whether no process writes any more
@@ -118,7 +118,7 @@ class Looks:
         if not any(row.count for file in files.values() for row in file.nodes):
             return None
         # The document lacks the estimated savings from faster steps. Computing the estimates takes
-        # too long for an update of the view. They are computed only at the end.
+        # too long for an update of the view. The estimates are computed only at the end.
         whole = call_document.document(list(files.items()), callprofile.merge(files.items()))
         for name, file in files.items():
             before = self._files.get(name)
@@ -220,8 +220,8 @@ def _looks(folder: Path, interval_s: float, clock: Clock) -> Iterator[Snapshot |
 
 
 def _log(folder: Path, interval_s: float, clock: Clock, is_colourless: bool) -> Snapshot | None:
-    """Prints the view whenever a new profile has been written. This is used if standard output is
-    no terminal. Returns the last snapshot; None if no profile was written."""
+    """Prints the view whenever a new profile has been written. This function is used if standard
+    output is no terminal. Returns the last snapshot; None if no profile was written."""
     console = harmless(
         Console(width=LOG_WIDTH, highlight=False, emoji=False, no_color=is_colourless or None)
     )
@@ -271,7 +271,7 @@ def _table(title: str, rows: list[Increase], period_s: float, width: int, most: 
     """Returns a table of the work that steps did in the last period, in calls, seconds and bytes
     per second.
 
-    A step has a row for each of its callers. A row is named by the end of the step's path. `most`:
+    A step has a separate row for each caller. A row is named by the end of the step's path. `most`:
     maximum number of rows.
     """
     table = Table(title=title, title_justify="left", box=None, pad_edge=False, width=width)

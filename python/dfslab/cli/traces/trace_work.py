@@ -100,7 +100,7 @@ def record_command(
         assert isinstance(testbed, Traceable)
         host = host_of(testbed)
         # This profile has the calls that the testbed made before the command, for example at its
-        # start. They are subtracted below, because they are not work of the command.
+        # start. These calls are subtracted below, because they are not work of the command.
         before = callprofile.await_written(folder, discard=True)
         began_unix_ns = clock.unix_ns()
         words = testbed.client_command(command)
@@ -130,10 +130,11 @@ def _record_mounted(
     folder: Path,
     notify: Callable[[str], None],
 ) -> TraceProfile:
-    """Runs a client command on a testbed that has server counters instead of traced JVMs. It is the
-    counterpart of `record_command` for such testbeds. The command runs in the directory where the
-    testbed is mounted. Returns the profile of the calls that the servers counted. Raises InputError
-    if the testbed has no server counters, and RunFailed if the command fails."""
+    """Runs a client command on a testbed that has server counters instead of traced JVMs. This
+    function is the counterpart of `record_command` for such testbeds. The command runs in the
+    directory where the testbed is mounted. Returns the profile of the calls that the servers
+    counted. Raises InputError if the testbed has no server counters, and RunFailed if the command
+    fails."""
     if not issubclass(kind, Counting):
         raise InputError("--on", name, "can neither be traced nor count calls")
     folder.mkdir(exist_ok=True)
@@ -207,9 +208,9 @@ def folded(files: Sequence[Path], reading: Reading) -> str:
 
 
 def exported(files: Sequence[Path], form: str, reading: Reading, scheduler: str = "") -> Written:
-    """Converts traces to the format of another viewer. Returns them together with a note on what
-    this format cannot represent. `form`: the name of the exporter. Raises InputError if the
-    exporter cannot convert these files."""
+    """Converts traces to the format of another viewer. Returns the converted traces together with a
+    note on what this format cannot represent. `form`: the name of the exporter. Raises InputError
+    if the exporter cannot convert these files."""
     exporter = chosen(form)
     found = existing(files)
     of_spans = bool(reading.format) or not of_jvms(found)
@@ -242,8 +243,7 @@ def import_traces(
 
     The profile is stored as JSON in the file `output`, or as tables in the folder `into`. In these
     tables, `label` identifies this trace. Raises InputError if neither `output` nor `into` is
-    given, or if one of them cannot be written. Also raises it if the folder already has tables with
-    this label.
+    given, if one of them cannot be written, or if the folder already has tables with this label.
     """
     if not output and not into:
         raise InputError("--output", None, "is missing; give --output FILE or --into FOLDER")

@@ -55,7 +55,7 @@ _read_block = seq(
 )
 # With its default mount options, the kernel reads ahead with several concurrent requests. These
 # reach the FUSE process out of order. A request that does not continue its stream opens the block
-# again and transfers two chunks of together 2 MiB: the requested chunk and the chunk read ahead
+# again and transfers two chunks of 2 MiB in total: the requested chunk and the chunk read ahead
 # (Alluxio/alluxio issues 13206, 16623 and 17026 on GitHub).
 #
 # With the option sync_read or with direct I/O, the kernel has only one request in flight. The block

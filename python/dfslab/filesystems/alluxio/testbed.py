@@ -41,10 +41,11 @@ MASTER = "alluxio.master.AlluxioMaster"
 WORKER = "alluxio.worker.AlluxioWorker"
 FUSE = "alluxio.fuse.AlluxioFuse"
 # The library against which Alluxio's native FUSE library is linked, and its lowest version. Before
-# libfuse 3.13, also in libfuse 2, a rename, a removal of a folder above it, and a creation or
-# removal of another file can block each other for ever (github.com/libfuse/libfuse, issue 695).
-# Several clients of one mount then hang: they rename in the folder of a run, and the first of them
-# that ends tries to remove this folder. Slow calls, as those of a write-through, make this likely.
+# libfuse 3.13, also in libfuse 2, a rename, a removal of a folder above the renamed file, and a
+# creation or removal of another file can block each other for ever (github.com/libfuse/libfuse,
+# issue 695). Several clients of one mount then hang: they rename in the folder of a run, and the
+# first of them that ends tries to remove this folder. Slow calls, such as those of a write-through,
+# make such a deadlock likely.
 LIBFUSE, LIBFUSE_LEAST = "libfuse3.so.3", (3, 13)
 # Mount options. `sync_read` allows one read of a file at a time. Without it, the kernel's parallel
 # read-ahead sends reads out of order, and Alluxio reopens its stream for each of them. Reading 64
@@ -54,8 +55,8 @@ MOUNT_OPTIONS, IN_ORDER = f"max_write={2**17}", "sync_read,"
 SHELL = "alluxio.cli.fs.FileSystemShell"
 MASTER_RPC, MASTER_WEB, WORKER_RPC, WORKER_WEB = 19998, 19999, 29999, 30000
 JAVA_LIMIT_S = 300.0
-# Limit for mounting. It is long, because the JVMs of all client hosts start concurrently on shared
-# processors.
+# Limit in seconds for mounting. The limit is long, because the JVMs of all client hosts start
+# concurrently on shared processors.
 MOUNT_LIMIT_S = 300.0
 ANSWER_LIMIT_S = 20.0
 MIB = 2**20
@@ -118,9 +119,9 @@ class Testbed(MountedTestbed, Traceable):
     OPTIONS = {
         "memory_tier": "256 MiB",
         "heap": "384 MiB",
-        # Alluxio's own default, ASYNC_THROUGH, is not allowed. It needs a job service, which the
-        # testbed does not start. The default here is MUST_CACHE, which behaves like ASYNC_THROUGH
-        # for a client. The description of Alluxio assumes MUST_CACHE.
+        # Alluxio's own default, ASYNC_THROUGH, is not allowed. ASYNC_THROUGH needs a job service,
+        # which the testbed does not start. The default here is MUST_CACHE, which behaves like
+        # ASYNC_THROUGH for a client. The description of Alluxio assumes MUST_CACHE.
         "write_type": ("MUST_CACHE", "CACHE_THROUGH", "THROUGH"),
         "worker_timeout": "5 min",
         # With `trace`, daemons and mounts write their profiles to `trace_directory`; "" means a
@@ -132,7 +133,7 @@ class Testbed(MountedTestbed, Traceable):
 
     @classmethod
     def parse(cls, parameters: Mapping[str, Setting]) -> dict[str, LevelValue]:
-        """Returns the parameters in SI units. Raises InputError when one is wrong."""
+        """Returns the parameters in SI units. Raises InputError when a parameter is wrong."""
         found = super().parse(parameters)
         for key, (unit, least) in LEAST.items():
             found[key] = _quantity(key, str(found[key]), unit, least)
@@ -444,7 +445,8 @@ def libfuse_version() -> tuple[int, ...]:
 
 def _quantity(key: str, value: str, unit: str, least: str) -> float:
     """Converts `value`, the text of the testbed parameter `key`, to a number in SI units. Raises
-    InputError when it is not a quantity in `unit`, or is smaller than `least`."""
+    InputError when the text is not a quantity in `unit`, or when the quantity is smaller than
+    `least`."""
     try:
         number = float(parse(value, unit))
     except ValueError as error:

@@ -133,6 +133,6 @@ def _distinct(hosts: Sequence[Host]) -> list[Host]:
 
 
 def _ports(number: int) -> dict[str, int]:
-    """Returns the ports of the DataNode with this number. They differ, because several DataNodes
-    may share a host."""
+    """Returns the ports of the DataNode with this number. The ports of two DataNodes differ,
+    because several DataNodes may share a host."""
     return {name: port + 100 * (number - 1) for name, port in DATANODE_PORTS.items()}

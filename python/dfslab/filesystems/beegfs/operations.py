@@ -4,8 +4,8 @@ from storage targets.
 The client gathers the data of small calls in a buffer of `cache_buffer` bytes. One request
 transfers a full buffer; a call that is larger than the buffer is a request of its size. The request
 is complete when every target that stores a part of the requested range has answered. Targets answer
-from their page cache. If chunks are mirrored, the primary target of a chunk forwards it to its
-buddy while it still receives it.
+from their page cache. If chunks are mirrored, the primary target of a chunk forwards the chunk to
+its buddy while the chunk is still arriving.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ unit_size = named(
 requests = named("requests", Max(1, ceiling(P.file_size / unit_size)))
 request_bytes = named("request_bytes", P.file_size / requests)
 servers_per_call = named("servers_per_call", Min(P.stripe_count, ceiling(unit_size / P.chunk_size)))
-# Number of rounds in which the disks transfer a file. In a round, each target's disk transfers
-# either one chunk or its part of one request. It transfers the larger of the two; with synchronous
-# or direct calls, always the part of the request.
+# Number of rounds in which the disks transfer a file. In a round, each target's disk transfers one
+# chunk or, if this is larger, the target's part of one request. With synchronous or direct calls,
+# the disk always transfers the part of the request.
 rounds = named(
     "rounds",
     select(
@@ -103,8 +103,8 @@ def _read_from(size_bytes: Expr) -> Node:
 
 def _write_to(size_bytes: Expr) -> Node:
     """Returns the part of a write request that one target serves. The target stores `size_bytes`,
-    block by block. If chunks are mirrored, it also forwards each block to its buddy, the target
-    with the copy."""
+    block by block. If chunks are mirrored, the target also forwards each block to its buddy, the
+    target with the copy."""
     blocks, each = _blocks(size_bytes)
     store = cpu("storage", each * P.storage_byte_cpu, "storeBlock")
     stream = pipeline(
@@ -131,8 +131,8 @@ _open = seq(_ask("open", P.lookup_cpu), name="open")
 _create = seq(_ask("create", P.update_cpu * buddies), name="create")
 _close = seq(_ask("close", P.lookup_cpu), name="close")
 # The disk writes of a round overlap with the sending of the next round: while the client sends one
-# round of data, the targets' disks write the previous one. A synchronous call waits until the disks
-# have written its data.
+# round of data, the targets' disks write the previous round. A synchronous call waits until the
+# disks have written its data.
 _sent = seq(
     repeat(
         requests / rounds,

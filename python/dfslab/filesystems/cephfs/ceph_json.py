@@ -41,7 +41,7 @@ class TrackedOperations(TypedDict):
 
 
 class ClientStatus(Document):
-    """The reply of the process ceph-fuse to the command `status`. It has the number of names
+    """The reply of the process ceph-fuse to the command `status`. The reply has the number of names
     (dentries) in the cache of the process, the number of inodes in this cache, and how many of the
     names the kernel uses."""
 

@@ -4,8 +4,8 @@ dump`.
 A counter of times has the fields `avgcount`, `sum` (seconds) and `avgtime`. A counter of sizes has
 no `avgtime` and is skipped. The time of one counter may include the time of another; KNOWN states
 for which counters this is so. A counter of times that is not in KNOWN is only reported as detail
-and is not ranked. The exceptions are the counters of the latencies of metadata requests, of which
-each type of request has one.
+and is not ranked. The exceptions are the counters of the latencies of metadata requests. There is
+one such counter for each type of request.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ KNOWN: dict[str, Known] = {
     "bluestore.state_kv_queued_lat": ("bluestore.commit_lat", "queue", ()),
     "bluestore.state_kv_commiting_lat": ("bluestore.commit_lat", "disk", ()),
     "bluestore.read_lat": ("", "service", ()),
-    # This counter is not a part of `bluestore.read_lat`. It also includes waits for the metadata of
-    # objects when no object is read.
+    # This counter is not a part of `bluestore.read_lat`. The counter also includes waits for the
+    # metadata of objects when no object is read.
     "bluestore.read_wait_aio_lat": ("", "disk", ()),
     "mds_log.jlat": ("", "disk", ()),
 }

@@ -20,8 +20,8 @@ _PAIR = re.compile(r"(\w+)=(\S+)")
 
 def understood(attributes: Mapping[str, str]) -> StorageLayout:
     """Returns the layout of a directory: stripe unit, stripe count, object size and pool. The
-    layout is read from the extended attributes of the directory. It is empty if the directory has
-    none."""
+    layout is read from the extended attributes of the directory. The layout is empty if the
+    directory has no such attributes."""
     layout = dict(_PAIR.findall(attributes.get("ceph.dir.layout", "")))
     return StorageLayout(facts={"layout": layout} if layout else {})
 

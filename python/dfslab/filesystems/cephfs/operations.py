@@ -49,8 +49,8 @@ REQUEST_BYTES = 131072
 # while it has the capabilities of a file, even after the kernel has dropped its own caches.
 #
 # The least recently used names and data are dropped first. If a workload visits files repeatedly in
-# the same order, the cache is therefore all or nothing: either all files fit into it, or each file
-# has been dropped when it is visited again.
+# the same order, the cache therefore serves either all visits or none: either all files fit into
+# the cache, or each file has been dropped when it is visited again.
 KEPT_NAMES, KEPT_BYTES = 16384, 200 * 2**20
 _mount_names = P.entries * P.clients / symbol("client.instances")
 knows_names = named("client_knows_names", _mount_names <= KEPT_NAMES)
@@ -86,8 +86,8 @@ def _spread(part: Callable[[Expr, Expr], Node]) -> Node:
 
 # `_request_s` is the client's processor time for FUSE requests, in seconds per byte that is read:
 # client_call_cpu * number of requests / file size. The number of requests depends on read-ahead.
-# With read-ahead, there is one request for each window. Without it, there is one for each call, or
-# several for a call of more than REQUEST_BYTES.
+# With read-ahead, there is one request for each window. Without read-ahead, there is one request
+# for each call, or several requests for a call of more than REQUEST_BYTES.
 _by_call = Max(1, ceiling(P.file_size / Min(P.transfer_size, REQUEST_BYTES)))
 _read_requests = select(P.scattered | P.direct, _by_call, windows_of(P.file_size))
 _request_s = named("request_s", P.client_call_cpu * _read_requests / Max(1, P.file_size))

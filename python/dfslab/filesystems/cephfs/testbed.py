@@ -132,7 +132,7 @@ class Testbed(MountedTestbed, Counting, CachingClients):
         block, those operations that began in it are written to `folder` as spans. The operations of
         several OSDs for one write form one tree.
 
-        Newer operations replace older ones. Of a long command, only the last operations are
+        Newer operations replace older operations. Of a long command, only the last operations are
         therefore recorded.
         """
         for name, host in self._answering.items():

@@ -25,8 +25,8 @@ DESCRIPTION = re.compile(
     r"(?P<type>\w+)(?:\((?P<request>(?:client|mds)\.[\d.]+:\d+)\s+(?P<word>\w+))?"
 )
 METADATA = "client_request"
-# Causes of operations, by type. An `osd_repop` writes a copy, and an `osd_repop_reply` answers it.
-# Both are caused by the operation of type `osd_op`.
+# Causes of operations, by type. An `osd_repop` writes a copy, and an `osd_repop_reply` answers an
+# `osd_repop`. Both are caused by the operation of type `osd_op`.
 CAUSES = {"osd_repop": "osd_op", "osd_repop_reply": "osd_op"}
 # An event with one of these words ends a time during which the operation waited.
 WAITS = ("wait", "queue")
@@ -37,9 +37,9 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class TrackedCall:
     """An operation of the daemon `daemon`, such as "osd.0".
 
-    `request` identifies the request of a client or metadata server. It is "" if the operation has
-    no request. Times are Unix times in nanoseconds. `events` has the (name, time) of each event, in
-    the order of time.
+    `request` identifies the request of a client or metadata server. `request` is "" if the
+    operation has no request. Times are Unix times in nanoseconds. `events` has the (name, time) of
+    each event, in the order of time.
     """
 
     daemon: str

@@ -63,10 +63,10 @@ def callers(calls: Sequence[SampledCall]) -> list[int | None]:
     client's call, and for a brick's call whose caller is unknown.
 
     The possible callers of a brick's call are the client's calls whose times contain the time of
-    the brick's call. If there is one, it is the caller. If there are several, the caller is the one
-    with the same operation, provided that there is only one. In all other cases the caller is
-    unknown. Examples are a client that does not wait for the brick's call, and client's calls of
-    the same operation that overlap.
+    the brick's call. If there is exactly one such call, this call is the caller. If there are
+    several, and exactly one of them has the same operation as the brick's call, that call is the
+    caller. In all other cases the caller is unknown. Examples are a client that does not wait for
+    the brick's call, and client's calls of the same operation that overlap.
     """
     found: list[int | None] = [None] * len(calls)
     running: list[int] = []
@@ -86,8 +86,8 @@ def callers(calls: Sequence[SampledCall]) -> list[int | None]:
 def _by_begin(calls: Sequence[SampledCall]) -> list[int]:
     """Returns the indices of `calls`, sorted by start time.
 
-    A client's call is sorted as if it had begun RESOLUTION_NS earlier. It then precedes the brick's
-    calls inside it, even if times are rounded.
+    A client's call is sorted as if it had begun RESOLUTION_NS earlier. The client's call then
+    precedes the brick's calls inside it, even if times are rounded.
     """
 
     def place(at: int) -> tuple[int, bool]:

@@ -16,8 +16,8 @@ _BRICK = re.compile(r"<POSIX\([^)]*\):([^:>]+):([^>]+)>")
 def understood(attributes: Mapping[str, str]) -> StorageLayout:
     """Returns the servers and bricks that a directory's extended attributes name.
 
-    The fact `copies` is the number of bricks in each replica set or disperse set. It is 1 if there
-    are no such sets. The result is empty if the attributes name no bricks.
+    The fact `copies` is the number of bricks in each replica set or disperse set. `copies` is 1 if
+    there are no such sets. The result is empty if the attributes name no bricks.
     """
     path = attributes.get("trusted.glusterfs.pathinfo", "")
     bricks = _BRICK.findall(path)

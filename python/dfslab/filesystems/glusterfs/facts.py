@@ -63,8 +63,9 @@ def _number(
 
 
 # The options of the translators of the client's process, with the defaults of GlusterFS 10. Some
-# translators cache or read ahead. They make a difference only for random reads, because a workload
-# run reads each file only once, and the kernels of clients and bricks cache and read ahead as well.
+# translators cache or read ahead. These translators make a difference only for random reads,
+# because a workload run reads each file only once, and the kernels of clients and bricks cache and
+# read ahead as well.
 _TRANSLATORS = (
     _switch(
         "quick_read",

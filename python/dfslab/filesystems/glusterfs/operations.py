@@ -57,7 +57,8 @@ requests = named("requests", Max(1, ceiling(P.file_size / read_bytes)))
 request_bytes = named("request_bytes", P.file_size / requests)
 piece_bytes = request_bytes / P.data_fragments
 # The number of requests of a sequential read. The kernel sends one request for each read-ahead
-# window. If a window is larger than the largest request (`request_size`), it is split into several.
+# window. If a window is larger than the largest request (`request_size`), the window is split into
+# several requests.
 ahead_requests = named(
     "ahead_requests", Max(windows_of(P.file_size), ceiling(P.file_size / P.request_size))
 )
@@ -172,7 +173,8 @@ _stream = pipeline(
 # - with the cache translator (io_cache), each page of the file is fetched once
 # - with only the read-ahead translator (read_ahead), whole pages are fetched again for each
 #   request, because this translator drops its pages after a jump
-# - with neither of them, each request fetches only its own bytes. The same holds for direct reads.
+# - with neither translator, each request fetches only its own bytes. The same holds for direct
+#   reads.
 _jumps = P.scattered & ~P.direct
 _pages_once = _jumps & P.io_cache
 _pages_each = _jumps & ~P.io_cache & P.read_ahead
@@ -226,15 +228,15 @@ _content = _ask(
     when(P.cold, disk_read("brick", P.file_size, "diskRead")),
     response_bytes=256 + P.file_size,
 )
-# Whether the open call is sent to the bricks. It is not sent if the lookup returned the content of
-# the file and the option open-behind delays the open call.
+# Whether the open call is sent to the bricks. The call is not sent if the lookup returned the
+# content of the file and the option open-behind delays the open call.
 _eager = ~(quick & P.open_behind)
 # Number of seconds for which the client's kernel remembers the names of files that it wrote. During
 # this time, reads of such a file are answered from the kernel's page cache. The open call goes only
 # to the client's own process, not to a brick.
 KNOWN_S = 1
-# Number of round trips for writing a file: lookup, create, write and flush take one each. On a
-# replicated volume, the lock of the directory entry takes another one.
+# Number of round trips for writing a file: lookup, create, write and flush take one round trip
+# each. On a replicated volume, the lock of the directory entry takes another round trip.
 WRITING_ROUNDS = 4 + select(copied & ~dispersed, 1, 0)
 WRITING_S = named(
     "writing_s",
@@ -271,11 +273,11 @@ _requested = seq(
 )
 _read_file = choice((P.kept, _known), (1 - P.kept, _requested))
 
-# With write-behind, the client's process may answer a write before the bricks do (`early`). It then
-# merges neighbouring writes into larger ones. Synchronous writes are answered by the bricks, so a
-# client has only one of them in flight. Direct writes are answered by the bricks only if
-# `performance.strict-o-direct` is on. By default it is off, and write-behind ignores O_DIRECT
-# (xlators/performance/write-behind/src/write-behind.c).
+# With write-behind, the client's process may answer a write before the bricks do (`early`). The
+# process then merges neighbouring writes into larger writes. Synchronous writes are answered by the
+# bricks, so a client has only one synchronous write in flight. Direct writes are answered by the
+# bricks only if `performance.strict-o-direct` is on. By default it is off, and write-behind ignores
+# O_DIRECT (xlators/performance/write-behind/src/write-behind.c).
 _strict = P.direct & P.strict_o_direct
 early = named("answered_early", P.write_behind & ~_strict & ~P.forced)
 writes = named("writes", select(early & ~P.scattered, merged_writes, calls))
@@ -406,7 +408,7 @@ _fsync = when(
 # Every set of bricks stores a part of the names of a directory, and one brick of the set lists this
 # part. A request to a brick lists as many bytes of names as the kernel requests from the client's
 # process. Since Linux 6.16, this is the size of the program's buffer, which is 32 KiB in the C
-# library's readdir. In older kernels, it is a page (fs/fuse/readdir.c).
+# library's readdir. In older kernels, this size is a page (fs/fuse/readdir.c).
 LISTING_BYTES, ENTRY_BYTES = 32768, 200
 _entries = P.entries / subvolumes
 _listings = named("listings", Max(1, ceiling(_entries * ENTRY_BYTES / LISTING_BYTES)))

@@ -15,8 +15,7 @@ from pathlib import Path
 from dfslab.filesystems.glusterfs.call_samples import SampledCall, read
 from dfslab.spec.clock import REAL, Clock
 
-# Each process keeps this number of its latest calls. It is the largest number that GlusterFS
-# allows.
+# Each process keeps this number of its latest calls. GlusterFS allows no larger number.
 SAMPLES = 65_535
 DUMP_S = 5
 # Additional time in seconds for which a dump is awaited after DUMP_S, because a busy process
@@ -31,8 +30,8 @@ DUMPING = {"diagnostics.stats-dump-interval": str(DUMP_S)}
 
 @dataclass(frozen=True)
 class Dumps:
-    """The files to which the processes of one service on one host write their samples. They are in
-    `folder`, and their names match `pattern`. `count` is the number of these processes."""
+    """The files to which the processes of one service on one host write their samples. The files
+    are in `folder`, and their names match `pattern`. `count` is the number of these processes."""
 
     service: str
     host: str

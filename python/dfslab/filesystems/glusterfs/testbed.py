@@ -24,9 +24,9 @@ from dfslab.testbeds.mounted import CLIENT_STAGE, MountedTestbed
 
 VOLUME = "dfslab"
 SOCKET = "/run/glusterd.socket"
-# The program gsyncd, which a new glusterd runs to write defaults of geo-replication. It starts
-# twenty Python processes, which take seconds on each host. No testbed uses geo-replication. On
-# hosts of a testbed, the program is therefore replaced by one that only prints its name.
+# The program gsyncd, which a new glusterd runs to write defaults of geo-replication. This program
+# starts twenty Python processes, which take seconds on each host. No testbed uses geo-replication.
+# On hosts of a testbed, the program is therefore replaced by one that only prints its name.
 GSYNCD = "/usr/lib*/*/glusterfs/gsyncd /usr/libexec/glusterfs/gsyncd"
 CONNECT_LIMIT_S = 120.0
 # A parameter whose source begins with one of these prefixes is a volume option, such as

@@ -13,8 +13,8 @@ from dfslab.spec.units import parse
 
 GLUSTERD_PORT = 24007
 # Patterns of the line with the number of bricks, for each type of volume: "Number of Bricks: 2 x 3
-# = 6" for a replicated one, "Number of Bricks: 1 x (2 + 1) = 3" for a dispersed one, and "Number of
-# Bricks: 3" for any other.
+# = 6" for a replicated volume, "Number of Bricks: 1 x (2 + 1) = 3" for a dispersed volume, and
+# "Number of Bricks: 3" for any other volume.
 _REPLICATED = re.compile(r"^Number of Bricks: \d+ x (\d+) = (\d+)", re.MULTILINE)
 _DISPERSED = re.compile(r"^Number of Bricks: \d+ x \((\d+) \+ (\d+)\) = (\d+)", re.MULTILINE)
 _PLAIN = re.compile(r"^Number of Bricks: (\d+)$", re.MULTILINE)

@@ -71,7 +71,7 @@ def address(uri: str) -> tuple[str, int] | None:
     """Returns the (host, port) that must answer before a workload run begins. Returns None if the
     URI names several masters, no host or no port."""
     opened, _ = _parts(uri)
-    # The text names several masters, separated by commas, and only the leading one of them answers.
+    # The text names several masters, separated by commas, and only the leading master answers.
     # There is therefore no single port to wait for.
     if "," in opened:
         return None

@@ -186,12 +186,13 @@ _set_up = seq(
     repeat(P.replication, cpu("datanode", P.write_setup_cpu, "openReplica")),
 )
 
-# Number of round trips for which the pipeline of a block waits. It is the sum of three terms:
+# Number of round trips for which the pipeline of a block waits. The number is the sum of three
+# terms:
 # - TCP slow start stalls the stream of the block on the first hop.
 # - Each of the other replication - 1 hops adds the stall of one packet, because a DataNode forwards
 #   a packet only when it has received the whole packet.
-# - The acknowledgement of each synchronous call returns over all hops. It takes half a round trip
-#   for each hop.
+# - The acknowledgement of each synchronous call returns over all hops. The acknowledgement takes
+#   half a round trip for each hop.
 _rate = Min(symbol("client.nic_bandwidth"), symbol("datanode.nic_bandwidth"))
 _slow_start = round_trips(
     named(
@@ -232,10 +233,10 @@ _add_block = _ask("addBlock", P.update_cpu, writes=True)
 def _written(*, appends: bool) -> Node:
     """Returns the step that writes a file, without the end of its last block.
 
-    The step writes all blocks except the last one. Of the last block, it writes what exceeds the
-    first `packets_in_flight` packets. The close of the file writes these remaining packets. If
-    `appends` is true, the client first continues the file's last block. It requests another block
-    whenever a block is full.
+    The step writes all blocks except the last block. Of the work on the last block, the step does
+    the share `share_acknowledged`: that of the packets that wait for an acknowledgement. The close
+    of the file does the remaining work. If `appends` is true, the client first continues the file's
+    last block. The client requests another block whenever a block is full.
     """
     before, after = ((), (_add_block,)) if appends else ((_add_block,), ())
     return seq(

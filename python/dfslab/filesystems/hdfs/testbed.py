@@ -47,8 +47,8 @@ FORMAT_LIMIT_S = 300.0
 # Age in seconds up to which a heartbeat counts as recent: three heartbeats of 3 s. The NameNode
 # itself declares a DataNode dead only after minutes.
 HEARD_WITHIN_S = 9
-# A script that replaces Hadoop's own script `hadoop` for commands on the testbed. It runs the file
-# system's shell, a program in a jar, or a main class.
+# A script that replaces Hadoop's own script `hadoop` for commands on the testbed. The script runs
+# the file system's shell, a program in a jar, or a main class.
 HADOOP = """#!/bin/sh
 main="${{1:?fs, jar or the name of a class}}"
 shift
@@ -109,7 +109,7 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
 
     @classmethod
     def parse(cls, parameters: Mapping[str, Setting]) -> TestbedParameters:
-        """Returns the checked parameters. Raises InputError when one is wrong."""
+        """Returns the checked parameters. Raises InputError when a parameter is wrong."""
         return checked(parameters)
 
     @classmethod
@@ -355,8 +355,8 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
             daemon.wait_ready()
 
     def _safe_mode(self) -> str | None:
-        """Returns the reason for the NameNode's safe mode. Returns "" when it is off, and None when
-        the NameNode does not answer.
+        """Returns the reason for the NameNode's safe mode. Returns "" when safe mode is off, and
+        None when the NameNode does not answer.
         """
         attributes = self.namenode.ask(NameNodeInfo)
         return None if attributes is None else attributes.safe_mode
@@ -375,8 +375,8 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
 
 
 def _shifted(ports: Mapping[str, int], number: int) -> dict[str, int]:
-    """Returns the ports of the DataNode with this number. They differ between DataNodes, which may
-    share a host.
+    """Returns the ports of the DataNode with this number. The ports of two DataNodes differ,
+    because several DataNodes may share a host.
     """
     return {name: port + 100 * (number - 1) for name, port in ports.items()}
 

@@ -40,13 +40,14 @@ class TestbedParameters(CheckedModel):
     `clients` and `namenodes` are accepted only because a deployment declares them. A testbed starts
     no client and always one NameNode.
 
-    If `trace` is on, every daemon and every client started by `java_command` writes a profile. It
-    is written to `trace_directory` every `trace_interval_s` seconds. If `trace_directory` is "",
-    the profiles are in the testbed's own folder, which is removed with the testbed.
+    If `trace` is on, every daemon and every client started by `java_command` writes a profile. The
+    profile is written to `trace_directory` every `trace_interval_s` seconds. If `trace_directory`
+    is "", the profiles are in the testbed's own folder, which is removed with the testbed.
 
     The call paths in profiles name a process by its role, such as "datanode". If `trace_processes`
-    is on, they name it by its full name, such as "datanode-2". Senders and receivers of the same
-    role can then be distinguished, but the profiles of many DataNodes have more paths.
+    is on, the call paths name a process by its full name, such as "datanode-2". Senders and
+    receivers of the same role can then be distinguished, but the profiles of many DataNodes have
+    more paths.
     """
 
     datanodes: int = Field(3, ge=1, le=32)
@@ -142,7 +143,7 @@ def parse_parameters(values: Mapping[str, Setting]) -> dict[str, Setting]:
 
 def checked(given: Mapping[str, Setting]) -> TestbedParameters:
     """Returns the parameters `given`, checked and converted. Raises InputError for the first wrong
-    one."""
+    parameter."""
     known = set(TestbedParameters.model_fields) | {
         "block_size",
         "packet_size",
@@ -159,8 +160,8 @@ def checked(given: Mapping[str, Setting]) -> TestbedParameters:
 def decided_properties(
     parameters: TestbedParameters, folder: Path, namenode: DaemonLocation
 ) -> dict[str, str]:
-    """Returns Hadoop's properties that follow from the testbed's parameters. They are the same for
-    every daemon.
+    """Returns Hadoop's properties that follow from the testbed's parameters. These properties are
+    the same for every daemon.
     """
     block_size_bytes = int(parameters.block_size_bytes)
     return {

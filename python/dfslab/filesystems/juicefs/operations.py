@@ -1,8 +1,8 @@
 """Describes the operations of JuiceFS: transactions in a database, blocks as objects in a store.
 
 The store is Redis, which keeps objects in memory, so no operation waits for a disk. The client
-sends a block to the store when the block is full or the file is closed. Then it commits the slice
-to the database; a slice is the record of a written range of the file. The commands of each
+sends a block to the store when the block is full or the file is closed. Then the client commits the
+slice to the database; a slice is the record of a written range of the file. The commands of each
 transaction were observed on a running database (`redis-cli monitor`). Each command takes one round
 trip.
 """
@@ -103,7 +103,7 @@ def _stream_out(units: Expr, each: Expr) -> Node:
 
 # With random access or without the kernel's cache, every call is a separate request to the store.
 # `calls` is the number of calls for a file, and `call_bytes` is the size of each. No call is larger
-# than a block. A file that is smaller than a block is an exception. The first read fetches the
+# than a block. A file that is smaller than a block is an exception: its first read fetches the
 # whole file. The client's process then answers the other reads from a buffer (JuiceFS
 # documentation, "Read buffer").
 calls = named("calls", Max(1, ceiling(P.file_size / Min(P.transfer_size, P.block_size))))
@@ -133,8 +133,8 @@ _committed = _transaction("getInode")
 _commit = seq(_called, _committed, name="close")
 _close = seq(_called, name="close")
 _kernel_writes = named("kernel_writes", P.file_size / Min(P.transfer_size, REQUEST_BYTES))
-# A synchronous write call ends its slice. It returns when the object is in the store and the slice
-# is committed to the database.
+# A synchronous write call ends its slice. The call returns when the object is in the store and the
+# slice is committed to the database.
 _written = seq(
     _requests(Max(1, ceiling(_kernel_writes))),
     either(

@@ -114,11 +114,12 @@ class Testbed(MountedTestbed, Counting):
 
     @contextmanager
     def tracing(self, folder: Path) -> Iterator[None]:
-        """Records the access log of every client's mount while the `with` block runs, and writes it
-        to `folder`.
+        """Records the access log of every client's mount while the `with` block runs, and writes
+        the log to `folder`.
 
-        Marker calls at the beginning and the end of the block delimit its calls in the log. After
-        the block, the calls between the markers are written, one file for each client host.
+        Marker calls at the beginning and the end of the block delimit the calls of the block in the
+        log. After the block, the calls between the markers are written, one file for each client
+        host.
         """
         logs = [_AccessLog(host, self.mount_point, folder) for host in self.clients]
         with ExitStack() as stack:

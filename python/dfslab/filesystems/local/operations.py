@@ -34,10 +34,10 @@ def _changed(name: str, cpu_s: Expr, shared: str) -> Node:
     only `cpu_s` of the processor.
 
     If the rate was measured, a stream holds the locks of the journal and of inode tables for
-    `alone_s` seconds of the processor time. Only one stream can hold them at a time. The value of
-    `alone_s` depends on the number of clients:
-    - Several clients: `alone_s` is 1 / rate. It may exceed `cpu_s`, because streams compete for the
-      locks.
+    `alone_s` seconds of the processor time. Only one stream can hold these locks at a time. The
+    value of `alone_s` depends on the number of clients:
+    - Several clients: `alone_s` is 1 / rate. `alone_s` may exceed `cpu_s`, because streams compete
+      for the locks.
     - One client: `alone_s` is min(cpu_s, 1 / rate).
 
     The other max(0, cpu_s - alone_s) seconds need no lock.
@@ -55,12 +55,12 @@ def _forced(size_bytes: Expr, seeks: Expr | int) -> Node:
 
     If the machine's profile has the rates of commits, two times are computed from the profile:
     - `busy_s` = max(1 / commits + size / commits_rate, size / disk_write_rate) is the time per
-      fsync if many streams call fsync. One commit of the journal then serves several of them.
-    - `alone_s` = fsync_delay + size / commit_rate is the time of an fsync of a single stream. It is
-      usually longer.
+      fsync if many streams call fsync. One commit of the journal then serves several fsyncs.
+    - `alone_s` = fsync_delay + size / commit_rate is the time of an fsync of a single stream.
+      `alone_s` is usually longer than `busy_s`.
 
-    The step occupies the disk for `busy_s`. It also waits for max(0, alone_s - busy_s) without
-    occupying the disk.
+    The step occupies the disk for `busy_s`. The step also waits for max(0, alone_s - busy_s)
+    without occupying the disk.
 
     Without a profile, the data is first written, which occupies the disk. Then the journal is
     committed, which takes fsync_delay and does not occupy the disk.

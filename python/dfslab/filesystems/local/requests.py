@@ -43,9 +43,9 @@ def _occupied_s(size_bytes: Expression, mode: str) -> Expr:
     """Returns the seconds for which a request of `size_bytes` occupies the disk while many requests
     are in flight.
 
-    The result is 1 / requests + (size_bytes - SMALL_BYTES) / request_rate. It is at least the time
-    to transfer the bytes at the disk's rate. `requests` and `request_rate` are measured rates of
-    the disk. `mode` is "read" or "write".
+    The result is 1 / requests + (size_bytes - SMALL_BYTES) / request_rate. The result is never
+    below the time to transfer the bytes at the disk's rate. `requests` and `request_rate` are
+    measured rates of the disk. `mode` is "read" or "write".
     """
     byte_s = 1 / rate(f"{ROLE}.request_rate")
     small_s = 1 / rate(f"{ROLE}.requests")
@@ -93,8 +93,8 @@ def _assumed(mode: str) -> Node:
 
 
 def waited(mode: str) -> Node:
-    """Returns the step of one call that reads `call_bytes` from the disk or writes them to it.
-    `mode` is "read" or "write".
+    """Returns the step of one call that reads `call_bytes` from the disk or writes `call_bytes` to
+    the disk. `mode` is "read" or "write".
 
     A direct call is one request, and so is a call at a random position. Sequential buffered reads
     wait only for the first request of the file, because the kernel reads ahead.

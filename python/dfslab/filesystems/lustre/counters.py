@@ -37,8 +37,8 @@ class _LustreCounter:
     """One counter of Lustre.
 
     `count` is the number of samples. `least` is the smallest sample, `most` the largest, and
-    `total` the sum of all. These three are texts with a number in `unit`, or "" if Lustre did not
-    report them.
+    `total` the sum of all samples. The fields `least`, `most` and `total` are texts with a number
+    in `unit`; "" if Lustre did not report the number.
     """
 
     name: str

@@ -1,8 +1,8 @@
 """Declares the roles, parameters and layout rules of Lustre.
 
 dfslab has no testbed of Lustre, because there are no Debian packages of it. An existing mount is
-measured like any POSIX mount. An object storage server stands for one target (OST), its node's
-disk.
+measured like any POSIX mount. In this description, each object storage server has exactly one
+target (OST), which is the disk of its node.
 """
 
 from __future__ import annotations

@@ -39,16 +39,16 @@ from dfslab.spec.steps.operation import (
 uncached = P.cold | P.direct
 several = P.file_size > P.stripe_size
 # `absorbed_bytes` is the part of a written file that stays in the client's cache. The write call
-# does not wait until the targets have this part. It is 0 if the data is forced to disk, or if the
-# client does not use its cache (direct I/O).
+# does not wait until the targets have this part. This part is 0 if the data is forced to disk, or
+# if the client does not use its cache (direct I/O).
 cache_bytes = P.max_dirty * select(several, P.stripe_count, 1)
 absorbed_bytes = named(
     "absorbed_bytes", select(P.fsync | P.forced | P.direct, 0, Min(P.file_size, cache_bytes))
 )
 streamed_bytes = named("streamed_bytes", P.file_size - absorbed_bytes)
 # Seconds that each RPC of a stream waits for the network. During one round trip, up to
-# `max_rpcs_in_flight` RPCs are in flight. Each of them therefore waits for 1 / max_rpcs_in_flight
-# of a round trip.
+# `max_rpcs_in_flight` RPCs are in flight. Each RPC therefore waits for 1 / max_rpcs_in_flight of a
+# round trip.
 window_s = 2 * P.network_latency / P.max_rpcs_in_flight
 
 

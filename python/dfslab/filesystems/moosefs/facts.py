@@ -65,9 +65,9 @@ PARAMETERS = Parameters(
         "connect", "Connecting to a chunkserver and opening a chunk", "s", "calibrated", 5e-4
     ),
     # The value of `make_chunk` is a compromise between two results. A fit to the randomly drawn
-    # configurations gives 17 ms; these were measured on a busy machine. On quieter machines, small
-    # writes took twice the time that is predicted without `make_chunk`. A value of about 2.5 ms
-    # explains this.
+    # configurations gives 17 ms; these configurations were measured on a busy machine. On quieter
+    # machines, small writes took twice the time that is predicted without `make_chunk`. A value of
+    # about 2.5 ms explains this.
     Parameter(
         "make_chunk", "Making the file of a new chunk at a chunkserver", "s", "calibrated", 6e-3
     ),

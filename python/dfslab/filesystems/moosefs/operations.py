@@ -1,8 +1,9 @@
 """Describes the operations of MooseFS: the master locates chunks, and the client sends one copy of
 the data.
 
-The chunkservers that store a chunk form a chain. Each of them forwards the data to the next one.
-fsync waits until all chunkservers have received the data, but not until the data is on their disks.
+The chunkservers that store a chunk form a chain. Each chunkserver forwards the data to the next
+chunkserver. fsync waits until all chunkservers have received the data, but not until the data is on
+their disks.
 """
 
 from __future__ import annotations
@@ -78,8 +79,8 @@ _find_chunk = seq(
     _ask("readChunk", P.lookup_cpu), delay("chunkserver", P.connect, "connect"), name="find"
 )
 # Chunkservers read ahead: while a client reads one chunk, the chunkservers of the next two chunks
-# already read these from disk. This was observed on the disks of a testbed. From the second chunk
-# on, two disks therefore work for one stream at the same time.
+# already read these chunks from disk. This was observed on the disks of a testbed. From the second
+# chunk on, two disks therefore work for one stream at the same time.
 rest = Max(0, chunks - 1)
 _ahead = seq(
     _stream(blocks),

@@ -1,8 +1,8 @@
 """Describes the operations of NFS version 3: all calls go to one server, one after another.
 
 The client caches nothing and has one call in flight. The server's kernel reads ahead and writes
-back, so that only COMMIT waits for the disk. It does neither if I/O is direct, synchronous or
-random.
+back, so that only COMMIT waits for the disk. The kernel does neither if I/O is direct, synchronous
+or random.
 """
 
 from __future__ import annotations

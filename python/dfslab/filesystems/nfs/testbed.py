@@ -14,8 +14,9 @@ from dfslab.testbeds.hosted import HostedTestbed
 from dfslab.testbeds.hosts.host import Host
 
 EXPORT = "/export"
-# The server's configuration. It turns off the lock and quota services, because no workload uses
-# them. A restarted server needs no grace period, because no client holds locks to reclaim.
+# The server's configuration. The configuration turns off the lock and quota services, because no
+# workload uses them. A restarted server needs no grace period, because no client holds locks to
+# reclaim.
 CONFIGURATION = """\
 NFS_CORE_PARAM {{
     Protocols = 3; mount_path_pseudo = true;

@@ -3,8 +3,8 @@
 dfslab has no testbed of OpenZFS. Debian has only the sources of OpenZFS, so an administrator must
 build and load the kernel module. An existing pool is measured like any POSIX mount.
 
-The number of the pool's disks is the value `disk.count` of the node with the role `pool`. It must
-be `vdevs` times the number of disks of one vdev.
+The number of the pool's disks is the value `disk.count` of the node with the role `pool`. This
+number must be `vdevs` times the number of disks of one vdev.
 """
 
 from __future__ import annotations

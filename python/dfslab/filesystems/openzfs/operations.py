@@ -1,10 +1,11 @@
 """Describes the operations of OpenZFS: calls that use the cache (ARC), records split over disks, an
 intent log for fsync.
 
-A record is stored on one vdev. A mirror stores it on all its disks. A raidz splits it with its
-parity over its disks, in parts of at least a sector. Several records use all vdevs concurrently. A
-buffered write call is answered from memory. Its records are written to disk later, as part of their
-transaction group. fsync writes the data to the intent log (ZIL) and waits for it.
+A record is stored on one vdev. A mirror stores the record on all its disks. A raidz splits the
+record and its parity over its disks, in parts of at least a sector. Several records use all vdevs
+concurrently. A buffered write call is answered from memory. Its records are written to disk later,
+as part of their transaction group. fsync writes the data to the intent log (ZIL) and waits until
+the log has the data.
 """
 
 from __future__ import annotations

@@ -286,8 +286,8 @@ def setup_of(situation: Configuration, grain: str = GRAINS[0]) -> Setup:
     values = {**situation.environment, **situation.symbols}
     deployment, clients = scenario.deployment, scenario.workload.clients
     stripe = int(values["stripe_size"])
-    # `missed` is the fraction of the read data that is not in the caches. It can differ between the
-    # phases of a workload.
+    # `missed` is the fraction of the read data that is not in the caches. `missed` can differ
+    # between the phases of a workload.
     missed = 1.0 if scenario.workload.cache == "direct" else float(values["cold"])
     width = int(values["stripe_count"])
     servers = max(width, min(deployment.instances("server"), MOST_SERVERS))

@@ -181,13 +181,13 @@ class SharedElements:
 
     def _adapter_of(self, number_of: Expr, owner: str) -> Expr:
         """Returns the number of the adapter that a client or server uses. `owner` is "client" or
-        "server", and `number_of` is its number."""
+        "server", and `number_of` is the number of this client or server."""
         whole = self.setup.servers if owner == "server" else self.setup.clients
         count = self.adapters(owner)
         # If each client or server has a separate adapter, its number is returned as it is, not as a
         # formula. Guards compare this number with fields of tokens. The simulation finds matching
         # tokens quickly if a guard compares fields of two tokens. If the guard contains a formula,
-        # it tests all tokens.
+        # the simulation tests all tokens.
         return number_of if count == whole else number_of % count
 
     def carry(self, name: str, source: Place, target: Place, by: str, to: str) -> None:
@@ -233,8 +233,8 @@ class SharedElements:
             guard=equal(self._adapter_of(p[by], by), s["id"]) & (p["bytes"] > 0),
         )
         net.transition(f"{name}_sent", [Take(source, "p")], guard=equal(p["bytes"], 0))
-        # A receiver is `loaded` if it has the last unit of a piece. As soon as it is idle, it
-        # delivers the piece. Only then can it receive another unit.
+        # A receiver is `loaded` if it has the last unit of a piece. As soon as the receiver is
+        # idle, it delivers the piece. Only then can the receiver take another unit.
         net.transition(
             f"{name}_receive",
             [Take(wire, "p"), Take(receiver, "r")],
@@ -281,8 +281,8 @@ class SharedElements:
         place for finished requests.
 
         A disk does not seek before a request if its previous request was a sequential request of
-        the same client. It seeks before all other requests, and always before a request of the kind
-        "swap" or "seek".
+        the same client. The disk seeks before all other requests, and always before a request of
+        the kind "swap" or "seek".
         """
         net, setup = self.net, self.setup
         queue, done = net.place("disk_queue", self.request), net.place("disk_done", self.request)

@@ -68,8 +68,8 @@ def _buffered(pvfs: SharedElements, arrived: Place) -> tuple[Place, Place]:
 def write_server(
     pvfs: SharedElements, arrived: Place, close: Place, acks: Place, synced: Place
 ) -> None:
-    """Adds the servers that handle writes. They receive flow buffers first come first served, and
-    write them to the local file system."""
+    """Adds the servers that handle writes. The servers receive flow buffers first come first
+    served, and write them to the local file system."""
     net, k = pvfs.net, pvfs.constants
     cache, files = _server_files(pvfs)
     p = pvfs.payload.token("p")
@@ -172,8 +172,8 @@ def _server_files(pvfs: SharedElements) -> tuple[Place, Place]:
 def _write_back(
     pvfs: SharedElements, cache: Place, files: Place, queue: Place, done: Place
 ) -> None:
-    """Adds the write-back process. It writes dirty pages to disk if they exceed the background
-    limit, if a sync waits for them, or if they are older than `dirty_expire_s`."""
+    """Adds the write-back process. This process writes dirty pages to disk if they exceed the
+    background limit, if a sync waits for them, or if they are older than `dirty_expire_s`."""
     net, k, kind = pvfs.net, pvfs.constants, pvfs.disk_kind
     t, daemon, q = pvfs.one.token("t"), pvfs.one.token("k"), pvfs.request.token("q")
     c, f = cache.colour.token("c"), files.colour.token("f")
@@ -337,8 +337,8 @@ def streamed(setup: Setup) -> list[tuple[int, int, int]]:
 def _read_elsewhere(
     pvfs: SharedElements, reading: Place, answered: Sequence[Put], copy_s: Expr
 ) -> None:
-    """Adds the transitions for those reads of a trace that are not sequential. They are served from
-    memory, or from the disk after a seek."""
+    """Adds the transitions for those reads of a trace that are not sequential. These reads are
+    served from memory, or from the disk after a seek."""
     net, way, seek = pvfs.net, pvfs.way, pvfs.disk_kind["seek"]
     r, q = pvfs.asking.token("r"), pvfs.request.token("q")
     queue, done = pvfs.disks

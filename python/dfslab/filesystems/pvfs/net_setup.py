@@ -28,9 +28,9 @@ class PaperHardware:
     """The machines of Nguyen & Apon 2012 (Table 1) with one gigabit network. Values that the table
     lacks are estimated.
 
-    A server spends `server_request_s` on each request. It also spends `server_chunk_s` on each
-    stripe that it reads, and on each flow buffer that it stores. For a small request, the sum of
-    the two is about 150 us, as measured on OrangeFS 2.10. `dequeue_s` is the time to skip one
+    A server spends `server_request_s` on each request. The server also spends `server_chunk_s` on
+    each stripe that it reads, and on each flow buffer that it stores. For a small request, the sum
+    of the two is about 150 us, as measured on OrangeFS 2.10. `dequeue_s` is the time to skip one
     waiting write request in a receive buffer.
     """
 
@@ -93,8 +93,8 @@ class Setup:
     - `client_nodes`, `server_nodes`: numbers of nodes over which clients and servers are spread. 0:
       each has a separate node. Each node has one adapter.
     - `shared_cores`: number of cores that all nodes share. 0: every node has enough cores.
-    - `cached`: whether the data is in the servers' caches. If it is not, all bytes are read from
-      the disks.
+    - `cached`: whether the data is in the servers' caches. If the data is not cached, all bytes are
+      read from the disks.
     - `missed`: fraction of the sequentially read bytes that is read from the disks although the
       data is `cached`.
     """
@@ -124,8 +124,8 @@ class Setup:
         the start.
 
         The stream has `size_bytes` bytes. The result is 0 if the data is not cached, and
-        `size_bytes` if `missed` is 0. Otherwise it is size_bytes * (1 - missed), rounded to whole
-        stripes.
+        `size_bytes` if `missed` is 0. Otherwise the result is size_bytes * (1 - missed), rounded to
+        whole stripes.
         """
         if not self.cached:
             return 0

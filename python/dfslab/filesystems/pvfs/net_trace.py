@@ -135,9 +135,9 @@ class _Layout:
         self._chance = random.Random(striping.start_seed)
 
     def first(self, one: ExecutedOperation) -> int:
-        """Returns the first server of the file that an operation uses. If `start_seed` is not 0, it
-        is a random server. Otherwise, each new file starts at the server after the first server of
-        the previous new file."""
+        """Returns the first server of the file that an operation uses. If `start_seed` is not 0,
+        the result is a random server. Otherwise, each new file starts at the server after the first
+        server of the previous new file."""
         key = (one.owner, one.file)
         if key not in self._firsts:
             known, servers = len(self._firsts), self.striping.servers

@@ -1,7 +1,7 @@
 """Describes the operations of zFS after Rodeh and Teperman 2003: leases, a cooperative cache,
 object disks, distributed transactions.
 
-A front end requests bytes of a file, with a lease on them, from the file's manager. The file
+A front end requests bytes of a file, with a lease on these bytes, from the file's manager. The file
 manager itself has a lease on the whole object, granted by the lease manager of the object disk. If
 another machine has the bytes in its memory, the file manager makes that machine send them.
 Otherwise, the object disk sends them. Operations on directories are transactions: a transaction
@@ -48,7 +48,7 @@ ENTRY_BYTES = 100
 
 
 def _managed(role: str, seconds: Expression) -> Node:
-    """Returns the step in which a manager works for `seconds` seconds of processor time. It
+    """Returns the step in which a manager works for `seconds` seconds of processor time. The step
     occupies one of the manager's threads."""
     return hold_thread(role, P.manager_threads, cpu(role, seconds), name="handle")
 
@@ -222,8 +222,8 @@ _sync = when(
 
 def _transaction(name: str, objects: Expr) -> Node:
     """Returns the step of a distributed transaction on `objects` directories and objects. A
-    transaction server takes leases on them, writes the log to an object disk, and then makes the
-    changes."""
+    transaction server takes leases on these directories and objects, writes the log to an object
+    disk, and then makes the changes."""
     lease = call("file_manager", "lockObject", _managed("file_manager", P.lease_cpu), _object_lease)
     log = call(
         "object_disk",

@@ -45,8 +45,8 @@ from dfslab.spec.units import text
 from dfslab.testbeds.hosts import hardware
 
 REPEATS = 5
-# During concurrent reads, the measuring process may occupy a core for more than this share of the
-# time. The process, and not the disk, may then limit the rate.
+# If the measuring process occupies a core for more than this share of the time during concurrent
+# reads, the process, and not the disk, may limit the rate.
 OWN_SHARE_MOST = 0.5
 Answer = TypeVar("Answer")
 # The keys are those of a node's table `local_files`. The values are the names of the measured
@@ -96,8 +96,8 @@ class MachineDocument:
 
 @dataclass(frozen=True)
 class ThisMachine:
-    """This machine as an end of a network connection. In measurements of the loopback, it is both
-    ends."""
+    """This machine as an end of a network connection. In measurements of the loopback, this machine
+    is both ends."""
 
     address: str = "127.0.0.1"
 
@@ -165,8 +165,8 @@ def disk_probes(path: Path, chance: random.Random) -> list[HardwareProbe]:
 
 
 def local_probes(path: Path, chance: random.Random) -> list[HardwareProbe]:
-    """Returns the probes of the local file system on which the file `path` is. They measure the
-    file system's calls. They also measure disk requests, from one stream and from many concurrent
+    """Returns the probes of the local file system on which the file `path` is. The probes measure
+    the file system's calls, and also disk requests, from one stream and from many concurrent
     streams. `chance` draws the offsets of the requests.
     """
     return [
@@ -300,9 +300,9 @@ def disk_remarks(by_name: Mapping[str, Quantity]) -> list[str]:
     """Returns the lines of TOML about a disk's burst and about its small reads.
 
     After a pause, a disk accepts some bytes faster than at its rate. The burst is the time that
-    these bytes take at the disk's rate. It is written as a key only if its confidence interval
-    excludes zero, otherwise as a comment. A burst that lasts longer than the measurement is not
-    detected.
+    these bytes take at the disk's rate. The burst is written as a key only if its confidence
+    interval excludes zero, otherwise as a comment. A burst that lasts longer than the measurement
+    is not detected.
     """
     burst, in_order = by_name["disk_burst"], by_name["disk_access_in_order"]
     if burst.low > 0:

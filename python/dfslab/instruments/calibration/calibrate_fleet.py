@@ -93,8 +93,8 @@ def _silent(*_: object) -> None:
 
 
 def _network_probes(calls: HostCalls, host: WorkerHost, peer: WorkerHost) -> list[HardwareProbe]:
-    """Returns the probes of the network path from `peer` to `host`. They measure the rate of one
-    stream and the round trip. The peer listens, and the host connects.
+    """Returns the probes of the network path from `peer` to `host`. The probes measure the rate of
+    one stream and the round trip. The peer listens, and the host connects.
     """
 
     def rate() -> float:

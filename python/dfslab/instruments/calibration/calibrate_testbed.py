@@ -128,8 +128,8 @@ def _copied_bytes(group: NodeGroup) -> int:
     """Returns the size in bytes of each of the two buffers with which the rate of copying memory is
     measured.
 
-    It is at most COPY_BYTES. It is smaller if two such buffers and the daemons would not fit into
-    the host's memory limit.
+    The size is at most COPY_BYTES. The size is smaller if two such buffers and the daemons would
+    not fit into the host's memory limit.
     """
     return min(COPY_BYTES, int(group.memory) // 6)
 
@@ -150,8 +150,9 @@ def _processor_probe(host: Host, kept: str, copied_bytes: int) -> HardwareProbe:
 class HostsDocument:
     """The profile of the hosts of a testbed or a cluster as JSON.
 
-    `kernel` is the release of the kernel. It is "" for a cluster, whose hosts may have different
-    kernels. `groups` has the measured quantities of each group of nodes, by the name of the group.
+    `kernel` is the release of the kernel. `kernel` is "" for a cluster, whose hosts may have
+    different kernels. `groups` has the measured quantities of each group of nodes, by the name of
+    the group.
     """
 
     kernel: str
@@ -167,8 +168,8 @@ def document(found: Mapping[str, Sequence[Quantity]]) -> HostsDocument:
 
 
 def toml(found: MeasuredHosts, deployment: Deployment) -> str:
-    """Returns a deployment in TOML. It has the measured disk and network adapter of each group of
-    nodes, and the network between the groups. Comments give the confidence intervals.
+    """Returns a deployment in TOML. The deployment has the measured disk and network adapter of
+    each group of nodes, and the network between the groups. Comments give the confidence intervals.
     """
     by_group = {name: {one.name: one for one in found[name]} for name in found}
     count = len(next(iter(found.values()))[0].values)

@@ -13,7 +13,7 @@ SETTINGS, MEMORY = Path("/proc/sys/vm"), Path("/proc/meminfo")
 @dataclass(frozen=True)
 class DirtyLimits:
     """The two limits of dirty pages in bytes. At `background_bytes`, the kernel begins to write out
-    dirty pages in the background. At `limit_bytes`, it makes writers wait."""
+    dirty pages in the background. At `limit_bytes`, the kernel makes writers wait."""
 
     background_bytes: int
     limit_bytes: int

@@ -73,8 +73,8 @@ class InFlight:
     """Direct reads while several of them are in flight.
 
     `read_s` is the mean time of a read in seconds. `processor_share` is the share of the elapsed
-    time in which this process occupied a core. If it is near 1, the rate was limited by this
-    process, not by the disk.
+    time in which this process occupied a core. If this share is near 1, the rate was limited by
+    this process, not by the disk.
     """
 
     read_s: float
@@ -121,8 +121,8 @@ def _offsets(path: Path, count: int, chance: random.Random) -> Iterator[int]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Callable[[int, mmap.mmap], int]]:
-    """Opens a file for direct reads. Yields a function with the arguments (offset, buffer). It
-    reads one block at the offset into the buffer and returns the number of read bytes.
+    """Opens a file for direct reads. Yields a function with the arguments (offset, buffer). The
+    function reads one block at the offset into the buffer and returns the number of read bytes.
     """
     file = os.open(path, os.O_RDONLY | os.O_DIRECT)
     try:

@@ -2,7 +2,8 @@
 calls, and the creations, deletions and fsyncs of files per second that several concurrent threads
 achieve in total. The rate at which a process uses new memory is also measured.
 
-All files are in new directories of the measured directory. They are removed again.
+All files are in new directories of the measured directory. These directories are removed at the
+end.
 """
 
 from __future__ import annotations
@@ -97,9 +98,9 @@ def _calls_s(paths: Sequence[str], clock: Clock) -> dict[str, float]:
     found["close"] = timed(os.close, opened)
     opened = []
     found["open"] = timed(lambda path: opened.append(os.open(path, os.O_RDONLY)), paths)
-    # The time to build the result object is subtracted from the time of `os.stat`. It is measured
-    # as the difference of two calls that take little time in the kernel: Python builds an equal
-    # object for the result of `fstat`, and none for that of `getppid`.
+    # The time to build the result object is subtracted from the time of `os.stat`. This time is
+    # measured as the difference of two calls that take little time in the kernel: Python builds an
+    # equal object for the result of `fstat`, and none for that of `getppid`.
     python_s = timed(os.fstat, opened) - timed(lambda _: os.getppid(), opened)
     found["stat"] = timed(os.stat, paths) - python_s
     for file in opened:
@@ -123,10 +124,10 @@ def touched(clock: Clock = REAL) -> float:
 def data(folder: Path, clock: Clock = REAL) -> dict[str, float]:
     """Measures writing new files to the page cache and reading them from there.
 
-    This is done once with small calls and once with large calls. The difference between the two
-    times gives the processor time of a call without its bytes. The remaining time gives the rate at
-    which the bytes are transferred. Each file is read only once, as applications do; a second read
-    would be faster.
+    The files are written and read once with small calls and once with large calls. The difference
+    between the two times gives the processor time of a call without its bytes. The remaining time
+    gives the rate at which the bytes are transferred. Each file is read only once, as applications
+    do; a second read would be faster.
     """
     small, large = folder / "small", folder / "large"
     written = _line(
@@ -156,9 +157,9 @@ class TransferCost:
 
 
 def _line(small_s: float, large_s: float) -> TransferCost:
-    """Returns the cost per call and per byte of transfers. It is computed from two measurements
-    that transfer DATA_BYTES each. `small_s` and `large_s` are the processor seconds with small and
-    with large calls.
+    """Returns the cost per call and per byte of transfers. The cost is computed from two
+    measurements that transfer DATA_BYTES each. `small_s` and `large_s` are the processor seconds
+    with small and with large calls.
     """
     few, many = DATA_BYTES // LARGE_BYTES, DATA_BYTES // SMALL_BYTES
     call_s = max(1e-9, (small_s - large_s) / (many - few))
@@ -208,8 +209,8 @@ def _side_by_side_s(call: Callable[[str], object], lists: list[list[str]], clock
     """Starts one thread for each list. The thread calls `call` with each member of the list.
     Returns the seconds until all threads have ended.
 
-    After an interrupt, a thread completes its present call and then ends. A further call could
-    create a file in the folder, which is then removed.
+    After an interrupt, a thread completes its present call and then ends. Otherwise, a further call
+    could create a file while the folder is being removed.
     """
     stopping = threading.Event()
 

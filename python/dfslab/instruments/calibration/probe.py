@@ -4,7 +4,7 @@ sockets, page-cache hits, and requests to a FUSE file system.
 The module is also a program, so that it can run within a host's limits. `probe FILE BYTES` prints
 all results as JSON, and `probe --units FILE` prints their units. The program creates test files
 next to FILE and removes them. If FILE is on a mounted file system, the client of that file system
-reads the pages of the test files, as for an application.
+reads the pages of the test files, as it does for an application.
 """
 
 from __future__ import annotations
@@ -144,7 +144,8 @@ def _is_fuse(directory: Path) -> bool:
     """Returns whether a directory is on a FUSE file system.
 
     The directory belongs to the mount point above it that has the longest path. If several file
-    systems are mounted at this point, the last one counts, because it hides the earlier ones.
+    systems are mounted at this point, the last file system counts, because it hides the earlier
+    file systems.
     """
     lines = (line.split() for line in Path("/proc/self/mounts").read_text("utf-8").splitlines())
     # The table of mounts writes a blank in a path as the four characters \040.

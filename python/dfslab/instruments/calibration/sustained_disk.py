@@ -2,7 +2,7 @@
 requests per second to take effect.
 
 The quantities are the mean time of a request of a single stream, and the requests per second that
-the disk serves when many are in flight.
+the disk serves when many requests are in flight.
 """
 
 from __future__ import annotations

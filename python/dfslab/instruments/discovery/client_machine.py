@@ -20,8 +20,8 @@ MBIT_BYTES_PER_S = 1e6 / 8
 class ClientLink:
     """The network adapter by which this machine reaches a server.
 
-    `rate_bytes_per_s` is the rate in one direction, as the adapter's driver reports it. It is None
-    for virtual adapters, whose reported rate has no meaning.
+    `rate_bytes_per_s` is the rate in one direction, as the adapter's driver reports it. The rate is
+    None for virtual adapters, whose reported rate has no meaning.
     """
 
     interface: str

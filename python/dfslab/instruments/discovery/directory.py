@@ -99,8 +99,8 @@ def scenario(directory: Path, wanted: Transfers) -> Scenario:
 def _length(cache: str) -> dict[str, LevelValue]:
     """Returns the workload's keys that set how much a timed part may transfer.
 
-    Cold transfers end after one pass over the files, with each place once: memory would serve a
-    second pass. Other transfers go on until the time limit.
+    Cold transfers end after one pass over the files, in which each place is transferred once,
+    because the page cache would serve a second pass. Other transfers go on until the time limit.
     """
     if cache == "cold":
         return {"operations_per_client": 0, "once": True}
@@ -118,7 +118,7 @@ def _built(table: object) -> Scenario:
 
 
 def check_directory(directory: Path) -> None:
-    """Raises InputError unless files can be made in the directory."""
+    """Raises InputError if no files can be made in the directory."""
     if not is_directory(directory):
         raise InputError("DIRECTORY", str(directory), "must be an existing directory")
     if not os.access(directory, os.W_OK | os.X_OK):
@@ -157,8 +157,8 @@ def this_machine() -> TomlTable:
 def folder_name(place: Path, is_path: bool = True) -> str:
     """Makes a name for run folders from a path, such as `mnt-data`.
 
-    The name is the last 64 characters of the path, with hyphens between its parts. It is "root" if
-    nothing remains. If `is_path` is true, the path is made absolute first."""
+    The name is the last 64 characters of the path, with hyphens between its parts. The name is
+    "root" if nothing remains. If `is_path` is true, the path is made absolute first."""
     shown = str(place.resolve() if is_path else place)
     words = re.sub(r"[^A-Za-z0-9_.]+", "-", shown).strip("-._")
     return words[-64:].lstrip("-._") or "root"
@@ -181,7 +181,7 @@ def _listed(option: str, text: str) -> list[str]:
 
 def positive_quantity(option: str, text: str, unit: str) -> float:
     """Parses the text of an option and returns the quantity in `unit`, an SI unit. Raises
-    InputError unless it is positive."""
+    InputError if the quantity is not positive."""
     try:
         found = units.parse(text, unit)
     except ValueError as error:

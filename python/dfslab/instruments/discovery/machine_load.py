@@ -23,7 +23,8 @@ class MachineLoad:
 
     - `load_per_core`: the load average of one minute, divided by the number of processors.
     - `disk_share`, `processor_share`: share of the last ten seconds in which at least one task
-      waited for a disk or for a processor. They are from the pressure stall information of Linux.
+      waited for a disk or for a processor. Both shares are from the pressure stall information of
+      Linux.
     - `stolen_share`: share of the processors' time that other virtual machines used during the
       probes.
     """

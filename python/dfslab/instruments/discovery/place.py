@@ -35,8 +35,9 @@ COMMAND_LIMIT_S = 10.0
 UNUSED_PORT = 9
 KEY = "PLACE"
 MEMORY_TYPES = ("tmpfs", "ramfs")
-# File systems that report nothing about themselves. They are identified only by the scheme of an
-# address. Keys are schemes, and values are the names of the file systems' descriptions.
+# File systems that report nothing about themselves. Such file systems are identified only by the
+# scheme of an address. Keys are schemes, and values are the names of the file systems'
+# descriptions.
 OBJECT_STORES = {"s3": "s3"}
 Answer = TypeVar("Answer")
 
@@ -127,8 +128,8 @@ def probed(place: DiscoveredPlace, report: ProbeReport = unreported) -> Probed:
 
     Returns the times of round trips to the place's servers, the speed of reads from memory, and the
     share of a processor that is free. For a local directory, also returns the speed of the disk and
-    the times of calls. The files for reads from memory are in the place's directory. They are in
-    /dev/shm if the place is a testbed or has no directory.
+    the times of calls. The files for reads from memory are in the place's directory. The files are
+    in /dev/shm if the place is a testbed or has no directory.
     """
     is_remote = place.testbed is not None or not place.directory
     is_local = place.is_local and not is_remote
@@ -189,7 +190,7 @@ def _within(place: DiscoveredPlace, work: Callable[[], Answer]) -> Answer:
     """Runs `work` in the network of the place's clients and returns its result.
 
     On a testbed with client hosts, this is the network namespace of the first client host.
-    Otherwise it is the network namespace of this process.
+    Otherwise `work` runs in the network namespace of this process.
     """
     if place.testbed is not None and place.testbed.clients:
         return place.testbed.clients[0].in_network(work)

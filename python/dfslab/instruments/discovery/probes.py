@@ -29,8 +29,8 @@ TRIPS = 15
 CONNECT_LIMIT_S = 2.0
 REPEATS = 3
 # Number of repetitions in one probe of the disk. The disk is probed twice: before and after the
-# probe of the calls. A disturbance of some seconds affects only one of the two probes. It therefore
-# shows as a difference between repetitions.
+# probe of the calls. A disturbance of some seconds affects only one of the two probes. The
+# disturbance therefore shows as a difference between repetitions.
 DISK_REPEATS = 2
 # Only these disk rates are measured directly. The other rates follow from a line that is fitted to
 # the times of requests of two sizes.
@@ -76,8 +76,8 @@ class DiskProbe:
 
     @property
     def log_sd(self) -> float:
-        """The disagreement of the repetitions: the standard deviation of ln(rate). It is computed
-        for the read rates and for the write rates, and the larger value is returned."""
+        """The disagreement of the repetitions: the standard deviation of ln(rate). The deviation is
+        computed for the read rates and for the write rates, and the larger value is returned."""
         return max(log_sd(self.reads_bytes_per_s), log_sd(self.writes_bytes_per_s))
 
     def followed_by(self, later: DiskProbe | None) -> DiskProbe:
@@ -107,7 +107,7 @@ class FilesProbe:
     """The measured costs of calls on a local directory: the medians of the repetitions.
 
     `calls_log_sd` and `disk_log_sd` state how much the repetitions differ, for calls and for
-    requests to the disk. They are standard deviations of natural logarithms.
+    requests to the disk. Both values are standard deviations of natural logarithms.
     """
 
     files: LocalFiles = field(default_factory=LocalFiles)

@@ -25,8 +25,8 @@ from dfslab.testbeds.errors import TestbedError
 # to reads.
 CHANGES_NO_BYTES = frozenset({"open", "close", "stat", "exists", "list", "rename", "lock"})
 # Smallest allowed value of (bytes read from disks) / (bytes read from files). Without warm caches,
-# the ratio is about 1. It is smaller if a medium compresses data, or if random reads read the same
-# place twice. With warm caches, it is nearly 0.
+# the ratio is about 1. The ratio is smaller if a medium compresses data, or if random reads read
+# the same place twice. With warm caches, the ratio is nearly 0.
 LEAST_SHARE = 0.1
 # Largest number of operations that are examined to determine the bytes that a run reads for the
 # first time.

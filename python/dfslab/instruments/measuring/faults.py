@@ -15,7 +15,7 @@ from dfslab.testbeds.base import BaseTestbed
 from dfslab.testbeds.errors import TestbedError
 
 LOOK_EVERY_S = 0.02
-# For each action, the action that undoes it. The effect of a fault lasts until it is undone.
+# For each action, the action that undoes it. The effect of a fault lasts until the fault is undone.
 UNDONE_BY = {"kill": "restart", "pause": "resume", "cut": "heal", "slow": "heal"}
 
 

@@ -34,8 +34,9 @@ def measured_load(
     faults: FaultReport | None,
     machine: MachineDuring | None = None,
 ) -> MeasuredLoad:
-    """Returns the part of the result that describes a measured run. It is built from the load
-    generator's report and the other records of the run, such as disk reads and server counters.
+    """Returns the part of the result that describes a measured run. This part is built from the
+    load generator's report and the other records of the run, such as disk reads and server
+    counters.
 
     `seed` is the seed of the bootstrap that computes the confidence intervals of rates.
     """

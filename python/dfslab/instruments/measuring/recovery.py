@@ -68,8 +68,8 @@ def curve(ends: Sequence[tuple[float, float, int]], until_s: float) -> list[floa
 def recoveries(
     rates: Sequence[float], errors: Sequence[tuple[float, int]], faults: Sequence[FaultDone]
 ) -> list[Recovery]:
-    """Returns one recovery for each disruptive fault. It describes the time from this fault to the
-    next fault, or to the end of the run.
+    """Returns one recovery for each disruptive fault. A recovery describes the time from its fault
+    to the next fault, or to the end of the run.
 
     `rates` is the rate curve, in completed operations per second. Each entry of `errors` is
     (second, number of operations that failed in that second).

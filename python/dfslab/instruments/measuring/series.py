@@ -47,8 +47,8 @@ def rate_interval(
 def block_length(series: np.ndarray) -> int:
     """Returns the block length in seconds for the bootstrap of a series of rates per second.
 
-    It is twice the largest lag with significant autocorrelation. It is limited to the range from
-    n^(1/3) to n / 4, where n is the number of seconds.
+    The block length is twice the largest lag with significant autocorrelation, limited to the range
+    from n^(1/3) to n / 4, where n is the number of seconds.
     """
     count = len(series)
     apart = series - series.mean()

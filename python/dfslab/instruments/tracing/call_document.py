@@ -1,6 +1,6 @@
-"""Converts merged call profiles of traced JVMs into a trace profile. The core makes it, as it makes
-the trace profile of spans; this module makes the rows of merged calls and states what is known of
-the files."""
+"""Converts merged call profiles of traced JVMs into a trace profile. The core makes the trace
+profile from rows of merged calls, as it makes the trace profile of spans. This module makes these
+rows, and adds the facts that are known from the files."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from dfslab.spec.input_error import InputError
 
 
 def profile(paths: Sequence[Path]) -> TraceProfile:
-    """Merges the call profiles of many processes into one document. It has a call tree, with one
-    node for each step and calling context, and rankings of the steps."""
+    """Merges the call profiles of many processes into one document. The document has a call tree,
+    with one node for each step and calling context, and rankings of the steps."""
     files = [(str(path), read(path)) for path in paths]
     return document(files, merge(files))
 
@@ -76,9 +76,9 @@ def rankings(top: MergedStep) -> tuple[list[Entry], list[Entry]]:
 
 
 def _profile_of(top: MergedStep) -> TraceProfile:
-    """Returns the profile of the merged tree with its reduction, nested trees and rankings. All
-    that is known of the files only is empty. The core makes it from rows, as it makes the profile
-    of spans."""
+    """Returns the profile of the merged tree with its reduction, nested trees and rankings. Fields
+    whose values only the files determine are empty. The core makes the profile from rows, as it
+    makes the profile of spans."""
     places: dict[CallPath | None, int | None] = {None: None}
     nodes: list[MergedNode] = []
     for path, node in walk(top):
@@ -122,7 +122,7 @@ def _row(node: MergedStep, above: int | None) -> MergedNode:
         p99_ns=node.quantile_ns(0.99) if single else None,
         sd_ns=node.population_deviation_ns() if single else None,
         instances=sorted(node.of),
-        # The last element of each tuple is the standard deviation of the process's calls. It is
-        # None, because the profile has only sums for each process.
+        # The last element of each tuple is the standard deviation of the process's calls. The
+        # element is None, because the profile has only sums for each process.
         of={name: (*sums, None) for name, sums in sorted(node.of.items())},
     )

@@ -34,7 +34,8 @@ WORK = ("service", "disk")
 WAITS = ("queue", "lock", "blocked", "send", "receive", "sleep")
 WRITTEN_LIMIT_S = 30.0
 # Longest time in nanoseconds that writing a profile takes. A profile does not answer a request if
-# it was completed less than this time after the request, because it may have been begun before.
+# it was completed less than this time after the request, because writing the profile may have begun
+# before the request.
 WRITE_NS = 200_000_000
 # If an instrumentation point works, its state is one of these two: its class is instrumented, or
 # the process has not loaded the class. Otherwise the state is the reason why the point does not
@@ -105,8 +106,8 @@ class InstrumentationPoint(CheckedModel):
 class File(CheckedModel):
     """The call profile of one process. Its counts and times are sums since the process started.
 
-    `host` is the host on which all processes of the trace ran. It is "" if they ran on several
-    hosts, or if the host is not known.
+    `host` is the host on which all processes of the trace ran. `host` is "" if the processes ran on
+    several hosts, or if the host is not known.
     """
 
     format: Literal["dfslab-profile/1"]
@@ -142,9 +143,9 @@ def await_written(
     requested: set[str] = set()
     try:
         while clock.monotonic_s() < deadline:
-            # An agent that has discarded its exemplar traces has removed its request file. This is
-            # checked before the profiles are read, so that a profile that counts as written after
-            # the discard really is.
+            # An agent that has discarded its exemplar traces has removed its request file. The
+            # removal is checked before the profiles are read, so that only a profile that was
+            # written after the discard counts as such.
             waiting = {name for name in requested if _forget_file(folder, name).exists()}
             files = {path.name: read(path) for path in expand([folder])}
             if discard:
@@ -198,7 +199,8 @@ class MergedStep:
 
     @property
     def call(self) -> CallPath:
-        """The call path of the step. It must not be requested of the root, which has no path."""
+        """The call path of the step. The property must not be read at the root, which has no
+        path."""
         assert self.path is not None, "the root is no step"
         return self.path
 
@@ -209,7 +211,7 @@ class MergedStep:
         return self.call.name
 
     def child(self, name: str) -> MergedStep:
-        """Returns the child node for the step `name`. It is created if it is missing."""
+        """Returns the child node for the step `name`. The node is created if it is missing."""
         if name not in self.children:
             self.children[name] = MergedStep(CallPath.of(name, self.path))
         return self.children[name]

@@ -17,8 +17,8 @@ THIS_MACHINE = "this machine"
 def host_of(testbed: Traceable) -> str:
     """Returns the host of all processes of a testbed, its clients included.
 
-    The result is THIS_MACHINE if there are no emulated hosts. It is "" if clients are started on
-    emulated hosts, because the processes then run on several hosts.
+    The result is THIS_MACHINE if there are no emulated hosts. The result is "" if clients are
+    started on emulated hosts, because the processes then run on several hosts.
     """
     words = ["true"]
     return THIS_MACHINE if testbed.client_command(words) == words else ""

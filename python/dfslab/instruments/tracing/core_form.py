@@ -56,13 +56,13 @@ class _Change:
 def readable(
     paths: Sequence[Path], errors: type[Exception], reading: Reading | None = None
 ) -> Iterator[list[str]]:
-    """Yields a list with one path for each of `paths`. If the core can read the file, the path is
-    the given one. Otherwise it is the path of a temporary copy in a form that the core reads. The
-    copies are removed at the end of the context.
+    """Yields a list with one path for each of `paths`. If the core can read the file, its path is
+    yielded unchanged. Otherwise the path is that of a temporary copy in a form that the core reads.
+    The copies are removed at the end of the context.
 
-    Raises InputError, which names the file, if its form is recognised but it cannot be read. For
-    malformed files, the core raises exceptions of the class `errors`. In their text, the name of a
-    copy is replaced by the name of the given file.
+    Raises InputError, which names the file, if its form is recognised but the file cannot be read.
+    For malformed files, the core raises exceptions of the class `errors`. In their text, the name
+    of a copy is replaced by the name of the given file.
     """
     form = reading.format if reading else ""
     with scratch.folder("trace") as folder:

@@ -57,8 +57,8 @@ def understood(system: str, text: str, name: str, empty: bool = False) -> list[F
     """Returns the profiles of the processes whose counters are in `text`, which has the format of
     the file system `system`.
 
-    `name` labels the text in errors. Raises InputError if the text does not have this format. Also
-    raises InputError if no call was counted, unless `empty` is true.
+    `name` labels the text in errors. Raises InputError if the text does not have this format, or if
+    no call was counted and `empty` is false.
     """
     known = formats()[system]
     try:

@@ -63,7 +63,8 @@ class Receiver:
     def take(self, body: bytes) -> None:
         """Adds one message to the profile.
 
-        Raises Refused if it is not OTLP. A message without spans is accepted as a keep-alive.
+        Raises Refused if the message is not OTLP. A message without spans is accepted as a
+        keep-alive.
         """
         try:
             if body:
@@ -157,7 +158,7 @@ class Handler(BaseHTTPRequestHandler):
     budget: MessageMemory
 
     def do_POST(self) -> None:
-        """Accepts a message with spans. If it is rejected, the answer has the reason."""
+        """Accepts a message with spans. If the message is rejected, the answer has the reason."""
         try:
             kind = self.headers.get("content-type", "").partition(";")[0].strip().lower()
             self._check_sender()

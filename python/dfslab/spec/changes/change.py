@@ -27,8 +27,8 @@ LATENCY: Final = "latency"
 SIZE: Final = "size"
 SETTING: Final = "setting"
 OF_HARDWARE: tuple[ChangeKind, ...] = (SERVERS, LINK, DISK, PROCESSOR, LATENCY)
-# The distance of a change whose values have no ratio, such as switching a setting on. It equals the
-# distance of a change that doubles a value.
+# The distance of a change whose values have no ratio, such as switching a setting on. The value
+# equals the distance of a change that doubles a value.
 DOUBLING = math.log(2)
 # The change to twice as many clients, in the language of changes.
 CLIENTS_X2 = "clients x2"

@@ -39,7 +39,7 @@ _WITHOUT_SPACE = re.compile(r"^([A-Za-z_ ]*[A-Za-z])([+*×/-]\s*\d)")
 # A rate of a link without "per second", as other options of commands accept it: "25Gbit".
 _BITS = re.compile(r"^[\d.]+\s*[kMGT]bit$")
 _FORMS = "a value such as 8, +1, x2 or /2"
-# The subjects that the error about an unknown one lists.
+# The subjects that the error about an unknown subject lists.
 USUAL = ("servers", "clients", "copies", "disk", "link", "cores", "memory", "latency", "cache")
 _SWITCH: dict[str, LevelValue] = {"on": True, "off": False, "true": True, "false": False}
 
@@ -96,8 +96,9 @@ def apply(scenario: Scenario, changes: Sequence[Change]) -> Scenario:
 
 def _unknown(text: str, name: str, phrases: dict[str, Subject]) -> str:
     """Returns the error text for the unknown subject `name` of the change `text`. The text suggests
-    the phrase that is spelled almost like the name, or else the change that its words mean. It
-    lists only the most frequent subjects, and the help that has all."""
+    the phrase that is spelled almost like the name, or else the change that the words of the name
+    mean. The text lists only the most frequent subjects, and names the help that lists all
+    subjects."""
     meant = respelled(text, name, phrases) or meant_change(text, phrases)
     hint = f'did you mean "{meant}"?' if meant else 'a change is such as "servers +1".'
     listed = ", ".join(one for one in USUAL if one in phrases)

@@ -29,8 +29,8 @@ _FASTER = frozenset(("fast", "faster", "quick", "quicker", "speed", "better", "u
 _LESS = frozenset(("fewer", "less", "lower", "smaller", "reduce", "remove", "half", "slower"))
 _TWICE = frozenset(("double", "twice", "bigger", "larger", "increase"))
 _MORE = frozenset(("more", "add", "extra", "another", "additional", "use", "a", "an"))
-# The words that settings without numbers may have. The first one is suggested if the user names
-# none of them.
+# The words that settings without numbers may have. The first word is suggested if the user names
+# none of these words.
 _WORDS_OF = {
     "cache": ("cold", "warm", "direct"),
     "fsync": ("on", "off"),

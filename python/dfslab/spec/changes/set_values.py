@@ -19,8 +19,8 @@ def set_values(scenarios: Sequence[Scenario], text: str) -> list[str]:
     """Returns one sentence with the keys that the change `text` sets and their old and new values,
     such as "clients x2 sets workload.clients 4 → 8".
 
-    Values are those of the first of `scenarios`; the sentence says if they differ in others. The
-    change is legal in all of `scenarios`.
+    Values are those of the first of `scenarios`; the sentence says if the values differ in other
+    scenarios. The change is legal in all of `scenarios`.
     """
     each = [_shown(one, text) for one in scenarios]
     if not each or not each[0]:

@@ -40,7 +40,7 @@ PHRASES = (
 MOST_SLIDERS = 12
 # The end of the keys of links' rates.
 BANDWIDTH = "adapter.bandwidth"
-# The phrases of NETWORK are of use only if the deployment has several nodes.
+# The sliders of these phrases have an effect only if the deployment has several nodes.
 NETWORK = ("link", "client link", "network latency")
 # Positions of a slider for a rate or a time, as factors of the present value. Small ratios of whole
 # numbers make values that users would choose.
@@ -56,8 +56,8 @@ WHOLE_STOPS = (*_FIRST_STOPS, *(n * 2**k for k in range(2, 15) for n in (2, 3)))
 
 
 class Stop(NamedTuple):
-    """One position of a slider. It has the text that is shown, the change in the language of
-    changes, and the value in SI units. If the slider sets several keys to different values, the
+    """One position of a slider. A position has the text that is shown, the change in the language
+    of changes, and the value in SI units. If the slider sets several keys to different values, the
     value is their mean."""
 
     label: str
@@ -84,8 +84,8 @@ class Slider:
         return [one.label for one in self.stops]
 
     def change(self, position: int) -> str:
-        """Returns the change at a position; "" at the present value. A position beyond the first or
-        last one is replaced by the first or last one."""
+        """Returns the change at a position; "" at the present value. A position before the first or
+        after the last position is replaced by the first or last position."""
         position = min(max(0, position), len(self.stops) - 1)
         return "" if position == self.present else self.stops[position].change
 
@@ -163,7 +163,7 @@ def _label(subject: Subject, factor: float) -> str:
 
 def value_after(scenario: Scenario, phrase: str, change: Change) -> float:
     """Returns the value in SI units that the subject `phrase` has after a change. If the subject
-    has several values, it is their mean. The change need not be legal."""
+    has several values, the result is their mean. The change need not be legal."""
     changed = subjects_of(scenario.with_values(change.values))[phrase]
     return fmean(float(one) for one in changed.present)
 

@@ -1,6 +1,6 @@
 """The subjects of changes. A subject is what a change acts on, such as the servers or the links of
-the clients. It has phrases that name it in a change ("servers", "client link") and the scenario
-keys that the change sets."""
+the clients. A subject has phrases that name it in a change ("servers", "client link") and the
+scenario keys that the change sets."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ COPIES_WORDS = ("copies", "replicas", "replication")
 
 @dataclass(frozen=True)
 class Follower:
-    """A value that was measured on a piece of hardware and changes with one of its keys.
+    """A value that was measured on a piece of hardware and changes with one key of this hardware.
 
     For example, the measured rate of fsync doubles if the disk becomes twice as fast. `key`: the
     dotted key of the measured value, `value`: the present value in `unit`. `hardware_key`: the
@@ -75,11 +75,11 @@ class Follower:
 class Subject:
     """The subject of a change.
 
-    `names`: the phrases that name the subject; messages use the first one. `keys`: the dotted keys
-    that a change sets. `unit`: "B", "s", "B/s" or "Hz", "1" for whole numbers, "share" for
+    `names`: the phrases that name the subject; messages use the first phrase. `keys`: the dotted
+    keys that a change sets. `unit`: "B", "s", "B/s" or "Hz", "1" for whole numbers, "share" for
     fractions, "" for words. `present`: the present values as users write them, in SI units (text
-    for words). `base`: the number that users write minus the number that the key stores. It is 1
-    for the copies of a mirror, because the key stores 0 for one copy; otherwise it is 0.
+    for words). `base`: the number that users write minus the number that the key stores. `base` is
+    1 for the copies of a mirror, because the key stores 0 for one copy; otherwise `base` is 0.
     `followers`: measured values that change with the keys.
     """
 

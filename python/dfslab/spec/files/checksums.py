@@ -23,8 +23,8 @@ def sha256(path: Path) -> str:
 def difference(folder: Path, expected: dict[str, str]) -> str:
     """Compares the listed files that exist in a folder with their expected checksums.
 
-    Returns "" if all are equal. Otherwise returns one line that names the first file that differs,
-    its checksum and the expected one.
+    Returns "" if all checksums are equal. Otherwise returns one line that names the first file that
+    differs, its checksum and the expected checksum.
     """
     for name, checksum in sorted(expected.items()):
         if (folder / name).is_file() and (found := sha256(folder / name)) != checksum:
@@ -35,8 +35,8 @@ def difference(folder: Path, expected: dict[str, str]) -> str:
 def difference_of_all(folder: Path, expected: dict[str, str]) -> str:
     """Checks that a folder has exactly the listed files, with the expected checksums.
 
-    Returns "" if it does. Otherwise returns one line that names a file that is not listed, is
-    missing, or differs.
+    Returns "" if the folder has exactly these files. Otherwise returns one line that names a file
+    that is not listed, is missing, or differs.
     """
     found = {path.name for path in folder.iterdir()}
     if unlisted := sorted(found - expected.keys()):

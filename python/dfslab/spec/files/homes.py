@@ -15,8 +15,8 @@ def home(variable: str, base_variable: str, base_default: str) -> Path:
 
     If the environment variable with the name `variable` is set, its value is the folder. Otherwise
     the folder is `dfslab` in the user's base folder. The base folder is the value of the
-    environment variable with the name `base_variable`. If this is not set either, it is
-    `base_default` in the user's home folder.
+    environment variable with the name `base_variable`. If this variable is not set either, the base
+    folder is `base_default` in the user's home folder.
     """
     if os.environ.get(variable):
         return Path(os.environ[variable]).resolve()

@@ -133,7 +133,7 @@ def seekable(key: str, paths: Sequence[Path]) -> Iterator[list[Path]]:
     folders and regular files are yielded unchanged.
 
     Raises InputError for `key` if a file cannot be read. If code in the context raises an
-    InputError, the temporary paths in it are replaced by the original ones.
+    InputError, the temporary paths in it are replaced by the original paths.
     """
     with scratch.folder("input") as folder:
         given: dict[str, str] = {}
@@ -154,8 +154,8 @@ def seekable(key: str, paths: Sequence[Path]) -> Iterator[list[Path]]:
 
 
 def _renamed(error: InputError, given: dict[str, str]) -> InputError:
-    """Returns `error` with the paths of the original files instead of the temporary ones. `given`
-    maps each temporary path to the original one."""
+    """Returns `error` with the paths of the original files instead of the temporary files. `given`
+    maps each temporary path to the original path."""
 
     def name(shown: str) -> str:
         for temporary, path in given.items():
@@ -193,8 +193,8 @@ def _check_kind(key: str, path: Path) -> int:
 
 
 def _unpack(key: str, path: Path, place: Path) -> None:
-    """Copies a pipe or a compressed file, decompressed, to `place`. Raises InputError if it cannot
-    be read, or if the copy takes more than the share _SPACE_SHARE of the free space."""
+    """Copies a pipe or a compressed file, decompressed, to `place`. Raises InputError if the file
+    cannot be read, or if the copy takes more than the share _SPACE_SHARE of the free space."""
     room_bytes = int(shutil.disk_usage(place.parent).free * _SPACE_SHARE)
     try:
         with place.open("xb") as copy:

@@ -49,8 +49,8 @@ class Output:
         return str(self.path) == STANDARD_OUTPUT
 
     def check(self, inputs: Iterable[Path] = ()) -> Output:
-        """Checks that this output can be written, and returns it. Raises InputError if it cannot be
-        written or if its path is one of the `inputs`."""
+        """Checks that this output can be written, and returns it. Raises InputError if the output
+        cannot be written or if its path is one of the `inputs`."""
         if self.is_standard:
             return self
         if not self.path.parent.is_dir():
@@ -217,9 +217,10 @@ def _kind(mode: int) -> str:
 
 
 def check_folder(key: str, folder: Path, *names: str) -> None:
-    """Checks that the folder `folder`/names[0]/names[1]/… can be used. It must either exist with
-    write access, or it must be possible to create it and its missing parents. Nothing is created.
-    Raises InputError for `key`, the option that names `folder`, if neither is the case."""
+    """Checks that the folder `folder`/names[0]/names[1]/… can be used. The folder must either exist
+    with write access, or it must be possible to create the folder and its missing parents. Nothing
+    is created. Raises InputError for `key`, the option that names `folder`, if neither is the
+    case."""
     existing = folder.joinpath(*names)
     while not os.path.lexists(existing) and existing != existing.parent:
         existing = existing.parent

@@ -11,7 +11,8 @@ import re
 
 from dfslab.spec import units
 
-# Number of significant digits of values that were probed or assumed, of which no more are known.
+# Number of significant digits of values that were probed or assumed, of which no more digits are
+# known.
 KNOWN_DIGITS = 4
 # Number of significant digits with which a value does not change beyond the rounding of floats.
 ALL_DIGITS = 15
@@ -28,14 +29,15 @@ def rounded(text: str) -> str:
 
 
 def unrounded(text: str) -> str:
-    """Returns a scenario's TOML text with its quantities in other units. Each can be read back to
-    the same value, but for the rounding of floats."""
+    """Returns a scenario's TOML text with its quantities in other units. Each rewritten quantity
+    can be read back to the same value, but for the rounding of floats."""
     return _QUANTITY.sub(lambda found: _rewritten(found, ALL_DIGITS), text)
 
 
 def _rewritten(found: re.Match[str], digits: int) -> str:
-    """Returns a quoted quantity in the unit of `units.text`. Returns it unchanged if it would have
-    another value although `digits` is ALL_DIGITS, or if it would not be shorter."""
+    """Returns a quoted quantity in the unit of `units.text`. Returns the quantity unchanged if the
+    new text would not be shorter. Also returns it unchanged if `digits` is ALL_DIGITS and the new
+    text would have another value."""
     unit = "B" if found["unit"] in _BYTES else found["unit"]
     value = float(found["number"]) * _BYTES.get(found["unit"], 1.0)
     shown = f"0 {unit}" if value == 0 else units.text(value, unit, digits)

@@ -27,11 +27,13 @@ def files() -> dict[str, Path]:
 
 
 def scenario_file(given: Path) -> Path:
-    """Returns the file of a scenario. This is `given` if it exists. Otherwise it is the ready
-    scenario with the name `given`, or `given` itself if it is a path of no known name.
+    """Returns the file of a scenario: `given` if this path exists. Otherwise returns the file of
+    the ready scenario with the name `given`. Some paths of missing files are returned unchanged,
+    and the caller reports that the file is missing: a path with a folder, if no ready scenario has
+    the file's name, and a name with another extension than .toml.
 
-    A name that ends in .toml or has a slash is the path of a file, never a ready scenario: a user
-    who mistypes the name of the own file must not start an experiment of dfslab.
+    A name that ends in .toml or has a slash is the path of a file, never a ready scenario. A user
+    who mistypes the path of a file can therefore not start a ready scenario by mistake.
 
     Raises InputError in these cases:
     - `given` is an address.

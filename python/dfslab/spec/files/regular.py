@@ -22,7 +22,7 @@ def opened(path: Path, flags: int) -> int:
     a symbolic link and `flags` allow writing.
     """
     is_written = flags & os.O_ACCMODE != os.O_RDONLY
-    # Without O_NONBLOCK, opening a pipe would wait. It has no effect on regular files.
+    # Without O_NONBLOCK, opening a pipe would wait. The flag has no effect on regular files.
     flags |= os.O_NONBLOCK | os.O_CLOEXEC | (os.O_NOFOLLOW if is_written else 0)
     try:
         descriptor = os.open(path, flags, 0o666)

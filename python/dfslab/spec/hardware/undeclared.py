@@ -1,4 +1,5 @@
-"""Lists the hardware that a deployment does not declare. Predictions use default values for it."""
+"""Lists the hardware that a deployment does not declare. Predictions use default values for this
+hardware."""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ ADAPTER_UNITS = {"bandwidth": "B/s"}
 
 def undeclared(deployment: Deployment, client_role: str) -> list[str]:
     """Returns sentences about hardware that the scenario does not declare. A sentence states the
-    values that are assumed. It also has an example: the option that changes one of these values.
-    Node groups with the same assumed values share a sentence.
+    values that are assumed. The sentence also has an example: the option that changes one of these
+    values. Node groups with the same assumed values share a sentence.
 
     Hardware without an effect on predictions is left out: the disks of nodes that only have the
     role `client_role`, and the adapters of a deployment with a single node.

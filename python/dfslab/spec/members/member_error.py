@@ -38,8 +38,8 @@ def fault(error: BaseException, places: Iterable[Path]) -> str | None:
 def located(error: BaseException, path: Path, places: Iterable[Path]) -> DiscoveryError:
     """Returns a DiscoveryError with the file, the line and the reason of an exception that the
     member in the file (or folder) `path` caused. `places`: as for `fault`. The line is left out if
-    the member's code did not raise the exception itself, as with a function that takes other
-    arguments."""
+    the member's code did not raise the exception itself, for example if a function of the member
+    takes other arguments."""
     return DiscoveryError(fault(error, (path, *places)) or f"{path}: {reason(error)}")
 
 
@@ -59,7 +59,7 @@ def reason(error: BaseException) -> str:
 
 def unlisted(value: object, allowed: Iterable[str]) -> str:
     """Returns the text for a value that is none of the `allowed` ones: the value, and what is
-    allowed, with a similar one as a hint."""
+    allowed, with a similar allowed value as a hint."""
     return f"{value!r} is {unknown(str(value), list(allowed))}"
 
 

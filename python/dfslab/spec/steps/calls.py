@@ -1,5 +1,6 @@
 """Derives the operation trees of single calls from the trees of a file system's whole operations.
-With them, a trace of single calls can be replayed on every file system that has a description.
+With the trees of calls, a trace of single calls can be replayed on every file system that has a
+description.
 
 A description has trees of whole operations, such as the reading of a file. The tree of a read is
 split at its outermost step "read". The steps before it are the call open, the step itself is the
@@ -69,8 +70,8 @@ def derived(operations: Mapping[str, Node]) -> dict[str, Node]:
 
 def taken_as(operations: Mapping[str, Node], names: Iterable[str]) -> str:
     """Returns a text for the user about calls whose trees are those of a similar operation
-    (STAND_INS). The text lists each such call of `names` as "call as operation". It is "" if there
-    is no such call."""
+    (STAND_INS). The text lists each such call of `names` as "call as operation". The text is "" if
+    there is no such call."""
     stood = [
         f"{name} as {next(other for other in STAND_INS[name] if other in operations)}"
         for name in names
@@ -152,8 +153,8 @@ def single(one: ExecutedOperation) -> tuple[ExecutedOperation, ...]:
 
 @dataclass
 class _File:
-    """The state of one file at a point of a trace. It has the size of the file, the bytes that are
-    not yet synced, and the end of each client's previous transfer."""
+    """The state of one file at a point of a trace. The state has the size of the file, the bytes
+    that are not yet synced, and the end of each client's previous transfer."""
 
     bytes: int = 0
     dirty_bytes: int = 0

@@ -1,8 +1,9 @@
 """Expressions over parameters. Plain Python evaluates them for numbers, and SymPy shows them as
 formulas.
 
-A description writes amounts as sums, products, Max, Min and similar functions of symbols. It writes
-conditions such as `P.copies > 1` or `P.direct | P.cold`. An `Expr` keeps its operations as written.
+A description writes amounts as sums, products, Max, Min and similar functions of symbols. A
+description also writes conditions such as `P.copies > 1` or `P.direct | P.cold`. An `Expr` keeps
+its operations as written.
 
 To compute numbers, an `Expr` is compiled into a Python function. To show formulas, `sympify`
 repeats the operations in SymPy. SymPy is imported only for this, because it takes longer to load
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 
 Number: TypeAlias = "int | float | Fraction"
 Operand: TypeAlias = "Expr | int | float | Fraction"
-# An argument of an `Expr`. It is an inner expression, the key of a symbol (str), the name of a
-# named amount (str, see `named`), or the value of a number.
+# An argument of an `Expr`. The argument is an inner expression, the key of a symbol (str), the name
+# of a named amount (str, see `named`), or the value of a number.
 Argument: TypeAlias = "Expr | str | int | float | Fraction"
 # A description may also use SymPy's own functions, whose results are no `Expr`.
 Symbolic: TypeAlias = "Expr | sympy.Basic"
@@ -232,8 +233,8 @@ def _combined(name: str, left: Operand, right: Operand) -> Expr:
         if isinstance(one, Condition):
             raise TypeError(f"{readable(one)} is a condition, not a number: use select")
     if mine is None or theirs is None:
-        # `mixed` is an object of SymPy. It is declared as `Expr` because both kinds of expression
-        # can be used in further operations.
+        # `mixed` is an object of SymPy. The variable is declared as `Expr` because both kinds of
+        # expression can be used in further operations.
         mixed: Expr = _COMPUTED[name](
             *(one.symbolic if isinstance(one, Expr) else one for one in (left, right))
         )

@@ -1,8 +1,8 @@
 """Finds operations that move a file's bytes on a disk but send these bytes in no message.
 
 A message has 256 bytes in each direction unless the description gives its sizes (`call` in
-spec/steps/operation.py). A prediction from a description that never gives them has next to no time
-on the network.
+spec/steps/operation.py). If a description never gives these sizes, a prediction from the
+description has almost no time on the network.
 """
 
 from __future__ import annotations

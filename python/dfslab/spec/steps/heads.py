@@ -14,8 +14,8 @@ from dfslab.spec.systems.parameters import symbol
 
 SCATTERED, TRANSFER_BYTES = symbol("scattered"), symbol("transfer_size")
 # Upper limit, in seconds, of the time that a disk request takes without any movement of the head:
-# the time for the command, for the bus and, in flash disks, for the reading of the cells. Together
-# they take 0.02 to 0.2 ms, in hard disks as in flash disks.
+# the time for the command, for the bus and, in flash disks, for the reading of the cells. The sum
+# of these times is 0.02 to 0.2 ms, in hard disks as in flash disks.
 ELECTRONICS_S = 2e-4
 # Number of head positionings of a synchronous write: one for the data, and one for the attributes
 # if they are synchronised too.
@@ -24,7 +24,8 @@ FORCED_SEEKS = 1 + symbol("forced_attributes")
 
 def seeks_of(size_bytes: Expression, unit_bytes: Expression | None = None) -> Expr:
     """Returns the number of head positionings of one disk for `size_bytes` of a file. Sequential
-    access needs one. Scattered (random) access needs one for each contiguous transfer.
+    access needs one positioning. Scattered (random) access needs one positioning for each
+    contiguous transfer.
 
     `unit_bytes`: largest number of bytes of the file that are contiguous on the disk, such as a
     stripe; None if the whole file is contiguous.

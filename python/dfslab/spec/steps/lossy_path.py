@@ -18,8 +18,8 @@ CUBIC_SCALE, CUBIC_DECREASE = 0.4, 0.7
 
 @dataclass(frozen=True)
 class TcpPath:
-    """Properties of the network path between two nodes for TCP streams. They include the effects of
-    jitter and loss.
+    """Properties of the network path between two nodes for TCP streams. The properties include the
+    effects of jitter and loss.
 
     `latency_s`: mean one-way latency. `window_bytes`: largest number of bytes in flight.
     `retransmission_s`: mean delay of a message because its last segment may be lost.
@@ -47,7 +47,7 @@ def tcp_path(network: Network) -> TcpPath:
 
 def mean_latency_s(latency_s: float, jitter_s: float) -> float:
     """Returns the mean of a normally distributed latency, in which negative values count as 0.
-    `jitter_s` is its standard deviation."""
+    `jitter_s` is the standard deviation of the latency."""
     if not jitter_s:
         return latency_s
     ratio = latency_s / jitter_s

@@ -3,7 +3,7 @@
 There are thirteen node types: use, hold, delay, at, call, seq, par, pipeline, repeat, part, choice,
 either, later. Demands, counts, sizes and conditions are expressions over parameters
 (spec/systems/parameters.py). Code that converts trees to numbers, formulas, nets, invocations or
-UML is a `Visitor`. Code that only searches for some kinds uses `walk`.
+UML is a `Visitor`. Code that only searches for nodes of some types uses `walk`.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True)
 class Resource:
-    """A resource that steps occupy. It is hardware of a role's node (cpu, disk, nic, memory) or
-    software (lock, threads).
+    """A resource that steps occupy. A resource is hardware of a role's node (cpu, disk, nic,
+    memory) or software (lock, threads).
 
     `mode` is "read" or "write" for a disk, "shared" or "exclusive" for a lock. `places` is the size
-    of the queue of a thread pool (None: unbounded). `fair` applies to a lock. It is 1 if the lock
-    is granted in FIFO order. It is 0 if any request is granted that is compatible with the present
-    holders.
+    of the queue of a thread pool (None: unbounded). `fair` applies to a lock. `fair` is 1 if the
+    lock is granted in FIFO order. `fair` is 0 if any request is granted that is compatible with the
+    present holders.
     """
 
     role: str
@@ -60,7 +60,7 @@ class Node(ABC):
         """Calls the visitor's method for this type of node and returns its result."""
 
     def children(self) -> tuple[Node, ...]:
-        """Returns the nodes that are directly below this one; () for a node without any."""
+        """Returns the nodes that are directly below this node; () for a node without children."""
         return ()
 
     def expressions(self) -> tuple[Expr, ...]:
@@ -69,7 +69,7 @@ class Node(ABC):
 
     @property
     def acting(self) -> str:
-        """Returns the role that executes this node, if the node names one; "" if it does not."""
+        """Returns the role that executes this node, if the node names a role; "" if it does not."""
         return ""
 
 

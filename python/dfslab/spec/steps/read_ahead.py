@@ -1,11 +1,11 @@
 """Models the read-ahead of the Linux kernel: the number of its requests for a file, and the bytes
 in flight.
 
-A window is a range of the file that the kernel requests before the program reads it. It is used if
-a read continues the previous read. The first window is two to four times as large as the program's
-call. Each further window is twice as large as the window before it. No window is larger than
-`read_ahead_kb` of the device, which is 128 KiB by default, also for FUSE (Linux, mm/readahead.c:
-get_init_ra_size, get_next_ra_size).
+A window is a range of the file that the kernel requests before the program reads it. The kernel
+requests windows if a read continues the previous read. The first window is two to four times as
+large as the program's call. Each further window is twice as large as the window before it. No
+window is larger than `read_ahead_kb` of the device, which is 128 KiB by default, also for FUSE
+(Linux, mm/readahead.c: get_init_ra_size, get_next_ra_size).
 """
 
 from __future__ import annotations

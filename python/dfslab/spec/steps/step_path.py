@@ -1,5 +1,5 @@
-"""The path of a step within an operation. It has the names of the steps from the outermost one to
-the step itself. A path is written as text only in results and tables."""
+"""The path of a step within an operation. The path has the names of the steps from the outermost
+step to the step itself. A path is written as text only in results and tables."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from pydantic_core import CoreSchema
 from dfslab.documents.document import text_schema
 
 # The escapes for a name in the text of a path. The text separates names by "/". A name may itself
-# contain "/", or "~" with which escapes begin. These are written as in RFC 6901 (JSON Pointer).
+# contain "/", or "~" with which escapes begin. Both characters are escaped as in RFC 6901 (JSON
+# Pointer).
 _ESCAPES = (("~", "~0"), ("/", "~1"))
 
 
 class StepPath(NamedTuple):
-    """A step with the steps around it. `names` has the names of all steps from the outermost one to
-    the step itself, such as ("open", "getBlockLocations"). A name may contain "/"."""
+    """A step with the steps around it. `names` has the names of all steps from the outermost step
+    to the step itself, such as ("open", "getBlockLocations"). A name may contain "/"."""
 
     names: tuple[str, ...]
 
@@ -34,7 +35,7 @@ class StepPath(NamedTuple):
 
     @property
     def parent(self) -> StepPath | None:
-        """The path of the step directly around this one; None for an outermost step."""
+        """The path of the step directly around this step; None for an outermost step."""
         return StepPath(self.names[:-1]) if len(self.names) > 1 else None
 
     @property
@@ -44,11 +45,11 @@ class StepPath(NamedTuple):
 
     @property
     def is_outermost(self) -> bool:
-        """Whether no other step is around this one."""
+        """Whether no other step is around this step."""
         return len(self.names) == 1
 
     def inner(self, name: str) -> StepPath:
-        """Returns the path of the step `name` directly inside this one."""
+        """Returns the path of the step `name` directly inside this step."""
         return StepPath((*self.names, name))
 
     def __str__(self) -> str:

@@ -41,8 +41,8 @@ def stream_spec(scenario: Scenario, repetition: int = 0) -> Stream:
 
 
 def _arrival(scenario: Scenario, own: Stream) -> Arrival | None:
-    """Returns the open arrivals that the scenario requests. They replace the workload's own
-    arrivals. Returns None if the scenario requests a closed workload.
+    """Returns the open arrivals that the scenario requests. These arrivals replace the workload's
+    own arrivals. Returns None if the scenario requests a closed workload.
 
     If the workload has sessions (several requests of one user), the returned arrivals have the same
     sessions. The rate of the sessions is then chosen so that the rate of the requests is the

@@ -55,7 +55,8 @@ class HdfsTarget(AnyTarget):
     """HDFS at `uri` (hdfs://host:port), called through its native protocol. `root` is a directory
     there.
 
-    `shared_client`: one client for all threads instead of one each. `direct` is always refused.
+    `shared_client`: whether all threads use one client instead of one client for each thread.
+    `direct` is always refused.
     """
 
     kind: Literal["hdfs"] = "hdfs"
@@ -70,8 +71,8 @@ class HdfsTarget(AnyTarget):
 
 
 class NfsTarget(AnyTarget):
-    """The `export` of an NFS `server`. The load generator itself speaks NFS version 3, without a
-    mount.
+    """The `export` of an NFS `server`. The load generator itself sends the calls of NFS version 3,
+    without a mount.
 
     `privileged_port`: call from a port below 1024. `read_size_bytes` and `write_size_bytes` limit
     one call; the server may offer less. `stability`: how durable a write is before it returns.

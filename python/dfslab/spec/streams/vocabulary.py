@@ -50,8 +50,8 @@ class CoreDocument(CheckedModel):
 
     @property
     def text(self) -> str:
-        """Returns the document as JSON text. It has the fields that were set, in the order of their
-        declaration.
+        """Returns the document as JSON text. The text has the fields that were set, in the order of
+        their declaration.
 
         The hashes and recordings of tests/golden depend on every byte of this text.
         """
@@ -92,7 +92,7 @@ class GammaSize(CoreDocument):
 
 
 class SizeDistribution(CoreDocument):
-    """A distribution of sizes in bytes. Exactly one field is set, the one of the distribution's
+    """A distribution of sizes in bytes. Exactly one field is set: the field of the distribution's
     kind."""
 
     fixed: SizeBytes | None = None
@@ -199,7 +199,7 @@ MixOrder = Literal["random", "cycle"]
 
 
 class Phase(CoreDocument):
-    """A part of a stream. All clients begin it together, after a barrier."""
+    """A part of a stream. All clients begin the phase together, after a barrier."""
 
     name: str = ""
     operations_per_client: Annotated[int, Field(ge=1, le=1_000_000_000)]
@@ -238,12 +238,12 @@ class Session(CoreDocument):
 
 
 class Open(CoreDocument):
-    """An open workload. It has the number of arrivals per second over all clients, and the
-    distribution of the times between arrivals.
+    """An open workload. The workload has the number of arrivals per second over all clients, and
+    the distribution of the times between arrivals.
 
-    `profile` changes the rate over time. It is a list of points (seconds, factor of the rate). The
-    factor is interpolated linearly between points. After the last point, the factor of this point
-    remains.
+    `profile` changes the rate over time. `profile` is a list of points (seconds, factor of the
+    rate). The factor is interpolated linearly between points. After the last point, the factor of
+    this point remains.
     """
 
     rate_per_s: Positive
@@ -327,7 +327,7 @@ class Stream(CoreDocument):
 
     @property
     def all_phases(self) -> list[Phase]:
-        """Returns the stream's phases: those listed, or a single one with the stream's own
+        """Returns the stream's phases: the listed phases, or a single phase with the stream's own
         settings.
         """
         if self.phases:

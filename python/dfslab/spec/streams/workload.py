@@ -48,8 +48,8 @@ class FileParameters(CheckedModel):
     )
 
     def operations(self) -> int:
-        """Returns the number of operations of each client. If the scenario does not set it, it is
-        the number of files in `data_per_client`, limited to 2 to 256."""
+        """Returns the number of operations of each client. If the scenario does not set this
+        number, it is the number of files in `data_per_client`, but at least 2 and at most 256."""
         by_data = int(self.data_per_client // self.file_size) if self.file_size else 256
         return self.operations_per_client or max(2, min(256, by_data))
 
@@ -99,9 +99,9 @@ def stream_mix(stream: Stream) -> dict[str, float]:
 
 
 def together_to_the_end() -> Phase:
-    """Returns a final phase in which the clients wait for each other. It is for workloads whose
-    clients read each other's files. Without it, a process that has finished would remove its files
-    while other processes still read them."""
+    """Returns a final phase in which the clients wait for each other. The phase is for workloads
+    whose clients read each other's files. Without it, a process that has finished would remove its
+    files while other processes still read them."""
     return phase(LAST_BARRIER, 1, "list")
 
 
@@ -122,7 +122,7 @@ def no_stream(name: str) -> Callable[[Any], Stream]:
 
 @dataclass(frozen=True)
 class Definition(Generic[P]):
-    """What the file of a workload declares as `WORKLOAD`. It is either a `Streams` or a
+    """What the file of a workload declares as `WORKLOAD`. The definition is either a `Streams` or a
     `Program`."""
 
     title: str
@@ -137,7 +137,7 @@ class Streams(Definition[P]):
     replayed operations, file sizes and transfer sizes.
 
     `for_clients(parameters, own, clients)` returns the stream `own` as `clients` clients execute
-    it. It is None for a workload whose stream does not depend on the number of clients.
+    it. `for_clients` is None for a workload whose stream does not depend on the number of clients.
     """
 
     stream: Callable[[P], Stream]
@@ -217,8 +217,8 @@ class Workload:
         return found
 
     def stream_of(self, parameters: FileParameters, clients: int) -> Stream:
-        """Returns the part of the stream that the workload determines. It is the part for `clients`
-        clients. Raises InputError if the parameters or the number of clients are impossible."""
+        """Returns the part of the stream that the workload determines, for `clients` clients.
+        Raises InputError if the parameters or the number of clients are impossible."""
         own = self.stream(parameters)
         return own if self.for_clients is None else self.for_clients(parameters, own, clients)
 

@@ -80,7 +80,7 @@ class NetSetup(Protocol):
 
     @property
     def calls(self) -> Sequence[NetCall]:
-        """Returns the calls of a replayed trace. It is empty if no trace is replayed."""
+        """Returns the calls of a replayed trace. The sequence is empty if no trace is replayed."""
 
     def part(self, share: float) -> Self | None:
         """Returns a setup that moves the fraction `share` of the bytes of this setup, or None if
@@ -117,14 +117,14 @@ class ComponentNet(Generic[S]):
     `grains` are the names of the levels of network detail, the finest first.
 
     `setup_of(configuration, grain)` returns the setup of the net for a configuration with one phase
-    at the level `grain`. It raises InputError for a workload that the net does not model.
+    at the level `grain`. The function raises InputError for a workload that the net does not model.
 
     `placed(setup, number_of)` returns the setup with another random placement of files on servers.
     `number_of` is the number of the placement; number 0 is the placement of `setup`. The result is
     None if the setup has no placement with this number.
 
-    `simulate(setup, seed)` simulates the net until the last client is done. It raises InputError or
-    RunFailed if the net cannot continue.
+    `simulate(setup, seed)` simulates the net until the last client is done. The function raises
+    InputError or RunFailed if the net cannot continue.
 
     `notes_of(configuration)` returns notes about the configuration for the user.
     """

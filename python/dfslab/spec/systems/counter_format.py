@@ -1,5 +1,5 @@
-"""Data types for the counters of a server. For each type of call, they have sums over all calls,
-but no records of single calls."""
+"""Data types for the counters of a server. The counters are sums over all calls of one type,
+without records of single calls."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class CounterFormat:
     `source` is the command or file that shows the counters, as an operator knows it.
     `recognise(head)` returns whether a file with these first bytes contains such counters.
     `read(text, name)` returns the counters of every process in the `text` of a file called `name`.
-    It raises NotUnderstood where the text is malformed.
+    The function `read` raises NotUnderstood where the text is malformed.
     """
 
     source: str

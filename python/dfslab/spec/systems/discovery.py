@@ -17,7 +17,7 @@ class SystemDiscovery:
     `instances` maps each reported role to the number of its processes. `settings` maps parameters
     of the file system's description to values in SI units. `addresses` maps each role to the
     addresses "host:port" at which its processes accept TCP connections. `sources` are the commands
-    or files that reported all this.
+    or files that reported these facts.
     """
 
     instances: Mapping[str, int] = field(default_factory=dict)

@@ -96,7 +96,7 @@ class Facts:
     - service_variability: squared coefficient of variation of the servers' service times; 1 is
       exponential, 0 is constant (all requests move pieces of equal size).
     - plan_position: place (1, 2, …) in the list of file systems that `dfslab plan` compares if the
-      user names none; 0 if it does not compare this file system.
+      user names none; 0 if `dfslab plan` does not compare this file system by default.
     """
 
     title: str
@@ -194,8 +194,8 @@ class FileSystem(Facts):
 
     @cached_property
     def trees(self) -> Mapping[str, Node]:
-        """Returns the operation trees by name. They are the trees of the described operations, and
-        the trees of single calls that are derived from these."""
+        """Returns the operation trees by name. These are the trees of the described operations, and
+        the trees of single calls that are derived from them."""
         return {**calls.derived(self.operations), **self.operations}
 
     def acting(self, operation: str) -> dict[str, list[str]]:

@@ -27,11 +27,11 @@ OF_DISK_KEYS: Mapping[str, tuple[str, ...]] = {
     "write_rate": ("write_rate", "commit_rate", "commits_rate"),
     "latency": ("read_time", "write_time", "requests", "commits"),
 }
-# The rates of measured lines. The measured duration of some calls is a line over the number of
-# bytes: time + bytes / rate.
+# The rates of measured lines. The measured duration of some calls is a linear function (a line) of
+# the number of bytes: time + bytes / rate.
 #
-# A key is a field of `LocalFiles`. The field is above 0 if the lines of the entry were measured.
-# The value maps the rate of each line to "read" or "write". If the rate was not measured, the
+# A key is a field of `LocalFiles` that is above 0 if the lines of the entry were measured. A value
+# maps the field with the rate of each line to "read" or "write". If this rate was not measured, the
 # node's disk rate for reading or writing replaces it.
 RATES_OF_LINES = {
     "requests": {"request_rate": "read", "read_rate": "read", "write_rate": "write"},
@@ -40,9 +40,9 @@ RATES_OF_LINES = {
 
 
 class LocalFiles(CheckedModel):
-    """Measured times and rates of files in one directory of a node. They are those of calls on the
-    files, and those of direct I/O and fsync on the disk below the directory. Times are in seconds,
-    rates in bytes or calls per second; 0 means "not measured".
+    """Measured times and rates of files in one directory of a node. Some belong to calls on the
+    files, and the others belong to direct I/O and fsync on the disk below the directory. Times are
+    in seconds, rates in bytes or calls per second; 0 means "not measured".
 
     Models use these values for local file systems only. If a rate of direct requests or of fsync
     was not measured, the rate of the node's disk replaces it.

@@ -12,8 +12,8 @@ Fact = int | str | list[str] | list[int] | dict[str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class StorageLayout:
-    """How a directory is stored. It has the names of the servers that store it (None: not
-    reported), and other facts, such as the stripe size, by name."""
+    """How a directory is stored. The layout has the names of the servers that store the directory
+    (None: not reported), and other facts, such as the stripe size, by name."""
 
     servers: list[str] | None = None
     facts: Mapping[str, Fact] = field(default_factory=dict)
@@ -21,8 +21,8 @@ class StorageLayout:
 
 @dataclass(frozen=True, kw_only=True)
 class ExistingFileSystem:
-    """A file system that dfslab did not start. It has the kind of the file system, its place, its
-    size in bytes and its layout.
+    """A file system that dfslab did not start: its kind, its place, its size in bytes and its
+    layout.
 
     `file_system` is the name of dfslab's description of this file system; "" if there is no
     description. `type`, `source` and `options` are the type, source and options of the mount;

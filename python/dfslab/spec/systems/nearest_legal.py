@@ -1,5 +1,5 @@
-"""Finds the numbers of servers, copies or stripes next to an illegal one that a file system can
-have."""
+"""Finds the numbers of servers, copies or stripes that a file system can have and that are nearest
+to an illegal number."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Callable, Mapping
 
 from dfslab.spec.systems.filesystem import FileSystem
 
-# Largest distance from an illegal number at which a legal one is looked for.
+# Largest distance from an illegal number at which a legal number is looked for.
 WITHIN = 16
 
 
 def nearest_legal(
     system: FileSystem, key: str, parameters: Mapping[str, float], instances: Mapping[str, int]
 ) -> str:
-    """Returns the legal numbers that are next to an illegal one, as text, such as "copies = 1 or 5,
-    or 4 or 6 bricks"; "" if none is near.
+    """Returns the legal numbers that are next to an illegal number, as text, such as "copies = 1 or
+    5, or 4 or 6 bricks"; "" if none is near.
 
     `key`: the parameter or role that is illegal. `parameters`, `instances`: the values of all
     parameters, and the number of processes of each role. Only one number is changed at a time.

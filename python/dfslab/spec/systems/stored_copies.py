@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dfslab.spec.input_error import InputError
 from dfslab.spec.systems.parameters import Parameter
 
-# Words that show that a parameter protects data. They only decide about a parameter without a
+# Words that show that a parameter protects data. The words only decide about a parameter without a
 # declared purpose, because descriptions by other authors may declare no purposes. The parameter
 # counts as one that protects data if its key or its meaning has one of these words.
 _IN_KEY = re.compile(r"cop(y|ies)|replica|mirror|parity|redundan|erasure|fragment")
@@ -38,8 +38,8 @@ def copies_at(parameter: Parameter, value: float) -> float:
 
 def base_of(parameter: Parameter) -> int:
     """Returns the number of copies that are stored if the parameter has the value 0. For a
-    parameter that switches a mirror on or off, this is 1, because data without a mirror has one
-    copy. Otherwise it is 0."""
+    parameter that switches a mirror on or off, the number is 1, because data without a mirror has
+    one copy. Otherwise the number is 0."""
     return 1 if parameter.purpose == "mirror" else 0
 
 

@@ -337,7 +337,7 @@ def _name(pid: int) -> str:
 
 
 def _run_all(commands: Sequence[tuple[str, list[str]]], env: Mapping[str, str]) -> None:
-    """Runs commands concurrently. Raises TestbedError with the output of the first one that
+    """Runs commands concurrently. Raises TestbedError with the output of the first command that
     failed."""
     running = [
         (

@@ -29,7 +29,7 @@ DISK = {
 class ControlGroups:
     """The control groups of one testbed.
 
-    They are named `dfslab-<testbed id>`, with one child group for each host.
+    Each group is named `dfslab-<testbed id>` and has one child group for each host.
     """
 
     def __init__(self, testbed_id: str, root: Path = ROOT) -> None:

@@ -1,8 +1,8 @@
-"""The process that delays packets between hosts. It is started as `dfslab.testbeds.hosts.delay_line
-LINES`. LINES is the delays of the links as JSON.
+"""The process that delays packets between hosts. The process is started as
+`dfslab.testbeds.hosts.delay_line LINES`. LINES is the delays of the links as JSON.
 
-It prints "ready" when every packet queue is open. When it ends (SIGINT), it prints a summary of the
-packets that passed.
+The process prints "ready" when every packet queue is open. When the process ends (SIGINT), it
+prints a summary of the packets that passed.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ class LoopDevice:
 def make_image(path: Path, file_system: str, size_bytes: int) -> None:
     """Creates a sparse image with an empty file system.
 
-    Raises TestbedError if it cannot be created.
+    Raises TestbedError if the image cannot be created.
     """
     with path.open("xb") as image:
         os.truncate(image.fileno(), size_bytes)

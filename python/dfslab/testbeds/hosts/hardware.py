@@ -1,8 +1,8 @@
 """Measures a testbed's emulated links and disks and compares them with the declared hardware.
 
-The measurements are made before daemons start. They take well under a second for each kind of link
-or disk. All links are measured concurrently if the sum of their rates is at most what this machine
-can carry (TOGETHER_BYTES_PER_S).
+The measurements are made before daemons start. The measurements take well under a second for each
+kind of link or disk. All links are measured concurrently if the sum of their rates is at most what
+this machine can carry (TOGETHER_BYTES_PER_S).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ LEAST_CUT_BYTES = 1 << 17
 CHUNK_BYTES = 1 << 18
 TIMEOUT_S = 10.0
 # Links are measured concurrently if the sum of their rates, in bytes per second, is at most this
-# number. Otherwise they are measured one after the other.
+# number. Otherwise the links are measured one after the other.
 TOGETHER_BYTES_PER_S = 1.5e9
 ATTEMPTS = 6
 # After its n-th failure, a measurement is repeated after a pause of n * PAUSE_S seconds. Other work
@@ -58,7 +58,7 @@ class Networked(Protocol):
 
     @property
     def address(self) -> str:
-        """The IP address at which other hosts reach this one."""
+        """The IP address at which other hosts reach this host."""
         ...
 
     def in_network(self, work: Callable[[], Answer]) -> Answer:
@@ -139,7 +139,8 @@ def _retried(work: Callable[[], list[Check]]) -> list[Check]:
 
     Other work on the machine may disturb an attempt. While a check fails, the measurement is
     therefore repeated, up to ATTEMPTS attempts in total. For each check, the result is from the
-    last attempt in which the check held. If it held in none, the result is from the last attempt.
+    last attempt in which the check held. If the check held in no attempt, the result is from the
+    last attempt.
     """
     best = _checked(work)
     for attempt in range(1, ATTEMPTS):
@@ -340,8 +341,8 @@ def round_trip(source: Networked, sink: Networked) -> float:
 
 
 def least_round_trip(source: Networked, sink: Networked) -> float:
-    """Returns the 10 % quantile of the round-trip times in seconds. It estimates the delay of the
-    link alone.
+    """Returns the 10 % quantile of the round-trip times in seconds. The quantile estimates the
+    delay of the link alone.
 
     Slower round trips also include time in which other work on the machine occupies the processors.
     """

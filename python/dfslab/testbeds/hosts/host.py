@@ -1,5 +1,5 @@
-"""Emulates one host by network, mount, UTS and PID namespaces. The host's first process keeps them
-alive.
+"""Emulates one host by network, mount, UTS and PID namespaces. The host's first process keeps these
+namespaces alive.
 
 The first process is an init that reaps children. When it is killed, the kernel removes the host's
 daemons, mounts and network adapters, so nothing of the host is left on the machine.
@@ -24,8 +24,8 @@ from dfslab.testbeds.hosts.namespaces import in_network, prefix, rooted_at
 from dfslab.testbeds.hosts.process import LiveProcess
 
 IDLE = ["sleep", "infinity"]
-# The first process of a host. It adopts and reaps the orphaned processes of the host's PID
-# namespace.
+# The first process of a host. This process adopts and reaps the orphaned processes of the host's
+# PID namespace.
 INIT = ["tini", "-s", "--", *IDLE]
 FORK_WAIT_S = 60.0
 COMMAND_LIMIT_S = 300.0

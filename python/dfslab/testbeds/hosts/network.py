@@ -2,8 +2,8 @@
 Packets are delayed by netem or by a delay line.
 
 A link is shaped at both ends: outgoing traffic of a host at the host's adapter, incoming traffic at
-the switch's port. The size of a shaper's buffer is part of the emulated network. It is the burst
-plus the link's rate times (BUFFER_S + 2 * the link's delay).
+the switch's port. The size of a shaper's buffer is part of the emulated network. The size is the
+burst plus the link's rate times (BUFFER_S + 2 * the link's delay).
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def address(number: int) -> str:
 def switch_script(hosts: Sequence[Host], links: Sequence[EmulatedLink]) -> str:
     """Returns shell commands that connect and shape the port of every host.
 
-    They run in the switch's network namespace.
+    The commands run in the switch's network namespace.
     """
     lines = [
         "set -e",
@@ -83,7 +83,7 @@ def switch_script(hosts: Sequence[Host], links: Sequence[EmulatedLink]) -> str:
 def host_script(host: Host, link: EmulatedLink, congestion: str) -> str:
     """Returns shell commands that set a host's address, rate, delay and congestion control.
 
-    They run in the host.
+    The commands run in the host.
     """
     net = f"{SUBNET}.0/{PREFIX_LENGTH}"
     lines = [
@@ -103,15 +103,15 @@ def host_script(host: Host, link: EmulatedLink, congestion: str) -> str:
 
 
 def cut_script(number: int) -> str:
-    """Returns shell commands that disconnect host `number`. They run in the switch's network
-    namespace."""
+    """Returns shell commands that disconnect host `number`. The commands run in the switch's
+    network namespace."""
     return f"ip link set p{number} down"
 
 
 def plug_script(number: int, link: EmulatedLink) -> str:
     """Returns shell commands that restore the declared link at the port of host `number`.
 
-    They run in the switch's network namespace.
+    The commands run in the switch's network namespace.
     """
     lines = [
         f"tc qdisc del dev p{number} root 2>/dev/null || true",
@@ -128,8 +128,8 @@ def slow_script(adapter: str, link: EmulatedLink, rate_bytes_per_s: float) -> st
 
 
 def declared_script(link: EmulatedLink) -> str:
-    """Returns shell commands that restore the declared rate of a host's adapter. They run in the
-    host."""
+    """Returns shell commands that restore the declared rate of a host's adapter. The commands run
+    in the host."""
     delays = _delay(link) if link.delayed and kernel.has("netem") else []
     gone = f"tc qdisc del dev {DATA_ADAPTER} root 2>/dev/null || true"
     return "\n".join([gone, *shaper(DATA_ADAPTER, link), *delays])

@@ -78,8 +78,8 @@ def _is_free(port: int, address: str, reservations: Reservations) -> bool:
 
 
 def _window() -> list[int]:
-    """Returns the ports to try, in their order. They ascend from a random port to the last port of
-    the range, and continue with the first port of the range."""
+    """Returns the ports to try, in their order. The ports ascend from a random port to the last
+    port of the range, and continue with the first port of the range."""
     first_ephemeral = int(_EPHEMERAL.read_text().split()[0])
     window = list(range(max(1024, first_ephemeral - WINDOW), first_ephemeral))
     start = random.randrange(len(window))

@@ -38,7 +38,8 @@ def boot_id() -> str:
 
 @dataclass(frozen=True)
 class LiveProcess:
-    """A process that was alive when this object was created. It may have ended since then."""
+    """A process that was alive when this object was created. The process may have ended since
+    then."""
 
     pid: int
     start_ticks: int
@@ -191,9 +192,9 @@ def writing_below(folder: Path) -> list[LiveProcess]:
     """Returns every live process whose standard output or standard error is a file below `folder`,
     except this process.
 
-    The function finds a process that is just beginning to execute its program. `marked` does not
-    find it, because the kernel does not yet show its environment. Its output is already the log
-    file.
+    The function also finds a process that is just beginning to execute its program. `marked` does
+    not find such a process, because the kernel does not yet show the environment of the process.
+    The output of the process is already the log file.
     """
     inside = f"{os.path.realpath(folder)}/"
     found = []

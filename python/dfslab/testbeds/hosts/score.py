@@ -16,10 +16,11 @@ from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts.control_groups import PERIOD_US
 from dfslab.testbeds.hosts.host import Host
 
-# A processor limit is a quota of processor time in each period. A run of n periods that begins
-# within a period overlaps n + 1 periods, so that it can use at most n + 1 quotas. Its rate is
-# therefore at most 1/n above the limit: a tenth with ten periods. Only the first run of a kernel
-# can begin with a quota that the host has not used before, and the median of five runs is used.
+# Number of periods that one run of a kernel lasts. A processor limit is a quota of processor time
+# in each period. A run of n periods overlaps n + 1 periods if it begins within a period, and can
+# then use n + 1 quotas. The rate of the run is therefore at most 1/n above the limit: a tenth with
+# ten periods. Only the first run of a kernel can begin with a quota that the host has not used
+# before, and the median of five runs is used.
 PERIODS = 10
 KERNEL_S = PERIODS * PERIOD_US / 1e6
 LIMIT_S = 60.0

@@ -112,8 +112,9 @@ def requested(words: Sequence[str]) -> Requested:
 
 
 def summary(results: Sequence[Result], tests: Sequence[str]) -> str:
-    """Returns elbencho's result table as text. For each phase, it has the files per second and the
-    MiB per second. Both are averages from the phase's start until the last thread finished."""
+    """Returns elbencho's result table as text. For each phase, the table has the files per second
+    and the MiB per second. Both are averages from the phase's start until the last thread
+    finished."""
     lines = [f"{'OPERATION':<9} {'RESULT TYPE':<16} {'LAST DONE':>14}"]
     for result in results:
         for part in result.load.parts() if result.load is not None else ():

@@ -154,8 +154,8 @@ def _run(job: Job) -> dict[str, LevelValue]:
 
 
 def summary(results: Sequence[Result], names: Sequence[str]) -> str:
-    """Returns a summary as text, in the style of fio's output. For each job, it has the IOPS and
-    the bytes per second, separately for reads and writes."""
+    """Returns a summary as text, in the style of fio's output. For each job, the summary has the
+    IOPS and the bytes per second, separately for reads and writes."""
     lines = []
     for name, result in zip(names, results, strict=False):
         clients = result.point.scenario.workload.clients

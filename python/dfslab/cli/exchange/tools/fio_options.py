@@ -51,8 +51,8 @@ HONOURED = _names(
         randseed thinktime rate_iops stonewall
         """
 )
-# Options that are accepted and need no setting in dfslab. They change the layout of fio's output,
-# name the job, or request what dfslab always does.
+# Options that are accepted and need no setting in dfslab. These options change the layout of fio's
+# output, name the job, or request what dfslab always does.
 NOTHING_TO_SET = _names(
     """
         name description group_reporting new_group unified_rw_reporting clat_percentiles minimal
@@ -184,8 +184,8 @@ class Job:
         return self.given.get(option, default)
 
     def flag(self, option: str) -> bool:
-        """Returns whether `option` is switched on. It is on if it has the value 1 or no value.
-        Raises InputError for a value other than 0 or 1."""
+        """Returns whether `option` is switched on. An option is on if it has the value 1 or no
+        value. Raises InputError for a value other than 0 or 1."""
         text = self.given.get(option, "0")
         if text not in ("", "0", "1"):
             raise InputError(self.key(option), text, "must be 0 or 1")

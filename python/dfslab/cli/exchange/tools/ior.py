@@ -115,8 +115,8 @@ def _notes(accesses: Sequence[str]) -> list[str]:
 
 
 def summary(results: Sequence[Result], accesses: Sequence[str]) -> str:
-    """Returns IOR's summary as text. It has a line for each access (read or write). The line has
-    the highest rate among the repetitions, in MiB/s and MB/s."""
+    """Returns IOR's summary as text. The summary has a line for each access (read or write). The
+    line has the highest rate among the repetitions, in MiB/s and MB/s."""
     lines = []
     for name in accesses:
         rates = [

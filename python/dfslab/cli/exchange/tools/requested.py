@@ -13,7 +13,8 @@ from dfslab.spec import units
 from dfslab.spec.design import LevelValue
 from dfslab.spec.input_error import InputError, unknown
 
-# The unit letters of a size. The value of each is the exponent of 1024 for which it stands.
+# The unit letters of a size. The value of a letter is the exponent of 1024 that the letter stands
+# for.
 POWERS = {"": 0, "b": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 SIZE = re.compile(r"(\d+)([bkmgt]?)(?:ib|b)?", re.IGNORECASE)
 

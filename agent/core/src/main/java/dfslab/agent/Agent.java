@@ -18,7 +18,7 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The tracing agent. It runs inside a JVM: from the start, with the option {@code
+ * The tracing agent, which runs inside a JVM: from the start, with the option {@code
  * -javaagent:agent.jar=points=FILE,out=FOLDER}, or by joining a running JVM.
  *
  * <p>Further keys: service (role of this process), instance (number of the process within the

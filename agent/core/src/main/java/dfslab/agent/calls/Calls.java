@@ -72,7 +72,10 @@ final class Calls {
     return visible;
   }
 
-  /** Begins a timed call and returns its number; its caller is a call number, or {@link #NONE}. */
+  /**
+   * Begins a timed call and returns its number. {@code caller} is the number of the call that makes
+   * this call, or {@link #NONE}.
+   */
   int begin(int step, int caller, boolean outermost, Object about) {
     long how = outermost ? OUTERMOST : 0;
     if (about != null) {

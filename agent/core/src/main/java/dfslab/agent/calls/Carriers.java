@@ -43,8 +43,8 @@ public final class Carriers {
   }
 
   /**
-   * A key for look-ups, which compares carriers by identity. It refers to its carrier strongly: a
-   * weak reference for each look-up would burden the garbage collector.
+   * A key for look-ups, which compares carriers by identity. The key refers to its carrier
+   * strongly: a weak reference for each look-up would burden the garbage collector.
    */
   private static final class LookupKey {
     private final Object carrier;

@@ -2,7 +2,7 @@ package dfslab.agent.calls;
 
 /**
  * One outermost call that is kept as an example, with the timed calls inside it. If there are too
- * many calls inside it, only the first ones are kept, and {@code cut} is true.
+ * many calls inside it, only the first of these calls are kept, and {@code cut} is true.
  *
  * <p>The description of a call is a text, or an object that the next snapshot converts to a text.
  */

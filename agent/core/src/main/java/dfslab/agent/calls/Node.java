@@ -33,8 +33,8 @@ public final class Node {
   private Node recent;
 
   /**
-   * The children that are contexts. They are in a hash table, since the tree of a server's thread
-   * has thousands of them.
+   * The children that are contexts. These children are in a hash table, since the tree of a
+   * server's thread has thousands of them.
    */
   private Map<Context, Node> causes;
 

@@ -19,7 +19,7 @@ import net.bytebuddy.pool.TypePool;
  * Adds a field for the calling context to classes whose objects carry operations between threads.
  * The field is added when a class is loaded.
  *
- * <p>A field costs far less than a look-up in {@code Carriers}. Fields are used only if two
+ * <p>Reading a field costs far less than a look-up in {@code Carriers}. Fields are used only if two
  * conditions hold. At every capture and resume point, the carrier is the object whose method runs
  * (this). The classes that capture a context are exactly the classes that resume one. Otherwise no
  * class gets a field. A class that is already loaded cannot get a field.

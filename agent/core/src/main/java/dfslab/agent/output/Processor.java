@@ -43,8 +43,8 @@ final class Processor {
         }
       }
     } catch (IOException | UncheckedIOException unknown) {
-      // This is another operating system, or a kernel without these values. The values that were
-      // read last are kept.
+      // The operating system is not Linux, or its kernel does not report these values. The values
+      // that were read last are kept.
       return;
     }
     living.forEach(

@@ -89,7 +89,7 @@ public final class Snapshots implements Runnable {
         write(false);
       }
     } catch (InterruptedException stopped) {
-      // The thread that interrupted this one writes the last snapshot.
+      // The thread that interrupted this thread writes the last snapshot.
     }
   }
 

@@ -5,7 +5,7 @@ import java.io.Closeable;
 
 /**
  * A reference to a call, with the type that Hadoop's tracer uses. A program can derive the calling
- * context of other calls from it. A {@link TraceScope} measures the time of the call.
+ * context of other calls from the span. A {@link TraceScope} measures the time of the call.
  */
 public class Span implements Closeable {
   static final Span NONE = new Span();
@@ -41,7 +41,7 @@ public class Span implements Closeable {
 
   /**
    * The path of the call as a context. If {@link Tracer#newSpan} created the span, the call is not
-   * yet open: the context is then the one below which the call will be opened. Null outside all
+   * yet open: the result is then the context below which the call will be opened. Null outside all
    * calls.
    */
   public SpanContext getContext() {

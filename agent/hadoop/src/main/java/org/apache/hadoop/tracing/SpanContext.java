@@ -15,8 +15,8 @@ public class SpanContext implements Closeable, Comparable<SpanContext> {
   private static final String MARK = "dfslab1:";
 
   /**
-   * Cache of received contexts. Its index follows from the length and the last bytes of a context's
-   * wire format. Most contexts are received many times.
+   * Cache of received contexts. The index of a context follows from the length and the last bytes
+   * of a context's wire format. Most contexts are received many times.
    */
   private static final SpanContext[] KNOWN = new SpanContext[4096];
 

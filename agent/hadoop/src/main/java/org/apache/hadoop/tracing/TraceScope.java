@@ -32,8 +32,8 @@ public class TraceScope implements Closeable {
   public void addTimelineAnnotation(String text) {}
 
   /**
-   * The span of this scope. If a span was passed to the constructor, it is this span. Otherwise it
-   * is the span of the thread's innermost call at the time of the first call of this method.
+   * The span of this scope: the span that was passed to the constructor. If none was passed, the
+   * span of the thread's innermost call at the time of the first call of this method.
    */
   public Span span() {
     if (span == null) {
