@@ -183,8 +183,8 @@ def sort_key(labels: Mapping[str, Hashable]) -> list[tuple[int, float, str]]:
 
 
 def is_ordered(value: Hashable) -> bool:
-    """Returns whether a value of a configuration is a number or a quantity with a unit, so that it
-    lies between others."""
+    """Returns whether a value of a configuration is a number or a quantity with a unit. Only such
+    values can lie between two other values."""
     return not isinstance(value, bool) and _sortable(value)[0] < 2
 
 

@@ -69,7 +69,8 @@ class StudyResult(BaseModel):
     def tables(self, run: FinishedRun) -> list[Table]:
         """The result as tables, which all output formats show.
 
-        The page leaves out the title of a section's only table: the section's title stands for it.
+        If a section has only one table, the page shows the title of the section and leaves out the
+        title of the table.
         """
         return []
 
@@ -183,7 +184,8 @@ class FinishedRun:
         self.scenario, self.folder = scenario, folder or Path()
         self.findings = Findings() if findings is None else findings
         self.processor_time: ProcessorTime | None = None
-        # Which part of the run is measured, if the run was interrupted and then opened again.
+        # How many measurements the run has, if it was interrupted and then opened again; None for a
+        # complete run.
         self.unfinished: Unfinished | None = None
         if results is not None:
             self.results = list(results)

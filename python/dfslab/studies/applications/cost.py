@@ -19,7 +19,7 @@ import numpy as np
 from dfslab.arrays import Floats
 from dfslab.imports.applications.io_counters import DirectionCounters, IoCounters
 
-# Number of draws of the unknown quantities.
+# Number of random values that are drawn for each unknown quantity.
 DRAWS = 128
 # The rate of one storage target (disk group, OST), or of one process that reads or writes alone, in
 # bytes per second. The constants are the median of the rate and the standard deviation of its

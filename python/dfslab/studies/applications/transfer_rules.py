@@ -10,8 +10,8 @@ from dfslab.studies.applications.cost import DirectionCost, IoCost, uniform
 from dfslab.studies.applications.io_rule import IoRule, IoSaving
 
 MEBI = 1 << 20
-# Least fraction of an application's calls that must be adjacent, sequential or unaligned, so that
-# its calls count as adjacent, sequential or unaligned.
+# The calls of an application count as adjacent (or sequential, or unaligned) if at least this
+# fraction of the calls is.
 MOST_CALLS = 0.5
 # Reads, or writes, are not examined if they take less than this fraction of the I/O time.
 LEAST_PART = 0.05
@@ -43,8 +43,8 @@ def _is_small(cost: IoCost, one: DirectionCost) -> bool:
 
 
 def _needs_others(cost: IoCost, one: DirectionCost) -> bool:
-    """Returns whether large requests need the cooperation of processes. This is so if processes
-    share files and the parts that one process accesses are not adjacent."""
+    """Returns whether large requests need the cooperation of processes. True if processes share
+    files and the parts of a file that one process accesses are not adjacent."""
     return cost.is_shared and one.counters.consecutive_share < MOST_CALLS
 
 
@@ -57,8 +57,8 @@ def _due_to_calls(cost: IoCost, one: DirectionCost) -> Floats:
 
     If the calls are mostly adjacent, the fraction is drawn uniformly from 0 to 1. The kernel may
     then read ahead or gather writes, so that only few, large requests reach the storage. Counters
-    do not report whether it does. For other calls, and for writes to shared files, the fraction is
-    1, because the kernel does not combine these calls.
+    do not report whether the kernel does so. For other calls, and for writes to shared files, the
+    fraction is 1, because the kernel does not combine these calls.
     """
     is_gathered = one.counters.consecutive_share >= MOST_CALLS
     if is_gathered and (one.name == "read" or not cost.is_shared):
@@ -202,8 +202,8 @@ def _read_once(cost: IoCost) -> IoSaving | str | None:
     if cost.is_shared:
         change = "let one process read each file and send it to the others"
     # `share` is the fraction of the read time that first reads take. In half of the draws, a
-    # repeated read takes as long as a first read. In the other draws it takes less time, down to
-    # none, because a cache may have answered it.
+    # repeated read takes as long as a first read. In the other draws a repeated read takes less
+    # time, possibly none, because a cache may have answered the read.
     share = kept + (1 - kept) * np.maximum(0.0, 2 * uniform(7) - 1)
     return IoSaving(
         change,

@@ -46,8 +46,8 @@ class NoiseFloor(BaseModel):
     - `runs`: number of runs, or of pairs of runs.
     - `noise`: standard deviation as `noise_of` defines it; None in records of earlier versions.
     - `spread`: two equal runs differ by less than this fraction in nine of ten cases.
-    - `detectable`: smallest difference, as a fraction, that is detected with a probability of 80 %.
-      It is detected by comparing two series with `runs` runs each.
+    - `detectable`: smallest difference, as a fraction, that a comparison of two series of `runs`
+      runs each detects with a probability of 80 %.
     - `bias`: mean relative difference of the second run of an A/A pair from the first run, with its
       95 % interval; None if no pairs were made.
     """
@@ -105,9 +105,9 @@ def noisiest(results: Sequence[Result]) -> Mapping[str, LevelValue]:
 
 
 def of_repetitions(results: Sequence[Result]) -> list[NoiseFloor]:
-    """Returns the noise of every configuration that was run more than once. All these
-    configurations have the same standard deviation, which is estimated from all of them together.
-    Two or three runs of one configuration would be too few for an estimate."""
+    """Returns the noise of every configuration that was run more than once. One standard deviation
+    is estimated from all these configurations together and is used for each of them, because two or
+    three runs of one configuration are too few for an estimate."""
     groups = {name: own for name, own in _values(results, metrics.RATE).items() if len(own) > 1}
     known = pooled_sd(list(groups.values()))
     if known is None:

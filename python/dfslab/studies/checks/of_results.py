@@ -38,8 +38,9 @@ from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario
 from dfslab.studies.runs import completeness
 
-# Least number of operations in each half of a run for the halves to be compared. The random error
-# of a count of 100 operations is 20 % (twice the standard deviation).
+# LEAST_OF_HALF: the halves of a run are compared only if each half has at least this number of
+# operations. HALVES_DIFFER: largest relative difference between the halves of a steady run. It is
+# the random error of a count of 100 operations (twice the standard deviation).
 LEAST_OF_HALF = 100
 HALVES_DIFFER = 0.2
 WRITES = frozenset({"write", "pwrite", "append", "overwrite"})
@@ -91,9 +92,9 @@ def _of_one(result: Result) -> Iterator[Evidence]:
 
 
 def _data(result: Result) -> Data:
-    """Returns evidence on the check of files' content. It states that the content was not compared
-    with what was written. It is empty if the content was compared, or if another program made the
-    result."""
+    """Returns evidence on the check of files' content. The evidence states that the content was not
+    compared with what was written. The evidence is empty if the content was compared, or if another
+    program made the result."""
     return Data(is_compared=False) if completeness.is_unverified(result) else Data()
 
 

@@ -132,8 +132,8 @@ class ChangeErrors(BaseModel):
         return "too few recorded changes; the error of two independent predictions"
 
     def _is_learnt(self, basis: Basis, kind: ChangeKind, carried_out: InterventionErrors) -> bool:
-        """Returns whether the error of a kind of change is learnt from carried-out changes. It is
-        not in two cases:
+        """Returns whether the error of a kind of change is learnt from carried-out changes. The
+        error is not learnt from them in two cases:
         - The kind was carried out on too few file systems.
         - The model is calibrated on a run, and there are pairs of recorded configurations for this
           kind. The pairs then take precedence."""

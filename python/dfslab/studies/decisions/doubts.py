@@ -110,12 +110,12 @@ def others_share(results: Sequence[Result]) -> float | None:
 def model_doubt(
     model: str, held_out: Mapping[str, float], measured: Sequence[Result]
 ) -> Doubt | None:
-    """Returns a doubt if the predictions of a model were not put to the test, or if they failed it;
-    otherwise None.
+    """Returns a doubt if the predictions of a model were not put to the test, or if they failed the
+    test; otherwise None.
 
     `held_out`: the median error of each method on held-out configurations, as a fraction.
-    `measured`: the measurements of the run. A model fails if its error is above CREDIBLE, or if a
-    baseline errs as little.
+    `measured`: the measurements of the run. A model fails the test if its error is above CREDIBLE,
+    or if the error of a baseline is at most as large as the model's.
     """
     if model not in held_out:
         return nothing_held_out(measured)

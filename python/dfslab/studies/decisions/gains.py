@@ -135,8 +135,8 @@ class GainEstimate(BaseModel):
 
     @property
     def certain_gain(self) -> float:
-        """The gain by which changes are ranked: the bound of a wide interval that is closer to 1,
-        else the predicted gain."""
+        """The gain by which changes are ranked. If the interval is wide, it is the bound of the
+        interval that is closer to 1; otherwise it is the predicted gain."""
         if not self.is_wide:
             return self.gain
         return min(max(1.0, self.low), self.high)

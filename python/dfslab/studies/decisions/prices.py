@@ -45,7 +45,7 @@ class Prices(CheckedModel):
 
     def _of_shared_cores(self, deployment: Deployment) -> float:
         """Returns the price of the cores of the machine that hosts all nodes; 0 if each node has
-        its own. The cores have the clock of the fastest node."""
+        separate cores. The cores have the clock of the fastest node."""
         clock = max(group.frequency for group in deployment.node)
         return deployment.shared_cores * (self.core + self.clock_per_ghz * clock / _GHZ)
 

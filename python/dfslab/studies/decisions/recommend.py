@@ -298,10 +298,10 @@ def _affordable(search: _Search, prices: Prices, within: float | None) -> list[_
 
 
 def _is_dominated(one: _Tried, found: Sequence[_Tried], costs: Mapping[int, float]) -> bool:
-    """Returns whether another action of the same kinds is cheaper and at least as good: it has the
-    same printed gain or a larger one, does not consist of more changes, and sacrifices nothing. For
-    example, "client link x2" dominates "links x2" if the links of the servers do not matter.
-    `costs`: the price of each action by its `id`."""
+    """Returns whether another action of the same kinds is cheaper and at least as good: the other
+    action has the same printed gain or a larger one, does not consist of more changes, and
+    sacrifices nothing. For example, "client link x2" dominates "links x2" if the links of the
+    servers do not matter. `costs`: the price of each action by its `id`."""
     return any(
         costs[id(other)] < costs[id(one)]
         and _kinds_of(other.action) == _kinds_of(one.action)
@@ -333,9 +333,9 @@ def _shortest(found: Sequence[_Tried]) -> dict[tuple[tuple[str, LevelValue], ...
 
 
 def _assumed(search: _Search) -> list[str]:
-    """Returns at most one sentence: that reads are assumed to find their data in memory, and what
-    limits them without it. There is no sentence if the same limits them in both cases. It
-    has no figure of a model that is not trusted."""
+    """Returns at most one sentence. The sentence states that reads are assumed to find their data
+    in memory, and what would limit the reads if their data were not in memory. The list is empty if
+    both cases have the same limits, or if the gain of an action is withheld."""
     alike = search.alike
     cold = cold_twin(alike.first)
     if cold is None or search.untrusted or not reads_all_warm(alike.same_operations):
@@ -364,8 +364,8 @@ def _cheapest_first(search: _Search, prices: Prices, within: float | None) -> li
 
 def _settling(search: _Search, untrusted: Sequence[CandidateAction]) -> list[str]:
     """Returns the sentence on the runs that would measure the gain of the cheapest action that
-    needs no other hardware. If every action needs some, the sentence is on the cheapest action.
-    `untrusted`: the actions, the cheapest first."""
+    needs no other hardware. If every action needs other hardware, the sentence is on the cheapest
+    action. `untrusted`: the actions, the cheapest first."""
     evidence, point = search.model.evidence, search.alike.first
     possible = [one for one in untrusted if not needs_hardware(one.changes, point)]
     chosen = [*possible, *untrusted][0]

@@ -221,8 +221,9 @@ def whatif(evidence: DecisionInput, texts: Sequence[str], together: bool = True)
 
 
 def explained_settings(evidence: DecisionInput, keys: Sequence[str]) -> list[str]:
-    """Returns the meanings of the settings of file systems that configurations vary and that
-    changes set by `keys`. Only settings whose values are 0 and 1 need a meaning."""
+    """Returns notes that explain settings of file systems: the settings that the configurations
+    vary, and the settings `keys`, which changes set. Only settings whose values are 0 and 1 need a
+    note."""
     return setting_notes(
         (point.scenario.file_system.name, key)
         for point in evidence.points

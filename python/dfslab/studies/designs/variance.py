@@ -2,8 +2,8 @@
 
 Y is the log rate, and x_i is the level of factor i. E and V are the mean and the variance over the
 legal rows. The first-order index is V(E(Y | x_i)) / V(Y). The total index is E(V(Y | the other
-factors)) / V(Y). For it, x_i is drawn again from its legal levels given the levels of the other
-factors (Kucherenko 2012). For independent factors these are Sobol's indices.
+factors)) / V(Y). For the total index, x_i is drawn again from its legal levels given the levels of
+the other factors (Kucherenko 2012). For independent factors these are Sobol's indices.
 
 Factors in a common constraint (servers and copies) form a block and are dependent. The first-order
 index of a dependent factor includes effects shared with its block, so it may exceed the total

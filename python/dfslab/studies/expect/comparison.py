@@ -49,8 +49,9 @@ class ComparedOperation(BaseModel):
     @property
     def verdict(self) -> ExpectationVerdict:
         """Returns "as expected" if the measured rate is inside the 90 % interval, "cannot tell" if
-        such an interval is wider than TELLING_FACTOR, "slower" if the rate is below the interval,
-        "faster" if it is above, and "not measured" if there is no measured rate."""
+        the rate is inside but the interval is wider than the factor TELLING_FACTOR, "slower" if the
+        rate is below the interval, "faster" if it is above, and "not measured" if there is no
+        measured rate."""
         if self.measured is None:
             return "not measured"
         if self.measured < self.low:

@@ -234,11 +234,12 @@ def _candidates(scenario: Scenario, facts: Sequence[HardwareFact]) -> Iterator[_
 
 
 def _of_nodes(scenario: Scenario) -> Iterator[_Candidate]:
-    """Yields deployments in which either the processors of servers are slower, or the messages to
-    and from the metadata server are.
+    """Yields deployments in which the processors of servers are slower, and deployments in which
+    the messages to and from the metadata server are slower.
 
     Processors of the client are not made slower, because their speed was probed. Processors of
-    emulated hosts are not either, because they are the client's processors."""
+    emulated hosts are not made slower either, because emulated hosts use the client's
+    processors."""
     deployment = scenario.deployment
     names = {"metadata": "metadata server", "data": "servers"}
     for kind, words in names.items():

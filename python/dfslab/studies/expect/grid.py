@@ -34,8 +34,8 @@ FEWEST_SMALL = 20
 # The files of one operation take at most this share of the free space, and at most MOST_BYTES.
 SPACE_SHARE, MOST_BYTES = 0.1, 1 << 30
 # The value of the model's variable `entries` that represents empty caches in client processes.
-# `entries` is the number of files that each client visited before the operation. After so large a
-# number, the client's cache has no file of the operation.
+# `entries` is the number of files that each client visited before the operation. After this large
+# number of other files, the client's cache has no file of the operation.
 VISITED_FILES = 1e9
 # Least time in seconds to measure one operation, because rates of shorter measurements are mostly
 # noise.
@@ -254,7 +254,8 @@ def _preparation_s(
     scenario: Scenario, operation: ProbedOperation, values: Mapping[str, LevelValue]
 ) -> float:
     """Returns the seconds that it takes to write the files that must exist before an operation
-    starts. There is one operation for each client. Returns 0 if the operation needs no files."""
+    starts. One operation that writes is counted for each client. Returns 0 if the operation needs
+    no files."""
     if not operation.prepared:
         return 0.0
     made = {**values, "workload.cache": "warm"}

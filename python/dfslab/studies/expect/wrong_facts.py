@@ -23,9 +23,9 @@ from dfslab.studies.expect.hardware_facts import HardwareFact, with_fact
 # Probability that a measured rate is above its 90 % interval, which equals the probability that it
 # is below.
 OUTSIDE = 0.05
-# The facts are doubted if too many rates are outside their intervals on one side. That is, if the
-# facts were correct, at least as many rates would be outside with a probability of less than
-# DOUBT_CHANCE.
+# The facts are doubted if too many rates are outside their intervals on one side. The number is too
+# large if, with correct facts, at least this number of rates would be outside with a probability of
+# less than DOUBT_CHANCE.
 DOUBT_CHANCE = 0.01
 # Further factors by which a fact may be wrong. They are large, because a probe of a busy disk was
 # once wrong by a factor of 340.

@@ -93,8 +93,8 @@ def copies_key(system: str) -> str:
 
 def copies_of(system: str, copies: int) -> dict[str, int]:
     """Returns {key: value} of the file system's parameter that sets the number of copies. Returns
-    {} if the file system `system` has no such parameter. Raises InputError if it cannot store this
-    number of copies."""
+    {} if the file system `system` has no such parameter. Raises InputError if the file system
+    cannot store this number of copies."""
     parameter = copies_parameter(discover.file_system(system).parameters)
     if parameter is not None:
         return {parameter.key: setting_for(parameter, copies)}

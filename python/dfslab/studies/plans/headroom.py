@@ -1,4 +1,5 @@
-"""Computes how sure a deployment reaches the targets' load: the headroom with its interval."""
+"""Computes how certainly a deployment sustains the load of the targets: the headroom with its
+interval."""
 
 from __future__ import annotations
 

@@ -71,8 +71,8 @@ class Load:
 
 @dataclass(frozen=True)
 class Sized:
-    """A number of servers, and their load at the targets' rates. `set_by`: what needs as many
-    servers: fewer of them miss it."""
+    """A number of servers, and their load at the targets' rates. `set_by`: the requirement that a
+    smaller number of servers would miss."""
 
     servers: int
     load: Load
@@ -191,9 +191,9 @@ def _between(
     targets: Targets,
     is_enough: Callable[[Load], bool],
 ) -> Sized:
-    """Returns the smallest number of servers above `missed`, at most `enough`, whose load is
-    enough, up to 0.5 % of the number. `set_by` is the kind of target that a smaller number
-    misses."""
+    """Returns the smallest number of servers above `missed`, at most `enough`, for which
+    `is_enough` is true. The number may be up to 0.5 % too large. The field `set_by` of the result
+    is the kind of target that a smaller number misses."""
     low, high, best = missed.servers, enough.servers, enough
     while high - low > max(1, high // 200):
         middle = (low + high) // 2

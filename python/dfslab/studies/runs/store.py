@@ -188,8 +188,8 @@ def open_run(scenario: Scenario, root: Path, fresh: bool = False, clock: Clock =
 
 
 def unfinished(scenario: Scenario, root: Path) -> Store | None:
-    """Returns the unfinished run of the same scenario below `root`; None if there is none. This is
-    the run that `open_run` would open. No folder is created."""
+    """Returns the unfinished run of the same scenario below `root`; None if there is none. The
+    returned run is the one that `open_run` would open. No folder is created."""
     return _unfinished(scenario, root / scenario.name)
 
 

@@ -28,8 +28,8 @@ from dfslab.studies.decisions.change_error import LEAST_SD
 from dfslab.studies.decisions.gains import GainEstimate
 from dfslab.studies.decisions.whatif import PairedModel
 
-# A combination has at most MOST_SETTINGS single settings. Only some single settings are combined:
-# the MOST_COMBINED ones with the largest expected improvements.
+# A combination has at most MOST_SETTINGS single settings. Only the MOST_COMBINED single settings
+# with the largest expected improvements are combined.
 MOST_SETTINGS, MOST_COMBINED = 3, 7
 # Least standard deviation that is assumed for the noise of a measured log gain (natural logarithm
 # of the gain).
@@ -95,7 +95,7 @@ class SettingSearch:
         return found
 
     def _joint(self, group: Sequence[PredictedSetting]) -> PredictedSetting | None:
-        """Returns a combination with its predicted gain; None if it is illegal."""
+        """Returns a combination with its predicted gain; None if the combination is illegal."""
         action = group[0].action
         for one in group[1:]:
             action = action.joined(one.action)

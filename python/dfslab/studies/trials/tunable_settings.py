@@ -57,12 +57,13 @@ def settings_of(
 
 
 def _sacrifices(scenario: Scenario, changed: Scenario) -> bool:
-    """Returns whether the changed scenario protects data less. This is so in five cases:
+    """Returns whether the changed scenario protects data less. The changed scenario protects data
+    less in five cases:
 
-    - It no longer forces data to disk.
+    - The changed scenario no longer forces data to disk.
     - The servers store fewer bytes for each byte of a file.
     - A parameter of copies or forced writes is smaller.
-    - There are more data fragments, so that fewer fragments remain for parity.
+    - The number of data fragments is larger, so that fewer fragments remain for parity.
     - A parameter of copies that declares no purpose has another value. Either the larger or the
       smaller value may protect less.
     """

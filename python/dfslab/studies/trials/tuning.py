@@ -165,7 +165,7 @@ def _search(state: _Tuning, measuring: Measuring, announce: Notify, report: Prog
 
 def _measured(state: _Tuning, measuring: Measuring, report: Progress) -> bool:
     """Measures the setting that was chosen last and returns whether it could be measured. If it
-    could not, its field `refused` gets the reason."""
+    could not be measured, the reason is stored in the field `refused` of the setting."""
     chosen, one = state.tried[-1]
     try:
         changed = apply(state.plan.point.scenario, chosen.action.changes)
@@ -227,8 +227,8 @@ def _log_gain(state: _Tuning, name: str) -> float:
 
 def _relative_variance(state: _Tuning, name: str) -> float:
     """Returns the variance of the setting's `_log_gain`, divided by the variance of ln(value) of
-    one run. The ratio is 1.5 if the start settings were measured before and after the setting. It
-    is 2 if the run after the setting is missing."""
+    one run. The ratio is 1.5 if the start settings were measured before and after the setting. The
+    ratio is 2 if the run of the start settings after the setting is missing."""
     _, around = _around(state, name)
     return 1 + 1 / len(around)
 

@@ -92,8 +92,8 @@ def _memory(one: Evidence) -> str | None:
 def _clients(one: Evidence) -> str | None:
     outstanding = product(one.work.clients, one.work.queue_depth)
     latency_s = one.speed.latency_mean
-    # The rule examines two rates, because the stated rate may be too low. The other rate is
-    # operations / duration. Neither may exceed what is possible.
+    # The rule examines two rates: the stated rate, and operations / duration. The second rate is
+    # needed because the stated rate may be too low. Neither rate may exceed what is possible.
     rates = [one.speed.rate or 0.0]
     if one.work.operations and one.work.duration:
         rates.append(one.work.operations / one.work.duration)

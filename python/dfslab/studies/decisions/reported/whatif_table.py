@@ -193,9 +193,9 @@ def _judged(one: ChangedOperation) -> tuple[TableCell, TableCell, TableCell]:
 def most_sentence(rows: Sequence[ChangedOperation]) -> str:
     """Returns the sentence that names the change with the largest gain. Only gains of the highest
     certainty that the file system allows are considered, and changes are compared within each
-    configuration. If several sets of
-    changes have about the largest gain of a configuration, the smallest set is the best one. If
-    configurations have different best changes, the sentence names the best change of each."""
+    configuration. If several sets of changes all have about the largest gain of a configuration,
+    the smallest set is the best one. If configurations have different best changes, the sentence
+    names the best change of each."""
     if not rows:
         return "Which change gains most is withheld."
     best = _best_by_configuration(rows)
