@@ -64,8 +64,8 @@ def whole_of_parts(
     precise enough, the whole workload is simulated.
 
     `simulate` simulates the part with a given share of the workload. It returns None if such a part
-    does not exist, for instance because it is smaller than one block. It must be able to simulate
-    the whole workload (share 1).
+    does not exist, for instance because the part is smaller than one block. For the share 1, it
+    must simulate the whole workload.
     """
     parts: list[SimulatedPart] = []
     times_s: list[float] = []

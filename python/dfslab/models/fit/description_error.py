@@ -39,6 +39,6 @@ def size_class(situation: DescribedWork) -> str:
 
 
 def description_sd(situation: DescribedWork) -> float:
-    """Returns a standard deviation of ln(predicted / measured) for the rate of a configuration. It
-    is the part of the error that the priors of the constants do not explain."""
+    """Returns the standard deviation of ln(predicted / measured) for the rate of a configuration,
+    without the part of the error that the priors of the constants explain."""
     return {NAMES: NAMES_SD, SMALL: SMALL_SD, LARGE: LARGE_SD}[size_class(situation)]

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# Weight of the overall mean error, in rows, when the mean error of a cell is shrunk towards it. In
-# a cell with this number of rows, both means have equal weight.
+# Weight, in rows, of the overall mean error towards which the mean error of a cell is shrunk. In a
+# cell with this number of rows, both means have equal weight.
 DRAWN_ROWS = 6.0
 DRAWS = 200
 
@@ -27,9 +27,9 @@ DRAWS = 200
 class HalfWidths:
     """The values from which the half-width of each cell follows.
 
-    They are the mean absolute error of each cell, the mean absolute error of all rows (`mean`), and
-    a quantile of ratios. The error of a cell is shrunk towards `mean`. A ratio is (error of a row)
-    / (mean error of its cell).
+    The values are the mean absolute error of each cell, the mean absolute error of all rows
+    (`mean`), and a quantile of ratios. The error of a cell is shrunk towards `mean`. A ratio is
+    (error of a row) / (mean error of its cell).
     """
 
     of_cell: dict[Hashable, float]

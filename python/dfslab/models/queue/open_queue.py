@@ -14,8 +14,8 @@ import numpy as np
 from dfslab import quantiles
 from dfslab.arrays import Floats
 
-# Smallest probability of a wait by which a variance is divided; a smaller probability is replaced
-# by it.
+# Least probability of a wait that is used as the divisor of a variance. Smaller probabilities are
+# replaced by this value.
 LEAST_BUSY = 1e-3
 
 

@@ -16,7 +16,7 @@ from math import exp, floor, sqrt
 
 # Size in bytes of the sample (10 MiB) for which the attained share of the clients' links is stated.
 REFERENCE_BYTES = 10.0 * 2**20
-# Cores of a client whose description gives none.
+# Number of cores of a client whose description states no number of cores.
 CORES = 64.0
 # Half-width of the 90 % interval of the number of accelerators, in natural logarithms.
 ERROR = 0.75
@@ -126,8 +126,9 @@ def rate_bytes_per_s(capacity: dict[str, float]) -> float:
 def accelerators(
     system: TrainingSystem, load: TrainingLoad, shares: Shares | None = None
 ) -> Accelerators:
-    """Returns the largest number of accelerators for which the storage is fast enough. Each of them
-    must reach the required utilisation. The result is 0 if not even one does."""
+    """Returns the largest number of accelerators for which the storage is fast enough. Each
+    accelerator must reach the required utilisation. The result is 0 if the storage is too slow even
+    for one accelerator."""
     capacity = capacities(system, load.sample_bytes, shares)
     rate = rate_bytes_per_s(capacity)
     exact = rate / load.needed_bytes_per_s

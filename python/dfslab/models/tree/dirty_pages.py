@@ -1,6 +1,6 @@
 """The dirty pages of a deployment's data servers. The module computes their thresholds, and which
-share of the written data servers write to disk during a run of a single phase. The rest is still in
-the servers' page caches at the end of the run."""
+share of the written data servers write to disk during a run of a single phase. The remaining data
+is still in the servers' page caches at the end of the run."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Finds the factors that limit a configuration. A factor is a resource, a latency or a wait. It
-limits the configuration if its small change changes the predicted rate.
+"""Finds the factors that limit a configuration. A factor is a resource, a latency or a wait. A
+factor limits the configuration if a small change of the factor changes the predicted rate.
 
 Each factor has a share, which is an elasticity. If the factor takes one per cent more time, the
 time per operation grows by this per cent. A station that is busy but does not affect the rate has
@@ -198,9 +198,9 @@ def _effects(
 
 
 def _tied(changes: Sequence[_ResourceChange], effects: _Effects) -> list[_ResourceChange]:
-    """Returns the changes of tied hardware (see TIED). Time is lost if tied hardware becomes
-    slower, but hardly any is gained if it alone becomes faster, because other hardware is as
-    slow."""
+    """Returns the changes of tied hardware (see TIED). The time per operation grows if one tied
+    part becomes slower. The time hardly falls if only that part becomes faster, because other parts
+    are as slow."""
     found = []
     for index, change in enumerate(changes):
         loss, gain = effects.losses[index], effects.gains[index]
@@ -220,7 +220,8 @@ def _joint(
         for one in tied:
             for key, value in one.symbols[factor].items():
                 # A change of one group of nodes also lists the symbols of other groups, with their
-                # unchanged values. These must not replace a value that another change has set.
+                # unchanged values. An unchanged value must not replace a value that another change
+                # has set.
                 if key not in merged or value != _as_declared(base, key):
                     merged[key] = value
         symbols[factor] = merged

@@ -1,4 +1,4 @@
-"""The phases of a workload in the form that predictions need. The module also combines the
+"""The phases of a workload in the form that predictions need. This module also combines the
 predictions of the phases into a prediction of the workload.
 
 All clients begin a phase together, after a barrier. The time of the workload is therefore the sum

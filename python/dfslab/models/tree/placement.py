@@ -1,8 +1,9 @@
 """Maps roles to hardware. The results are the stations of the roles' resources, and the paths of
 messages between roles.
 
-There are two kinds of stations. One stands for one kind of hardware, such as disks, on the nodes of
-one group. The other stands for the threads or the lock of one role.
+There are two kinds of stations. A station of the first kind stands for one kind of hardware, such
+as disks, on the nodes of one group. A station of the second kind stands for the threads or the lock
+of one role.
 """
 
 from __future__ import annotations
