@@ -42,8 +42,8 @@ NOT_CALLED = "create"
 class OperationTimes:
     """The times of one kind of operation in seconds per call.
 
-    - `calls`: number of calls of the trace with a known duration. If there are none, number of
-      calls that should be replayed.
+    - `calls`: number of calls of the trace with a known duration. If no duration is known, number
+      of calls that should be replayed.
     - `recorded_s_mean`: mean duration of the calls in the recording; None if no duration is known.
     - `replayed_s_mean`: mean duration in the replay.
     - `replayed_s`: mean duration in each repetition of the replay.
@@ -57,8 +57,8 @@ class OperationTimes:
 
     @property
     def recorded_s(self) -> float:
-        """Time in the recording of all calls with a known duration, in seconds; 0 if there are
-        none."""
+        """Time in the recording of all calls with a known duration, in seconds; 0 if no duration is
+        known."""
         return (self.recorded_s_mean or 0.0) * self.calls
 
 
@@ -114,8 +114,8 @@ class ReplayReport:
         return Table(title, heads("operation", "calls", "recorded", "here", "here/recorded"), rows)
 
     def _label(self, operation: str) -> str:
-        """Returns the name of an operation, followed by the names that its calls have in the trace
-        if these differ from it."""
+        """Returns the name of an operation. If the calls of the operation have other names in the
+        trace, these names follow."""
         names = self.survey.names.get(operation, Counter[str]())
         others = [name for name, _ in names.most_common(MOST_NAMES) if name != operation]
         return f"{operation} ({', '.join(others)})" if others else operation

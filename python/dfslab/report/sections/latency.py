@@ -42,9 +42,9 @@ MOST_CURVES = 5
 # less than two pixels.
 CLOSE = 0.04
 LONG_TABLE = 24
-# The two curves of one operation: latencies, and response times from the scheduled start. The key
-# is the field of the run with the histograms. The value is (suffix of the curve's name, line
-# style).
+# The two curves of one operation: latencies, and response times from the scheduled start. Each key
+# is the name of a run's field that has the histograms. Each value is (suffix of the curve's name,
+# line style).
 CURVES: Mapping[str, tuple[str, Dash]] = {
     "histograms": ("", "solid"),
     "response_histograms": (", from the scheduled start", "dot"),
@@ -154,7 +154,7 @@ def _distributions(ordered: Sequence[Sequence[Result]], name: Name) -> Markup:
 
 def _chart(operation: str, groups: Sequence[Sequence[Result]], name: Name) -> Markup:
     """Returns the HTML of one operation's chart. If there are more than MOST_CURVES configurations,
-    those with one number of clients are drawn, at most MOST_CURVES of them, selected evenly.
+    only configurations with one number of clients are drawn: at most MOST_CURVES, selected evenly.
 
     A group has the results of one configuration's repetitions, which are merged.
     """
