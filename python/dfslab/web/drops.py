@@ -32,7 +32,7 @@ from dfslab.studies.runs.imported import import_files, is_known
 
 # Folder of the dropped files, below the folder of the runs.
 FOLDER = ".dropped"
-# Largest size in bytes of one dropped file, and of all stored dropped files in sum.
+# Largest size in bytes of one dropped file, and largest total size of all stored dropped files.
 MOST_BYTES, MOST_KEPT_BYTES = 256 << 20, 2 << 30
 LONGEST_NAME = 80
 KEY_DIGITS = 24
