@@ -96,9 +96,9 @@ def _measured(name: str, facts: dict[str, str], repetition: int) -> ToolMeasurem
 
 
 def contradictions(text: str) -> Iterator[str]:
-    """Yields each contradiction within a test. The throughput, a harmonic mean over tasks of equal
-    sizes, is at most their average rate. It is at least the mean of a task that takes as long as
-    the whole job, since no task takes longer."""
+    """Yields each contradiction within a test. The throughput is a harmonic mean over tasks of
+    equal sizes, so it is at most the average rate of the tasks. The throughput is at least the rate
+    of a task that takes as long as the whole job, because no task takes longer."""
     for begin, name, facts in _tests(text):
         known = {
             key: printed(key, facts[key].replace(",", ""))
