@@ -75,8 +75,8 @@ class Importance(Document):
 
 class RegressionFit(Document):
     """A fitted regression. `value_is` is "mean" or "median": what a prediction estimates. `dropped`
-    lists the excluded quantities: the key is the reason, and the value is the quantities that were
-    excluded for it."""
+    lists the excluded quantities: the key is the reason, and the value lists the quantities that
+    were excluded for this reason."""
 
     value_is: str
     r_squared: Number
@@ -88,7 +88,7 @@ class RegressionFit(Document):
 
 class Limit(Document):
     """One factor that limits a predicted rate. A factor is a resource, a latency, a wait or a pool;
-    a small change of it changes the rate.
+    a small change of the factor changes the rate.
 
     - `share`: an elasticity. If the factor takes one per cent more time, the time per operation
       grows by `share` per cent.

@@ -13,7 +13,8 @@ from dfslab.studies.contract import FinishedRun
 
 TITLE = "The tables of all studies, one after another, as CSV"
 # The figures that a cell may have in addition to its value. Each figure is written to a separate
-# column, with the key as title. The function returns the figure of a cell; None if it has none.
+# column, with the key as title. The function returns the figure of a cell; None if the cell does
+# not have this figure.
 EXTRAS: Mapping[str, Callable[[TableCell], float | None]] = {
     "low": lambda cell: cell.low,
     "high": lambda cell: cell.high,
