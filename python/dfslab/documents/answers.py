@@ -134,9 +134,9 @@ class PredictedPhase(Document):
 
 
 class OpenLoadAnswer(Document):
-    """The prediction for an open workload, in which operations arrive at a given rate. It has the
-    offered rate and the largest possible rate, both in operations per second. It also has the size
-    of the call queue (None: unbounded), and the share of calls that find the queue full."""
+    """The prediction for an open workload, in which operations arrive at a given rate. The document
+    has the offered rate and the largest possible rate, both in operations per second, the size of
+    the call queue (None: unbounded), and the share of calls that find the queue full."""
 
     offered_per_s: Number
     largest_rate_per_s: Number
@@ -160,9 +160,9 @@ class StreamSimulation(Document):
 
 
 class NetworkLevel(Document):
-    """The prediction of a simulation that models the network at one level of detail. It has the
-    throughput in bytes/s and its error relative to the finest level. It also has the number of
-    fired transitions and the processor time of the simulation in seconds."""
+    """The prediction of a simulation that models the network at one level of detail. The document
+    has the throughput in bytes/s and its error relative to the finest level, the number of fired
+    transitions, and the processor time of the simulation in seconds."""
 
     throughput_bytes_per_s: float
     error: float
@@ -178,7 +178,7 @@ class NetworkSimulation(Document):
 
     `placements` is the number of simulated placements of files on servers, and `simulated_share`
     the fraction of each file that was simulated. `half_width` is the half-width of the rate's 90 %
-    interval, divided by the rate. It does not include the error of the model.
+    interval, divided by the rate. The interval does not include the error of the model.
     """
 
     firings: int

@@ -1,5 +1,5 @@
-"""The evidence about one measured figure, such as a throughput. It has all facts from which the
-plausibility rules decide whether the figure is believable.
+"""The evidence about one measured figure, such as a throughput. The evidence has all facts from
+which the plausibility rules decide whether the figure is believable.
 
 A field that is None or empty is unknown. A rule that needs an unknown field is not applied. A TOML
 file with published figures is read into the same classes, so that a published figure is checked

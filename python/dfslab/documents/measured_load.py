@@ -104,9 +104,9 @@ class CacheState(CacheReport):
 
 
 class RateInterval(Document):
-    """The mean rate of a run with its 95 % interval, in operations per second. Both are computed
-    from the number of operations in each complete second of the run. The interval comes from a
-    block bootstrap; `block_s` is the length of its blocks in seconds."""
+    """The mean rate of a run with its 95 % interval, in operations per second. The mean and the
+    interval are computed from the number of operations in each complete second of the run. The
+    interval comes from a block bootstrap; `block_s` is the length of its blocks in seconds."""
 
     mean_per_s: float
     low_per_s: float
@@ -235,7 +235,7 @@ class Recovery(Document):
 
 
 class FaultReport(Document):
-    """The report on the faults of a workload run. It has:
+    """The report on the faults of a workload run:
     - the injected faults, and the faults that did not happen because the run ended earlier
     - the rate in intervals of `step_s` seconds
     - the recoveries

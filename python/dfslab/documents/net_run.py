@@ -86,9 +86,9 @@ class FiringObservation(StrictDocument):
     """An observation that a value monitor makes at each firing of a transition, after the firing
     has changed the levels.
 
-    The observed value is that of `value`, a numeric expression. It may use the transition's
-    variables and locals, the levels, and `now()`, the simulated time in seconds. Firings for which
-    the condition `when` is false are not observed.
+    The observed value is that of `value`, a numeric expression. The expression may use the
+    transition's variables and locals, the levels, and `now()`, the simulated time in seconds.
+    Firings for which the condition `when` is false are not observed.
     """
 
     transition: str

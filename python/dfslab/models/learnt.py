@@ -132,7 +132,7 @@ def _log_rate(situation: Situation, chosen: Calibration) -> float:
 
 
 class Priors:
-    """Supplies the two additional columns of the grey box. They are natural logarithms of a
+    """Supplies the two additional columns of the grey box. The columns are natural logarithms of a
     configuration's rates in bytes per second: the sequence model's rate and the line rate."""
 
     def __init__(self, calibration: Calibration | None) -> None:

@@ -188,8 +188,8 @@ class Page:
 
 
 class Net(Page):
-    """A complete net. It is the top page, and also contains the colours, constants, functions and
-    monitors of the net."""
+    """A complete net. The net is its own top page, and also contains the colours, constants,
+    functions and monitors of the net."""
 
     def __init__(self, name: str) -> None:
         super().__init__("main")

@@ -84,8 +84,8 @@ class Bottlenecks(BaseModel):
 
 
 class Programs(StudyResult):
-    """Results for every traced program. They are the seconds that the program's functions took, and
-    the steps and hardware parts whose speed-up would save most time."""
+    """Results for every traced program: the seconds that the program's functions took, and the
+    steps and hardware parts whose speed-up would save most time."""
 
     study = "bottlenecks"
 

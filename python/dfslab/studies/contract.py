@@ -192,7 +192,7 @@ class FinishedRun:
 
     @cached_property
     def results(self) -> list[Result]:
-        """All results of the run. They are read from disk only if this property is used."""
+        """All results of the run. The results are read from disk only if this property is used."""
         return store.load_results(self.folder)
 
     @property
@@ -247,8 +247,8 @@ class FinishedRun:
 
     @property
     def file_systems(self) -> str:
-        """Returns the names of the run's file systems as text. These are the file systems in the
-        sweep or, if the sweep names none, the file system of the scenario."""
+        """Returns the names of the run's file systems as text. The names are those of the file
+        systems in the sweep or, if the sweep names none, the name of the scenario's file system."""
         named = dict.fromkeys(str(one.labels.get(NAME_KEY, "")) for one in self.points)
         return ", ".join(filter(None, named)) or self.scenario.file_system.name
 

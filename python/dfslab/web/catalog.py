@@ -161,8 +161,8 @@ def _described(runs: Path, folders: list[Path]) -> Iterator[RunEntry]:
 
 @lru_cache(maxsize=4 * MOST_RUNS)
 def _head(path: Path, changed_ns: int) -> _ScenarioHead:
-    """Reads the head of a scenario file. `changed_ns`: time of the file's last change. It is part
-    of the cache key, so a changed file is read again."""
+    """Reads the head of a scenario file. `changed_ns`: time of the file's last change. This time is
+    part of the cache key, so a changed file is read again."""
     return _ScenarioHead.model_validate(_toml(path))
 
 

@@ -207,7 +207,7 @@ def _results(folder: Path) -> Markup:
 @lru_cache(maxsize=RUNS_NAMED)
 def _naming(scenario: Path, changed_ns: int) -> Name:
     """Returns the function that names the configurations of a scenario file. `changed_ns`: time of
-    the file's last change. It is part of the cache key, so a changed file is read again."""
+    the file's last change. This time is part of the cache key, so a changed file is read again."""
     return naming(one.labels for one in read(scenario).points())
 
 

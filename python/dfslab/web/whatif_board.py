@@ -59,8 +59,8 @@ MODELS_DIFFER = 1.1
 OTHER_BYTES = (
     "The gain is that of the bytes per second, because an operation moves other amounts of data."
 )
-# Largest utilisation on the axis, as a fraction. It is above 1 to leave space for the label of 100
-# %.
+# Largest utilisation on the axis, as a fraction. The value is above 1 to leave space for the label
+# of 100 %.
 MOST_SHOWN = 1.06
 
 
@@ -144,14 +144,15 @@ class Board:
         return _Predicted(found.rate_per_s, found.moved_bytes, found.latency_s, found.utilisation)
 
     def unchanged(self, point: Point) -> _Predicted:
-        """Returns the prediction of a configuration without changes. It is computed once."""
+        """Returns the prediction of a configuration without changes. The prediction is computed
+        once and cached."""
         if point.id not in self._unchanged:
             self._unchanged[point.id] = self.predicted(self.model.before(point)[0])
         return self._unchanged[point.id]
 
     def present(self, point: Point) -> Metric:
-        """Returns the predicted rate of a configuration without changes, with its 90 % interval. It
-        is computed once."""
+        """Returns the predicted rate of a configuration without changes, with its 90 % interval.
+        The rate is computed once and cached."""
         if point.id not in self._present:
             value = self.unchanged(point).rate_per_s
             factor = self.evidence.rate_factor(point, self.model.before(point)[0])
@@ -235,8 +236,8 @@ def board_of(runs: Path, source: str) -> Board:
 def _board(path: Path, version: str) -> Board:
     """Returns the board for the scenario file or run folder `path`.
 
-    `version`: text that changes with the content of `path`. It is part of the cache key, so that a
-    changed source gets a new board.
+    `version`: text that changes with the content of `path`. `version` is part of the cache key, so
+    that a changed source gets a new board.
     """
     return Board(evidence_of(path))
 

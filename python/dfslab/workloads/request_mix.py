@@ -77,7 +77,8 @@ def stream(parameters: Parameters) -> Stream:
 
 
 def for_clients(parameters: Parameters, own: Stream, clients: int) -> Stream:
-    """Returns the stream of `clients` clients. Each has a separate file and different requests.
+    """Returns the stream of `clients` clients. Each client has a separate file and different
+    requests.
 
     Raises InputError if all clients together have more than MOST_OPERATIONS operations.
     """

@@ -32,7 +32,8 @@ MOST_NAMED = 3
 
 @dataclass(frozen=True)
 class OtherCalls:
-    """The calls of a profile that do not act on files, the longest first. There is at least one."""
+    """The calls of a profile that do not act on files, the longest first. There is at least one
+    such call."""
 
     entries: tuple[Entry, ...]
 

@@ -38,8 +38,8 @@ class PartGain(Document):
     high: float
     # The verdict that follows from the bounds: "faster", "no gain" or "cannot tell".
     verdict: SavingVerdict
-    # Busy time divided by the time for which the process ran. The utilisation can exceed 1 if the
-    # process has several threads. It is None for links.
+    # Busy time divided by the time for which the process ran; None for links. The utilisation can
+    # exceed 1 if the process has several threads.
     utilisation: float | None
 
 

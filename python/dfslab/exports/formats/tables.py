@@ -56,8 +56,8 @@ def tables_as_csv(tables: Sequence[Table]) -> bytes:
 
 
 def _extras(cells: Iterable[TableCell]) -> list[str]:
-    """Returns the titles of the additional columns for one column of a table. These are keys of
-    EXTRAS: one for each figure that at least one cell of the column has."""
+    """Returns the titles of the additional columns for one column of a table. The titles are keys
+    of EXTRAS: one for each figure that at least one cell of the column has."""
     found = list(cells)
     return [name for name, read in EXTRAS.items() if any(read(cell) is not None for cell in found)]
 

@@ -199,7 +199,7 @@ def _bytes_per_s(row: Json) -> float:
 def _latency(rows: Sequence[Json]) -> tuple[dict[str, float], tuple[str, ...]]:
     """Returns (latencies, notes). `latencies` has the latency statistics in seconds by name: the
     mean over all jobs and, if there is a single job, the quantiles that fio reports. `notes` has
-    remarks on these statistics. Both are empty if the rows have no latencies.
+    remarks on these statistics. `latencies` and `notes` are empty if the rows have no latencies.
     """
     units = {"lat_ns": 1e-9, "lat": 1e-6}
     key = next((one for one in units if all(one in row for row in rows)), "")

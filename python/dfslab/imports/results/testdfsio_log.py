@@ -1,8 +1,8 @@
 """Reads the log of Hadoop's TestDFSIO. Other lines of a job's output may surround the log.
 
 Pitfalls:
-- "Throughput" is not the rate of the cluster. It is the mean rate of one task: the bytes of all
-  tasks divided by the sum of the tasks' times.
+- "Throughput" is not the rate of the cluster. "Throughput" is the mean rate of one task: the bytes
+  of all tasks divided by the sum of the tasks' times.
 - "MB" is 2^20 bytes.
 - "Average IO rate" is a mean of ratios and is not used.
 - The time of the job includes the start of its tasks.

@@ -58,7 +58,8 @@ _COMPARED = {
 
 class Amounts:
     """Evaluates a description's expressions for a net. The symbols in `opened` have a different
-    value for each token. They are therefore converted to expressions that read token fields."""
+    value for each token. These symbols are therefore converted to expressions that read token
+    fields."""
 
     def __init__(self, reader: TreeReader, opened: Iterable[Expr] = ()) -> None:
         self._reader = reader

@@ -75,8 +75,8 @@ class CalibratedConstant:
     """A calibrated constant: its estimate in the SI `unit`, and the standard error of the
     estimate's natural logarithm.
 
-    `learnt` is 1 - posterior variance / prior variance. It is 0 if the data do not determine the
-    constant at all.
+    `learnt` is 1 - posterior variance / prior variance; 0 if the data do not determine the constant
+    at all.
     """
 
     key: str

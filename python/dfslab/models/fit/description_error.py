@@ -30,8 +30,8 @@ class DescribedWork(Protocol):
 
 
 def size_class(situation: DescribedWork) -> str:
-    """Returns the class of a configuration. It is NAMES if the operations move no bytes of files.
-    Otherwise it is SMALL or LARGE by the size of the files."""
+    """Returns the class of a configuration: NAMES if the operations move no bytes of files,
+    otherwise SMALL or LARGE, depending on the size of the files."""
     names = {name for one in situation.phases for name in one.mix}
     if not names & MOVING:
         return NAMES

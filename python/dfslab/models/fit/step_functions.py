@@ -1,5 +1,5 @@
-"""Fits the functions f1 to f7 of Wu 2013. Each of them gives the time of one measured step from the
-parameters of the paper. Wu 2013 leaves these functions to experiments.
+"""Fits the functions f1 to f7 of Wu 2013. Each function gives the time of one measured step from
+the parameters of the paper. Wu 2013 leaves these functions to experiments.
 
 A step's time is a sum of terms with coefficients >= 0: a constant, round trips (Dp9), bytes over
 the slowest adapter (Dp7, Dp8) and disk, blocks after the first (Dap1, Dap2), and concurrent clients

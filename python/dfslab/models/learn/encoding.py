@@ -135,8 +135,8 @@ def size_bytes(situation: Situation) -> float:
     """Returns the size of a file in bytes, or 1 for an empty file. Learning methods predict the
     product (operations per second) * (this size).
 
-    The product equals the throughput only if every operation moves a whole file. It is larger than
-    the throughput if some operations move no data, such as deletions.
+    The product equals the throughput only if every operation moves a whole file. The product is
+    larger than the throughput if some operations move no data, such as deletions.
     """
     return situation.environment["file_size"] or 1.0
 

@@ -1,9 +1,9 @@
 """Regressions with scikit-learn's interface: the linear regression of Kumar 2018, the grey box, and
 competing methods. The grey box corrects the predictions of a performance model by regression.
 
-X has shape (rows, columns of an Encoding). For the grey box, X has two more columns in front. They
-are natural logarithms of rates in bytes per second: the sequence model's rate, and the line rate.
-The line rate is infinite where it is unbounded.
+X has shape (rows, columns of an Encoding). For the grey box, X has two more columns in front. These
+two columns are natural logarithms of rates in bytes per second: the sequence model's rate, and the
+line rate. The line rate is infinite where it is unbounded.
 """
 
 from __future__ import annotations
@@ -131,10 +131,10 @@ class GreyBox(RegressorMixin, BaseEstimator):
     rate).
 
     The residual is learnt in two steps. The first is a hierarchical ridge regression with Huber's
-    loss (Huber 1964), shrunk towards 0. It has a level and slopes common to all rows. In addition,
-    each cell (combination of values of the columns `cells`) has a level and slopes. In the second
-    step, gradient boosting fits the residual of the first step. The ridge strength and the share of
-    the boosting are chosen by cross-validation over `groups`.
+    loss (Huber 1964), shrunk towards 0. This regression has a level and slopes common to all rows.
+    In addition, each cell (combination of values of the columns `cells`) has a level and slopes. In
+    the second step, gradient boosting fits the residual of the first step. The ridge strength and
+    the share of the boosting are chosen by cross-validation over `groups`.
 
     `signs` has each column's known direction (1, -1, or 0 if unknown). If the direction of a column
     is known, predictions are monotone in this column. `left_` has the cross-validated residual of

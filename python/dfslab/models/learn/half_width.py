@@ -1,12 +1,12 @@
-"""Computes half-widths of conformal prediction intervals. They are scaled by the mean error of each
-cell (combination of workload and cache state).
+"""Computes half-widths of conformal prediction intervals. The half-widths are scaled by the mean
+error of each cell (combination of workload and cache state).
 
-The method is Mondrian and normalised conformal prediction (Vovk 2003; Papadopoulos 2008). It uses
-residuals of layouts that were held out of the fit. Each absolute residual is divided by its cell's
-mean error, which is shrunk towards the overall mean. The half-width in a cell is a quantile of
-these ratios, multiplied by the cell's mean error. Rows of one layout are correlated. Each draw
-therefore takes one random row per layout, and the quantile is averaged over the draws (Dunn et al.
-2022).
+The method is Mondrian and normalised conformal prediction (Vovk 2003; Papadopoulos 2008). The
+method uses residuals of layouts that were held out of the fit. Each absolute residual is divided by
+its cell's mean error, which is shrunk towards the overall mean. The half-width in a cell is a
+quantile of these ratios, multiplied by the cell's mean error. Rows of one layout are correlated.
+Each draw therefore takes one random row per layout, and the quantile is averaged over the draws
+(Dunn et al. 2022).
 """
 
 from __future__ import annotations

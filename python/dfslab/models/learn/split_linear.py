@@ -1,10 +1,10 @@
 """Fits one linear regression for each operation. The inputs are hardware, layout and size of the
 data.
 
-This is the first model of Kumar 2018 (sections 3.5 and 5). Its coefficients are in Table 5, one
-column for each operation. The model leaves out the tuning options of the file system and the block
-size. The second model of the paper has these parameters, but the second model is not linear, and
-the paper only ranks its parameters.
+The regressions are the first model of Kumar 2018 (sections 3.5 and 5), whose coefficients are in
+Table 5, one column for each operation. The model leaves out the tuning options of the file system
+and the block size. The second model of the paper has these parameters, but the second model is not
+linear, and the paper only ranks its parameters.
 """
 
 from __future__ import annotations

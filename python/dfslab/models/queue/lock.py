@@ -27,8 +27,8 @@ def shared_cost(exclusive_visits: float, shared_visits: float) -> float:
     """Returns how many seconds one second of shared holding occupies the lock: a factor from 0 to
     1.
 
-    The factor follows from the numbers of exclusive and of shared visits per operation. It is 0 if
-    either number is 0.
+    The factor follows from the numbers of exclusive and of shared visits per operation. The factor
+    is 0 if either number is 0.
     """
     if not exclusive_visits or not shared_visits:
         return 0.0

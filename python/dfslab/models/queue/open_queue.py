@@ -88,8 +88,8 @@ def open_network(
 
 
 def finite_queue(rate_per_s: float, service_s: float, servers: int, places: int) -> FiniteQueue:
-    """Returns the steady state of an M/M/c/K station. It has `servers` threads, and a call queue
-    with `places`. If the queue is full, requests are refused."""
+    """Returns the steady state of an M/M/c/K station. The station has `servers` threads, and a call
+    queue with `places`. If the queue is full, requests are refused."""
     load = rate_per_s * service_s
     if not load:
         return FiniteQueue(0.0, 0.0, rate_per_s, 0.0)

@@ -1,6 +1,6 @@
 """Solves the closed or open queueing network of one phase of a configuration. The network has the
-stations that the phase's operations use. It is solved for one set of calibrated constants, or for
-several sets at once."""
+stations that the phase's operations use. The network is solved for one set of calibrated constants,
+or for several sets at once."""
 
 from __future__ import annotations
 

@@ -111,8 +111,8 @@ def many_values(
     """Solves several networks at once by the method of `mean_value_analysis`. `demand` and `extra`
     (asynchronous demand) have shape (stations, networks).
 
-    A row may represent several equal stations. `copies` has their number for each row; None means
-    one station for each row. Each of these stations has the row's demand.
+    A row may represent several equal stations. `copies` has the number of stations of each row;
+    None means one station for each row. Each station of a row has the row's demand.
     """
     count = servers[:, None]
     several = np.ones(len(demand), dtype=int) if copies is None else copies

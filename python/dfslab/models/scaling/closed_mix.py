@@ -47,9 +47,9 @@ FIT_TOLERANCE = 1e-12
 
 @dataclass(frozen=True)
 class OperationPoint:
-    """The measurement of one kind of operation at one number of clients. It has the operations per
-    second of all clients, and the mean and the 0.99 quantile of the response time in seconds. The
-    quantile is None if unknown."""
+    """The measurement of one kind of operation at one number of clients. The measurement has the
+    operations per second of all clients, and the mean and the 0.99 quantile of the response time in
+    seconds. The quantile is None if unknown."""
 
     rate_per_s: float
     latency_s_mean: float

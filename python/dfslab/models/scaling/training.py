@@ -1,5 +1,5 @@
 """Predicts how many accelerators (such as GPUs) a storage system supplies with training samples.
-The input is a description of its hardware.
+The input is a description of the storage system's hardware.
 
 Samples pass the drives, the servers' links, the clients' links and the clients' processors. The
 capacity of drives and links is the stated rate in bytes per second times the share of this rate
@@ -117,8 +117,8 @@ def capacities(
 
 
 def rate_bytes_per_s(capacity: dict[str, float]) -> float:
-    """Returns the rate in bytes per second at which samples arrive. It is lower than the least
-    capacity.
+    """Returns the rate in bytes per second at which samples arrive. The rate is lower than the
+    least capacity.
     """
     return 1 / sqrt(sum(one**-2 for one in capacity.values()))
 

@@ -22,8 +22,8 @@ def data_groups(scenario: Scenario, system: FileSystem) -> list[NodeGroup]:
 
 
 def dirty_pages(scenario: Scenario, system: FileSystem) -> DirtyPages:
-    """Returns the state of the dirty pages of all data servers before a run. There are no dirty
-    pages yet. The thresholds follow from the servers' memory."""
+    """Returns the state of the dirty pages of all data servers before a run, when no page is dirty
+    yet. The thresholds follow from the servers' memory."""
     groups = data_groups(scenario, system)
     return DirtyPages(
         sum(one.count * one.memory * one.dirty_background for one in groups),

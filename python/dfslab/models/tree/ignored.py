@@ -42,8 +42,9 @@ LOCAL_SYMBOLS = (
 )
 # Largest relative difference of two rates that are equal but for rounding.
 ROUNDING = 1e-9
-# Keys of the network, with their default values. Each has an effect only in combination with other
-# keys. For example, the congestion control has an effect only if packets are lost.
+# Keys of the network, with their default values. Each of these keys has an effect only in
+# combination with other keys. For example, the congestion control has an effect only if packets are
+# lost.
 TOGETHER: dict[str, float | str] = {"jitter": 0.0, "loss": 0.0, "congestion": "cubic"}
 
 

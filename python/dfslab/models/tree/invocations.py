@@ -117,8 +117,8 @@ def total(found: list[Invocation]) -> sympy.Expr:
 
 
 def dependences(system: FileSystem, operation: str, one: Invocation, *, whole: bool) -> set[str]:
-    """Returns Wu's ids of the parameters on which an invocation's time depends. They are the
-    arguments of f_i in Wu 2013, equations (2) to (4) and (7) to (10).
+    """Returns Wu's ids of the parameters on which an invocation's time depends. These parameters
+    are the arguments of f_i in Wu 2013, equations (2) to (4) and (7) to (10).
 
     The time is the total time if `whole` is true, otherwise the self time. As in the paper, a
     message depends on the adapters (and queues) at its ends and on the latency between them. An

@@ -32,10 +32,11 @@ STEP = 0.01
 # or too small to act on.
 LEAST_SHARE = 0.02
 NETWORK, LOOPBACK, THINK = "network latency", "latency inside a node", "think time"
-# Smallest utilisation of a saturated resource. Below it, the resource has idle units. This is a
-# choice.
+# Smallest utilisation of a saturated resource. Below this utilisation, the resource has idle units.
+# The value is a choice.
 IDLE = 0.9
-# More clients help if twice as many raise the rate by more than this fraction. This is a choice.
+# More clients help if twice as many clients raise the rate by more than this fraction. The value is
+# a choice.
 CLIENTS_HELP = 0.05
 MACHINE = "machine"
 POOLS = ("threads", "lock")
@@ -133,12 +134,12 @@ def _with_bound(limit: Limit, alone: Prediction, helped: bool) -> Limit:
 
 def _slowest_step(situation: Situation, found: Predictions, index: int) -> str:
     """Returns the name of the outermost step that depends most on the resource with number `index`.
-    It is the step whose time per operation of the workload changes most if the resource takes more
-    or less time. Returns "" if no step depends on the resource. If the workload has several
+    This is the step whose time per operation of the workload changes most if the resource takes
+    more or less time. Returns "" if no step depends on the resource. If the workload has several
     operations, the name of the step's operation precedes the step.
 
-    `found` has the unchanged prediction first. Then it has two predictions for each resource: one
-    in which the resource takes more time, and one in which it takes less time.
+    `found` has the unchanged prediction, followed by two predictions for each resource: one in
+    which the resource takes more time, and one in which it takes less time.
     """
     longer = {
         (operation, path): situation.mix.get(operation, 0.0)

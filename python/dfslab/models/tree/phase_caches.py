@@ -218,9 +218,9 @@ class CacheWalk:
         """Returns the symbols `cold` and `kept` for one kind of reads, and the state of the caches
         after the reads.
 
-        Both are shares of the bytes read: `cold` is read from disk by servers, and `kept` is in the
-        client's memory. No symbols are returned if the phase itself has just written the file
-        (`just_written`).
+        Both symbols are shares of the bytes read: `cold` is read from disk by servers, and `kept`
+        is in the client's memory. No symbols are returned if the phase itself has just written the
+        file (`just_written`).
         """
         if just_written:
             # The phase itself has just written the newest file, so this read does not depend on

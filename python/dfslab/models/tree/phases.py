@@ -131,7 +131,7 @@ class PhasePart:
 
 def is_program(part: Phase) -> bool:
     """Returns whether each client executes a phase as a program. A program is a cycle of different
-    operations, with computing in between. It has at most MOST_STEPS operations in all."""
+    operations, with computing in between. A program has at most MOST_STEPS operations in all."""
     names = [share.operation for share in part.mix]
     return (
         part.mix_order == "cycle"

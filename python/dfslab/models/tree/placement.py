@@ -18,7 +18,7 @@ ANY_NUMBER = 1_000_000
 
 
 class Station(NamedTuple):
-    """A queueing station. It has `copies` equal parts (one for each node, or for each instance of a
+    """A queueing station with `copies` equal parts (one for each node, or for each instance of a
     role) with `servers` servers each.
 
     A lock has two stations: "lock" for exclusive holders, and "lock.shared" for shared holders,

@@ -30,7 +30,7 @@ from dfslab.spec.streams.workload import stream_mix
 from dfslab.spec.systems.filesystem import FileSystem
 
 # Standard deviation of the natural logarithm of a constant that was measured for the profile of a
-# machine. It is estimated from pairs of profiles that were measured on one busy machine
+# machine. The value is estimated from pairs of profiles that were measured on one busy machine
 # (tests/oracle/test_measured_spread.py).
 MEASURED_SPREAD = 0.2
 # Largest number of entries in a configuration's cache of costs. An entry has the costs for one
@@ -145,8 +145,8 @@ class Situation:
 
     @property
     def written_back(self) -> float:
-        """The share of deferred writes that disks must complete before the workload can end. It is
-        the mean over the workload's phases, weighted by written bytes."""
+        """The share of deferred writes that disks must complete before the workload can end. The
+        share is the mean over the workload's phases, weighted by written bytes."""
         written = [one.weight * one.written_bytes for one in self.phases]
         if not any(written):
             return self.phases[0].written_back

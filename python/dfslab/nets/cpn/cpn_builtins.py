@@ -42,8 +42,8 @@ from dfslab.nets.cpn.cpn_values import (
 )
 from dfslab.spec.input_error import InputError
 
-# The functions of numbers, by their CPN ML names. Each has the number of arguments, the text in the
-# engine's language, and the type of the result (None: the type of the argument).
+# The functions of numbers, by their CPN ML names. Each entry has the number of arguments, the text
+# in the engine's language, and the type of the result (None: the type of the argument).
 NUMBERS: Mapping[str, tuple[int, str, Plain | None]] = {
     "exponential": (1, "exponential(1 / ({0}))", REAL),
     "uniform": (2, "uniform({0}, {1})", REAL),

@@ -84,9 +84,9 @@ fun ext_col f m = list_to_ms (map f (ms_to_list m))
 
 
 def declarations(text: str, context: str) -> Iterator[Declaration]:
-    """Parses the `val` and `fun` declarations in a text, and yields them in order. Each is parsed
-    separately, so that an error in one declaration does not affect the next. A declaration with an
-    error has no tree."""
+    """Parses the `val` and `fun` declarations in a text, and yields them in order. Each declaration
+    is parsed separately, so that an error in one declaration does not affect the next. A
+    declaration with an error has no tree."""
     text = _opened(uncommented(text))
     depth, heads = 0, []
     for found in re.finditer(rf"\b(let|in|end|{HEADS})\b|\"(?:[^\"\\]|\\.)*\"", text):

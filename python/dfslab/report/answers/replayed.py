@@ -29,8 +29,9 @@ from dfslab.studies.checks.noise import TOO_NOISY, pooled_sd
 from dfslab.studies.checks.thresholds import OTHERS
 from dfslab.studies.decisions.doubts import others_share
 
-# Two times t1 and t2 count as equal if |t1 / t2 - 1| is at most this fraction. This is a choice: on
-# a quiet machine, the times of two repetitions of one program may differ by this fraction.
+# Two times t1 and t2 count as equal if |t1 / t2 - 1| is at most this fraction. The value is a
+# choice: on a quiet machine, the times of two repetitions of one program may differ by this
+# fraction.
 SAME = 0.05
 # Number of names of calls in one row of the narrow table of calls. If there are more names, the row
 # states how many.

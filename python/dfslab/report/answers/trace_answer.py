@@ -20,8 +20,8 @@ from dfslab.spec import units
 
 # Largest length of a step's name in a sentence, in characters.
 MOST_NAME = 60
-# With fewer call trees than this, the answer recommends to record more. This is a choice. With 20
-# calls whose standard deviation equals their mean, the 90 % interval of the mean extends 37 % of
+# With fewer call trees than this, the answer recommends to record more. The value is a choice. With
+# 20 calls whose standard deviation equals their mean, the 90 % interval of the mean extends 37 % of
 # the mean to either side.
 FEW_TREES = 20
 # Smallest saving by a processor, disk or link that the answer states as certain, as a fraction of

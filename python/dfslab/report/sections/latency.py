@@ -38,8 +38,8 @@ EMPTY = "No operation was measured."
 MOST_CURVES = 5
 # Smallest distance of two neighbouring points of a logarithmic curve. A point is not drawn if its
 # time and its fraction of operations both differ by less than this fraction from the point drawn
-# before it. This is a choice: a chart of 400 pixels has at most six decades, so the distance is
-# less than two pixels.
+# before it. The value is a choice: a chart of 400 pixels has at most six decades, so the distance
+# is less than two pixels.
 CLOSE = 0.04
 LONG_TABLE = 24
 # The two curves of one operation: latencies, and response times from the scheduled start. Each key

@@ -33,14 +33,14 @@ ALONG = {"file_size": "file size", "clients": "clients", "transfer_size": "trans
 # Operations that are one transfer each. Their configurations differ by the transfer size, not by
 # the size of the file.
 TRANSFERS = frozenset({"pread", "pwrite"})
-# Largest number of panels in a chart. This is a choice: about six rows on a wide screen. If there
-# would be more panels, all configurations with the same number of clients share one panel.
+# Largest number of panels in a chart. The value is a choice: about six rows on a wide screen. If
+# there would be more panels, all configurations with the same number of clients share one panel.
 MOST_PANELS = 24
-# Largest number of panels in the chart of the first screen. This is a choice: the chart stands
-# at the right of the answer, where a second panel would be too small to read.
+# Largest number of panels in the chart of the first screen. The value is a choice: the chart is at
+# the right of the answer, where a second panel would be too small to read.
 MOST_FIRST_PANELS = 1
 # Largest relative difference between the predictions of two models that have one line in common.
-# This is a choice: the difference is about the width of a line.
+# The value is a choice: the difference is about the width of a line.
 SAME = 0.02
 STYLES: Mapping[str, Dash] = {"petri": "dash", "regression": "dot"}
 MEASURED = (

@@ -447,7 +447,7 @@ def _changes(compared: CohortComparison) -> Markup:
 
 
 def _sampled(profile: TraceProfile) -> Markup:
-    """Returns the HTML of a note that counts and sums are estimates. It is empty unless the
+    """Returns the HTML of a note that counts and sums are estimates. The HTML is empty unless the
     recorder sampled calls."""
     if not (shown := profile.sampling):
         return Markup("")

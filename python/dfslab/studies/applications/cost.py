@@ -32,8 +32,8 @@ REQUEST_S = 1e-3
 REQUEST_SD = 1.0
 # Time in seconds of a call that only changes the state of the process, such as a seek.
 LOCAL_CALL_S = 1e-6
-# Run-to-run variation of the I/O time. It is the standard deviation of ln(a / b), where a and b are
-# the I/O times of two runs with the same program and input.
+# Run-to-run variation of the I/O time: the standard deviation of ln(a / b), where a and b are the
+# I/O times of two runs with the same program and input.
 REPEAT_SD = 0.25
 # Smallest size in bytes of a large request.
 LARGE_BYTES = 1 << 20

@@ -19,8 +19,9 @@ LEAST_PART = 0.05
 # would be needed for the same bytes.
 SMALL_RATIO = 2.0
 # An application counts as reading blocks in order to write them back (read-modify-write) only if
-# three numbers are large: its reads, its writes, and its switches between reads and writes. Each
-# must be at least SWITCH_SHARE * N, where N is the larger of the numbers of reads and of writes.
+# three numbers are large: its reads, its writes, and its switches between reads and writes. Each of
+# these numbers must be at least SWITCH_SHARE * N, where N is the larger of the numbers of reads and
+# of writes.
 SWITCH_SHARE = 0.25
 # Reads count as repeated if the bytes that are read are at least REPEATED times the size of the
 # files.
@@ -67,8 +68,8 @@ def _due_to_calls(cost: IoCost, one: DirectionCost) -> Floats:
 
 
 def _with_large_requests(cost: IoCost, one: DirectionCost) -> Floats:
-    """Returns draws of a time in seconds of the slowest process. It is the time for `one` (reads or
-    writes) if the process moved its bytes in large requests."""
+    """Returns draws of the time in seconds that the slowest process would take for `one` (reads or
+    writes) if it moved its bytes in large requests."""
     due_s = _due_to_calls(cost, one) * one.calls_s
     after: Floats = one.time_s - due_s + np.minimum(due_s, cost.large_requests_s(one))
     return after

@@ -63,7 +63,7 @@ class NoiseFloor(BaseModel):
 
     @property
     def is_biased(self) -> bool:
-        """Whether the second run of a pair differs systematically from the first. This is so if the
+        """Whether the second run of a pair differs systematically from the first: true if the
         interval of the bias does not contain 0. False if no pairs were made."""
         if self.bias_low is None or self.bias_high is None:
             return False

@@ -99,8 +99,9 @@ def legend(gains: Iterable[GainEstimate]) -> list[str]:
 
 
 def probability_text(right: float) -> str:
-    """Returns a probability in whole per cent. It is rounded down, because a rounded-up value could
-    reach the limit of a word (see `sureness`) that the probability itself does not reach."""
+    """Returns a probability in whole per cent. The probability is rounded down, because a
+    rounded-up value could reach the limit of a word (see `sureness`) that the probability itself
+    does not reach."""
     return f"{math.floor(100 * right)} %"
 
 
@@ -160,9 +161,10 @@ class GainEstimate(BaseModel):
 
     @property
     def sureness(self) -> Sureness:
-        """The certainty of the reported statement, as a word. It is `UNDECIDED` if a wide interval
-        includes 1. It is at most `LOW` if uncertain values of the hardware decide the gain
-        (`is_doubted`), and at most `MEDIUM` if its error was learnt on other file systems only."""
+        """The certainty of the reported statement, as a word. The word is `UNDECIDED` if a wide
+        interval includes 1. The word is at most `LOW` if uncertain values of the hardware decide
+        the gain (`is_doubted`), and at most `MEDIUM` if the gain's error was learnt on other file
+        systems only."""
         if self.is_undecided:
             return Sureness.UNDECIDED
         if self.is_lowered:

@@ -61,10 +61,9 @@ class Prices(CheckedModel):
         )
 
     def of_change(self, before: Scenario, after: Scenario, changes: Iterable[Change]) -> float:
-        """Returns the price of changes. It is the difference between the prices of the deployments,
-        plus the price of lower latencies of disks and of the network. Changes of settings cost
-        nothing. The price is at least 0, because hardware that is no longer needed returns no
-        money."""
+        """Returns the price of changes: the difference between the prices of the deployments, plus
+        the price of lower latencies of disks and of the network. Changes of settings cost nothing.
+        The price is at least 0, because hardware that is no longer needed returns no money."""
         clients = _client_groups(before)
         difference = self.of_deployment(after.deployment, clients)
         difference -= self.of_deployment(before.deployment, clients)

@@ -179,8 +179,8 @@ class _Search:
     action is predicted once.
 
     `singles`: the legal single actions whose gain can be trusted. `untrusted`: the legal single
-    actions whose gain is withheld. They are not part of the search, so that no choice depends on a
-    withheld gain."""
+    actions whose gain is withheld. The untrusted actions are not part of the search, so that no
+    choice depends on a withheld gain."""
 
     def __init__(self, model: PairedModel, alike: _Alike, goal: Goal, trust: Trust) -> None:
         self.model, self.alike, self.goal, self.trust = model, alike, goal, trust
@@ -232,8 +232,9 @@ class _Search:
         return sorted([*found, *pairs, *triples], key=lambda one: -one.log_gain)
 
     def _parts(self) -> list[_Tried]:
-        """Returns the single actions from which combinations are built, the best first. There are
-        at most MOST_JOINED. An action for which `is_joinable` is true is included in two cases:
+        """Returns the single actions from which combinations are built, the best first. At most
+        MOST_JOINED actions are returned. An action for which `is_joinable` is true is included in
+        two cases:
         - it has a gain;
         - it relieves a station (processors, disks or links) that is nearly as busy as the
           busiest one.
@@ -355,8 +356,8 @@ def _price(search: _Search, action: CandidateAction, prices: Prices) -> float:
 
 
 def _cheapest_first(search: _Search, prices: Prices, within: float | None) -> list[CandidateAction]:
-    """Returns the actions whose gain is withheld and whose price is at most `within`. They are
-    ordered by price and name, and not by their predicted gain."""
+    """Returns the actions whose gain is withheld and whose price is at most `within`. The actions
+    are ordered by price and name, and not by their predicted gain."""
     found = [(_price(search, one, prices), one.text, one) for one in search.untrusted]
     kept = [one for one in found if within is None or one[0] <= within]
     return [one[2] for one in sorted(kept, key=lambda one: one[:2])]

@@ -183,8 +183,8 @@ def _columns(
     up to MOST_OPERATIONS columns. The notes name the pairs that are left out. `name` returns the
     name of a configuration.
 
-    A column shows one configuration of its pair. It is chosen from the configurations with the
-    largest number of clients, and is the middle one in the order of the run."""
+    A column shows one configuration of its pair. The shown configuration is the middle one, in the
+    order of the run, of the configurations with the largest number of clients."""
     groups: dict[tuple[str, ...], list[_Column]] = {}
     for point in evidence.points:
         stored = predicted.get(point.id)

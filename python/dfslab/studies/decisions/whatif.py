@@ -407,8 +407,8 @@ def warm_cache(model: PairedModel, change: Change, gains: Sequence[PairedGain]) 
 
 
 def _memory_writes(model: PairedModel, change: Change, gains: Sequence[PairedGain]) -> list[str]:
-    """Returns the sentences that writes are assumed to end in the memory of the servers. There are
-    none if the change is not one of disks, or if the rate of the disks has an effect."""
+    """Returns the sentences that writes are assumed to end in the memory of the servers. The list
+    is empty if the change does not concern disks, or if the rate of the disks has an effect."""
     if change.kind != DISK:
         return []
     return [

@@ -1,4 +1,4 @@
-"""Proposes the next experiments. These are the runs that reduce the uncertainty about a question's
+"""Proposes the next experiments: the runs that reduce the uncertainty about a question's
 configurations most, relative to their cost in seconds.
 
 In a Gaussian process, a run of the configuration x reduces the variance of the rate of a

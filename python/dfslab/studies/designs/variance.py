@@ -169,8 +169,8 @@ def _between(numbers: Integers, values: Floats, used: int) -> tuple[float, float
     """Returns (variance between the groups `numbers`, the part of this variance that chance alone
     explains).
 
-    The part by chance is v (L - 1) / n, for L groups with n rows in total. Here, v is the
-    variance within the groups. It is estimated with n - L - `used` degrees of freedom, where
+    The part by chance is v (L - 1) / n, for L groups with n rows in total. Here, v is the variance
+    within the groups. This variance is estimated with n - L - `used` degrees of freedom, where
     `used` is the number of parameters that were fitted to `values` beforehand.
     """
     counts = np.bincount(numbers)
@@ -204,8 +204,8 @@ def indices(
 
     `answers`: predictions at `drawn.rows`. The first array is from the model and gives the
     estimates; the others are from the model's refits. The intervals include the variance between
-    the fits and the variance of sampling. They are computed as if rows were independent, so they
-    are too wide for stratified rows. Only rows of the `regime` are used.
+    the fits and the variance of sampling. The intervals are computed as if rows were independent,
+    so they are too wide for stratified rows. Only rows of the `regime` are used.
     """
     estimator = _Estimator(drawn, regime)
     random = np.random.default_rng(seed)

@@ -44,8 +44,8 @@ FACTORS = (1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0, 20.0)
 SLOW_PARTS: dict[SlowParts, str] = {"link and disks": "", "link": "the link of "}
 DELAYS_S = (5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 1e-1)
 # A fault is named only if 2 ln(likelihood with the fault / likelihood without it) is at least
-# this value. It is the 99.9 % quantile of chi-squared with two degrees of freedom, because a fault
-# has two free parameters: which resource is slow, and how slow it is.
+# this value. The value is the 99.9 % quantile of chi-squared with two degrees of freedom, because a
+# fault has two free parameters: which resource is slow, and how slow it is.
 LEAST_EVIDENCE = 13.8
 # Several resources are named if their evidence (2 ln of the likelihood ratio) is about the same.
 # A resource is named if its evidence is at most this much below that of the likeliest resource. The

@@ -68,7 +68,7 @@ class Expectation:
     def share_of_facts(self, operation: int) -> Floats:
         """Returns, for each fact, the share of the variance of an operation's log rate that it
         explains, shape (facts,). The share is the squared correlation between the draws of the
-        fact and the draws of the rate. It is 0 if either of them does not vary."""
+        fact and the draws of the rate. The share is 0 if the fact or the rate does not vary."""
         rate = self.log_draws[:, operation]
         if not len(self.fact_draws.T) or rate.std() == 0:
             return np.zeros(self.fact_draws.shape[1])
@@ -149,8 +149,8 @@ def symbols_of(situation: Situation, deployment: Deployment) -> dict[str, float]
 
 
 def normal_draws(name: str, count: int) -> Floats:
-    """Returns standard normal random numbers for the quantity `name`. They are the same in every
-    process."""
+    """Returns standard normal random numbers for the quantity `name`. The numbers are the same in
+    every process."""
     seed = int.from_bytes(hashlib.sha256(f"expect {name}".encode()).digest()[:8], "little")
     return np.asarray(np.random.default_rng(seed).standard_normal(count))
 

@@ -1,5 +1,5 @@
-"""The operations that `dfslab expect` compares. They are sized so that they fit into a given
-time."""
+"""The operations that `dfslab expect` compares. The operations are sized so that all of them fit
+into a given time."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ class GridOperation:
     `point`: the configuration that is run. `written_bytes`: bytes that the operation writes.
     `expected_s`: seconds that the operation should take. `limit_s`: seconds after which the
     operation is cut off. `cache_state`: state of the caches in client processes, as values of
-    the model's variables by name. It has only variables whose values differ from those of
-    `point`."""
+    the model's variables by name. `cache_state` has only variables whose values differ from those
+    of `point`."""
 
     operation: ProbedOperation
     point: Point

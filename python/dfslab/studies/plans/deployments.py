@@ -1,5 +1,5 @@
-"""The deployments among which a plan chooses. They are built from a small catalogue of node types,
-and each has a scenario."""
+"""The deployments among which a plan chooses. The deployments are built from a small catalogue of
+node types, and each deployment has a scenario."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ class PlanLayout:
 
 
 def usual_systems() -> tuple[str, ...]:
-    """Returns the names of the file systems that a plan compares if the user names none. They are
-    ordered by the position that each file system's description declares."""
+    """Returns the names of the file systems that a plan compares if the user names none. The names
+    are ordered by the position that each file system's description declares."""
     described = [discover.file_system(name) for name in discover.members(discover.FILE_SYSTEMS)]
     compared = [one for one in described if one.plan_position]
     return tuple(one.name for one in sorted(compared, key=lambda one: one.plan_position))

@@ -67,8 +67,9 @@ def _drawn_sd(load: Load, targets: Targets) -> float:
     """Returns the standard deviation of ln(utilisation of the busiest station). A station is a
     processor, disk or link.
 
-    The utilisation varies because the constants of the model and the hardware are uncertain. It is
-    computed for values drawn from their priors. Returns 0 if no station is used.
+    The utilisation varies because the constants of the model and the hardware are uncertain. The
+    utilisation is computed for values drawn from the priors of the constants and of the hardware.
+    Returns 0 if no station is used.
     """
     drawn: dict[str, Floats] = {}
     rates = targets.rates_per_s()

@@ -70,8 +70,8 @@ _REASONS: dict[SetBy, str] = {
 USUAL_COPIES = 3
 # Largest number of rows of a plan.
 MOST_ROWS = 6
-# The simulated deployment has at most SIMULATED_SERVERS servers, and SIMULATED_CLIENTS clients. It
-# is simulated SIMULATIONS times.
+# The simulated deployment has at most SIMULATED_SERVERS servers, and SIMULATED_CLIENTS clients. The
+# deployment is simulated SIMULATIONS times.
 SIMULATED_SERVERS, SIMULATED_CLIENTS, SIMULATIONS = 12, 8, 2
 # Number of operations of each simulated client.
 SIMULATED_OPERATIONS = 6

@@ -158,10 +158,10 @@ def fewest_sure_servers(
     targets: Targets,
     is_sure: Callable[[Load], bool],
 ) -> Sized | str:
-    """Returns the smallest number of servers that reaches the targets for sure. It is as exact as
-    the number of `fewest_servers`.
+    """Returns the smallest number of servers that reaches the targets for sure. This number is as
+    exact as that of `fewest_servers`.
 
-    `fewest`: the smallest number that reaches the targets; it is not sure. `is_sure`: whether the
+    `fewest`: the smallest number that reaches the targets, but not for sure. `is_sure`: whether the
     targets' load is surely below the capacity of a deployment. If servers are added and the busiest
     station is as busy as before, or if MOST_NODES are not enough, returns a text with the reason.
     """

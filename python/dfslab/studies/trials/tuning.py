@@ -87,8 +87,8 @@ class _Tuning:
 
     def noise_sd(self) -> float | None:
         """Returns the standard deviation of ln(value) between runs of the start settings; None if
-        there is only one run. It is computed from the differences of successive runs, so slow drift
-        does not count as noise."""
+        there is only one run. The standard deviation is computed from the differences of successive
+        runs, so slow drift does not count as noise."""
         logs = self.starts
         if len(logs) < 2:
             return None
@@ -199,8 +199,8 @@ def _run(
     budget, total = state.budget, 2 * state.plan.runs + 1
     report(len(state.runs), total, name)
     began_s = budget.clock.monotonic_s()
-    # The number of a repetition selects the operations of the workload. It is 0 for all settings,
-    # so that their operations are the same.
+    # The number of a repetition selects the operations of the workload. The number is 0 for all
+    # settings, so that all settings execute the same operations.
     result = measuring(measurable(scenario), 0)
     state.runs.append(trial_run(name, len(state.runs), result, GOAL))
     budget.ran(name, budget.clock.monotonic_s() - began_s)

@@ -21,8 +21,8 @@ THREAD_BYTES_PER_S = 100e9
 
 
 def must_cross_network(work: Work, hardware: Hardware) -> bool:
-    """Returns whether every byte has to cross the network. This is true if the storage is remote
-    and the work is one of these:
+    """Returns whether every byte has to cross the network. Every byte has to cross the network if
+    the storage is remote and the work is one of these:
     - cold or direct reads
     - reads of data that is much larger than the clients' memory
     - forced or direct writes"""
@@ -45,7 +45,8 @@ def outgrows(data_bytes: float | None, nodes: int | None, memory_bytes: float | 
 
 
 def must_reach_disks(work: Work, hardware: Hardware) -> bool:
-    """Returns whether every byte has to be read from or written to a disk. This is true of:
+    """Returns whether every byte has to be read from or written to a disk. Every byte has to be
+    read from or written to a disk in these cases:
     - forced writes
     - cold and direct reads from local storage
     - other reads of data that is much larger than the servers' memory"""

@@ -219,8 +219,8 @@ class _Tested:
 
 def _tested(pair: MetricPair, pooled: PooledNoise, weight: float) -> _Tested:
     """Returns the p-value, the half-width of the interval and the smallest detectable relative
-    change of one effect. They are computed from the variance of the pair's repetitions or from the
-    pooled variance of the metric, whichever is larger."""
+    change of one effect. All three are computed from the variance of the pair's repetitions or from
+    the pooled variance of the metric, whichever is larger."""
     variance, freedom = pooled.variance, pooled.freedom
     if pair.freedom and pair.squares / pair.freedom > variance:
         variance, freedom = pair.squares / pair.freedom, float(pair.freedom)

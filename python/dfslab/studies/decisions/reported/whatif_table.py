@@ -61,9 +61,9 @@ class ChangedOperation(BaseModel):
 
 
 class WithheldChange(BaseModel):
-    """A change whose gain is withheld, because its prediction is not reliable. It has no predicted
-    figure and no predicted limit. One WithheldChange has all configurations with the same mix of
-    operations. The fields are those of ChangedOperation; `withheld` has the reasons."""
+    """A change whose gain is withheld, because its prediction is not reliable. The document has no
+    predicted figure and no predicted limit. One WithheldChange has all configurations with the same
+    mix of operations. The fields are those of ChangedOperation; `withheld` has the reasons."""
 
     change: str
     operations: list[str]

@@ -160,8 +160,8 @@ class RecordFile:
         return known
 
     def line(self, entry: IndexEntry) -> bytes:
-        """Returns the bytes of one record. They are fewer than `entry.size_bytes` if the file ends
-        before the end of the record."""
+        """Returns the bytes of one record. Fewer than `entry.size_bytes` bytes are returned if the
+        file ends before the end of the record."""
         with self.path.open("rb") as file:
             file.seek(entry.offset)
             return file.read(entry.size_bytes)
