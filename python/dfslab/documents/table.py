@@ -350,7 +350,7 @@ def _difference(
     keys: Sequence[str],
 ) -> str:
     """Returns the values of `keys` in `group` as text, if these values distinguish `group` from all
-    other configurations; "" if they do not."""
+    other configurations; otherwise ""."""
     own = {key: list(dict.fromkeys(_value_text(one, key) for one in group)) for key in keys}
     every = {key: {_value_text(one, key) for one in configurations} for key in keys}
     narrow = [key for key in keys if len(own[key]) < len(every[key])]

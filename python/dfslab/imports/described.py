@@ -1,5 +1,5 @@
-"""Converts a report of another tool to results for a scenario, so that models can be fitted to
-them.
+"""Converts a report of another tool to results for a scenario, so that models can be fitted to the
+results.
 
 The scenario describes the deployment and the file system that the tool measured. Each measurement
 in the report gets one of two workloads:

@@ -16,8 +16,8 @@ from dfslab.spec.input_error import NothingLearnt
 from dfslab.spec.scenario import Point
 
 NAMES = ("mean", "ideal", "serial")
-# Standard deviation of ln(rate) that is assumed if only one rate was measured. It corresponds to a
-# factor of three (exp 1.1), up or down.
+# Standard deviation of ln(rate) that is assumed if only one rate was measured. This standard
+# deviation corresponds to a factor of three (exp 1.1), up or down.
 UNKNOWN_SD = 1.1
 
 

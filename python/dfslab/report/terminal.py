@@ -274,8 +274,8 @@ def visibility_table(rows: Sequence[Visibility]) -> Table:
 
 def console(json_wanted: bool, is_colourless: bool = False) -> Console:
     """Returns the console for output that people read. The console writes to stderr if stdout
-    carries JSON. `is_colourless`: whether it prints without colours; if not, the variable NO_COLOR
-    decides."""
+    carries JSON. `is_colourless`: whether the console prints without colours; if false, the
+    variable NO_COLOR decides."""
     stream = sys.stderr if json_wanted else sys.stdout
     width = None if stream.isatty() else _width_of_pipe()
     return harmless(

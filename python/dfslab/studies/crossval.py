@@ -61,9 +61,9 @@ class CrossValidated(StudyResult):
 
 
 class CrossValidationStudy(Study[CrossValidated]):
-    """Predicts every configuration with models that were fitted without it. The configurations are
-    divided into folds. Each fold in turn is held out, and models fitted to the other folds predict
-    it."""
+    """Predicts every configuration with models that were fitted without this configuration. The
+    configurations are divided into folds. Each fold in turn is held out, and models that were
+    fitted to the other folds predict the held-out fold."""
 
     name = "crossval"
     result = CrossValidated

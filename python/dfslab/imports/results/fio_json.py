@@ -236,7 +236,8 @@ def _latency(rows: Sequence[Json]) -> tuple[dict[str, float], tuple[str, ...]]:
 
 def contradictions(text: str) -> Iterator[str]:
     """Yields each contradiction: a rate that is not (operations or bytes) / time, sizes in KiB that
-    are not those in bytes, times that do not ascend, and sums that are not those of the clients."""
+    differ from the sizes in bytes, times that do not ascend, and sums that differ from the sums
+    over the clients."""
     document = loaded(text)
     jobs = tables(document.get("jobs")) or tables(document.get("client_stats"))
     for job in jobs:

@@ -83,7 +83,7 @@ def _settings(row: Json, options: Json) -> JobSettings:
 
 
 def contradictions(text: str) -> Iterator[str]:
-    """Yields each contradiction: phases of an access that take longer than the whole, IOPS x
+    """Yields each contradiction: phases of an access that take longer than the whole access, IOPS x
     transfer below the bandwidth, and a summary that is not that of the repetitions."""
     document = loaded(text)
     tests = tables(document.get("tests"))

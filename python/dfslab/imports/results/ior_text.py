@@ -119,9 +119,11 @@ def _measured(row: dict[str, str], repetition: int, test: IorTest) -> ToolMeasur
 
 
 def contradictions(text: str) -> Iterator[str]:
-    """Yields each contradiction: phases of an access that take longer than the whole, a bandwidth
-    above IOPS x transfer, bytes / time that are not the bandwidth, and a largest, smallest or mean
-    bandwidth that is not that of the repetitions."""
+    """Yields each contradiction:
+    - phases of an access that take longer than the whole access;
+    - a bandwidth above IOPS x transfer;
+    - a bandwidth that is not bytes / time;
+    - a largest, smallest or mean bandwidth that is not that of the repetitions."""
     head: list[str] = []
     # The bandwidths of the accesses since the last summary of a test.
     rates: dict[str, list[Printed]] = {access: [] for access in ACCESSES}

@@ -304,7 +304,7 @@ class Trees(Visitor[Standing, EntryArcs]):
         return MessageTiming(times(size, 1.0 / out), times(size, 1.0 / into), lead)
 
     def seq(self, node: Seq, where: Standing) -> EntryArcs:
-        """Adds steps, each of which continues with the next one. Returns the entry of the first
+        """Adds steps, each of which continues with the next step. Returns the entry of the first
         step."""
         context, then = where
         for step in reversed(node.steps):

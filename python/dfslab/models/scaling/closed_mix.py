@@ -31,8 +31,8 @@ TAIL_GROWTH = 0.2
 # and of the 0.99 quantile of the response time. At n clients, the half-widths are multiplied by
 # sqrt(|ln(n / m)|), where m is the nearest number of clients that was measured.
 RATE_ERROR, MEAN_ERROR, TAIL_ERROR = 0.15, 0.27, 0.5
-# Smallest value of |ln(n / m)| in the width of an interval. A smaller value is replaced by this
-# one.
+# Smallest value of |ln(n / m)| in the width of an interval. A smaller value is replaced by
+# LEAST_DISTANCE.
 LEAST_DISTANCE = 0.25
 FEWEST_COUNTS = 2
 MOST_CLIENTS = 100_000

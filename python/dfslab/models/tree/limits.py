@@ -200,8 +200,8 @@ def _effects(
 
 def _tied(changes: Sequence[_ResourceChange], effects: _Effects) -> list[_ResourceChange]:
     """Returns the changes of tied hardware (see TIED). The time per operation grows if one tied
-    part becomes slower. The time hardly falls if only that part becomes faster, because other parts
-    are as slow."""
+    resource becomes slower. The time hardly falls if only that resource becomes faster, because
+    other resources are as slow."""
     found = []
     for index, change in enumerate(changes):
         loss, gain = effects.losses[index], effects.gains[index]
@@ -252,11 +252,11 @@ def _as_declared(base: Mapping[str, float], key: str) -> float:
 
 
 def _round_trips(situation: Situation, constants: Mapping[str, float]) -> dict[str, float]:
-    """Returns the number of round trips on the critical path of each operation. Returns no
-    operation if the network has no latency.
+    """Returns the number of round trips on the critical path of each operation. The result is empty
+    if the network has no latency.
 
     The number is the derivative of the operation's latency with respect to twice the network
-    latency. The latency of adapters stays the same, because messages pass different adapters.
+    latency. The latency of adapters is held constant, because messages pass different adapters.
     """
     if not _network_s(situation):
         return {}

@@ -117,7 +117,7 @@ class PageCache:
 
     def read_passes(self, sets: Sequence[FileSet], read_bytes: float) -> tuple[float, PageCache]:
         """Reads `read_bytes` of the sets one after the other, and begins again at the first set
-        after the last one. Returns the bytes found in memory, and the cache afterwards."""
+        after the last set. Returns the bytes found in memory, and the cache afterwards."""
         whole_bytes = sum(one.size_bytes for one in sets)
         cache, hit_bytes, left_bytes = self, 0.0, read_bytes
         for number in range(FOLLOWED_PASSES):

@@ -106,7 +106,8 @@ class CalledFunctions:
         """Converts a function for one combination of argument types, which `key` identifies. The
         body of a recursive function depends on the type of the function's result. Therefore the
         body is evaluated repeatedly until that type no longer changes."""
-        # A function of the net has no locals, and its body is inside no call.
+        # In the body of a function of the net, locals are impossible, and the call depth starts at
+        # 0.
         evaluator = replace(abstract.evaluator, hoist=None, depth=0)
         if len(self.made) >= FUNCTIONS_MOST:
             raise evaluator.wrong(name, f"is used in more than {FUNCTIONS_MOST} ways")

@@ -44,9 +44,9 @@ def fastest(run: FinishedRun) -> str:
 
 def beyond_noise(run: FinishedRun) -> str:
     """Returns a sentence on the measured differences between file systems that the noise does not
-    explain: in how many workloads the 90 % interval of the fastest file system's rate is above that
-    of each other file system. Returns "" if the run does not compare file systems, or if the
-    intervals overlap in all workloads."""
+    explain. The sentence states in how many workloads the 90 % interval of the fastest file
+    system's rate is above the intervals of all other file systems. Returns "" if the run does not
+    compare file systems, or if the intervals overlap in all workloads."""
     found = run.find(SystemsComparison)
     rows = [] if found is None else _compared(found, MEASURE)
     if found is None or not rows:

@@ -335,6 +335,6 @@ def _most_common(names: Counter[str], most: int) -> str:
 
 def _noise(times_s: Sequence[float]) -> float | None:
     """Returns the relative standard deviation between the times of repetitions; None if there is
-    only one time, or if one is 0."""
+    only one time, or if a time is 0."""
     known = pooled_sd([times_s]) if min(times_s, default=0) > 0 else None
     return None if known is None else math.expm1(known[0])

@@ -15,8 +15,8 @@ MEBI = 1 << 20
 MOST_CALLS = 0.5
 # Reads, or writes, are not examined if they take less than this fraction of the I/O time.
 LEAST_PART = 0.05
-# Calls count as small if there are at least SMALL_RATIO times as many of them as large requests
-# would be needed for the same bytes.
+# Calls count as small if their number is at least SMALL_RATIO times the number of large requests
+# that would move the same bytes.
 SMALL_RATIO = 2.0
 # An application counts as reading blocks in order to write them back (read-modify-write) only if
 # three numbers are large: its reads, its writes, and its switches between reads and writes. Each of

@@ -97,8 +97,9 @@ def pooled_sd(groups: Sequence[Sequence[float]]) -> tuple[float, int] | None:
 
 
 def noisiest(results: Sequence[Result]) -> Mapping[str, LevelValue]:
-    """Returns the labels of the configuration whose repeated rates differ by the largest factor;
-    an empty dictionary if no configuration was measured more than once."""
+    """Returns the labels (varied keys with their values) of the configuration whose repeated rates
+    differ by the largest factor; an empty dictionary if no configuration was measured more than
+    once."""
     factors = {name: max(own) / min(own) for name, own in _values(results, metrics.RATE).items()}
     worst = max(factors, key=lambda name: factors[name], default=None)
     return next((one.labels for one in results if one.point_id == worst), {})
@@ -202,9 +203,9 @@ def _named(group: Sequence[NoiseFloor]) -> str:
 def noise_table(found: Sequence[NoiseFloor]) -> Table:
     """Returns a table of noise, with one row for all configurations that have the same values.
 
-    The columns are the number of runs, their noise, the spread between two runs, the smallest
-    difference that can be detected, and, if runs were made in pairs, the bias between the two runs
-    of a pair.
+    The columns are the number of runs, their noise, the spread between two runs, and the smallest
+    difference that can be detected. If runs were made in pairs, a further column has the bias
+    between the two runs of a pair.
     """
     has_pairs = any(one.bias is not None for one in found)
     rows: list[Sequence[TableCell]] = []

@@ -249,7 +249,7 @@ def _generator(load: MeasuredLoad) -> Generator:
 
 
 def hardware(scenario: Scenario, is_known: bool = False) -> Hardware:
-    """Returns the deployment's hardware, as far as it is known. `is_known`: whether the user
+    """Returns the known properties of the deployment's hardware. `is_known`: whether the user
     confirms the declared hardware. The result is empty if the file system is unknown, or if no node
     group has clients or none has data servers.
 

@@ -23,9 +23,9 @@ def reads_all_warm(points: Sequence[Point]) -> bool:
 
 
 def cold_twin(point: Point) -> Point | None:
-    """Returns the configuration with one change: the data that it reads is not in memory. Returns
-    None if the configuration `point` does not read data from memory, or if its file system cannot
-    start with empty caches."""
+    """Returns a copy of the configuration `point` in which the data that is read is not in memory
+    at the start. Returns None if `point` does not read data from memory, or if this copy is not
+    allowed."""
     if point.scenario.workload.cache != "warm" or READ not in situation_of(point.scenario).mix:
         return None
     cold = point.scenario.with_values({"workload.cache": "cold"})

@@ -152,8 +152,8 @@ class ChangeErrors(BaseModel):
 
 def growth(log_gain: float, distance: float) -> float:
     """Returns the variance of the error of a change relative to a reference change. The reference
-    change doubles a value and thereby the rate. `log_gain`: ln(predicted gain). `distance`: |ln(new
-    value / old value)|."""
+    change doubles a value and also doubles the rate. `log_gain`: ln(predicted gain). `distance`:
+    |ln(new value / old value)|."""
     return (abs(log_gain) + IDLE_SHARE * distance) / (DOUBLING * (1 + IDLE_SHARE))
 
 

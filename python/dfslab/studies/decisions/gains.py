@@ -37,8 +37,8 @@ DOUBTED_FACTOR, DOUBTED_SHARE = 2.0, 0.5
 # Largest ratio of the bounds of an interval that states the size of a gain. A wider interval states
 # only that the gain is above its lower bound or below its upper bound.
 WIDEST = 100.0
-# From this factor on, a factor is printed without decimals. Its inverse is the smallest factor that
-# two decimals can show.
+# Smallest factor that is printed without decimals. The inverse of this value is the smallest factor
+# that two decimals can show.
 WHOLE_FROM = 100.0
 # Because of noise, the natural logarithm of a measured gain may exceed the physically possible
 # value by this amount.
@@ -110,9 +110,10 @@ class GainEstimate(BaseModel):
 
     `probability`: probability that the factor is above 1. `sd`: standard deviation of the factor's
     natural logarithm. `low`, `high`: bounds of the factor that a measurement of the change would
-    show. They include the noise of this measurement; `probability` and `sd` do not. `hardware_sd`:
-    the part of `sd` that is due to uncertain values of the hardware. `is_learnt_here`: whether the
-    error of such a gain was learnt from changes that were measured on the same file system.
+    show. These bounds include the noise of this measurement; `probability` and `sd` do not include
+    it. `hardware_sd`: the part of `sd` that is due to uncertain values of the hardware.
+    `is_learnt_here`: whether the error of such a gain was learnt from changes that were measured on
+    the same file system.
     """
 
     gain: float

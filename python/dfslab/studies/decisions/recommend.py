@@ -50,7 +50,7 @@ BEAM = 3
 class _Alike:
     """Configurations that are equal in their operations and in what limits them. All of them have
     the same first limit, and this limit is of the same kind: saturated, latency-bound, or
-    neither. Only the first configuration is predicted; it represents the others.
+    neither. Only the first configuration is predicted; it represents the other configurations.
 
     `total`: number of all configurations. `same_operations`: all configurations with the same
     operations, whatever limits them.
@@ -93,8 +93,9 @@ def recommend(
     they have the same operations and the same limit. Only the MOST_GROUPS most frequent kinds
     are included.
 
-    `within`: largest price of an action. `trust`: which gains are withheld; None to judge it by the
-    measurements in `evidence`. Raises InputError if no configuration has the goal's operation.
+    `within`: largest price of an action. `trust`: which gains are withheld; if it is None, the
+    measurements in `evidence` decide this. Raises InputError if no configuration has the goal's
+    operation.
     """
     model, trust = PairedModel(evidence), trust_in(evidence) if trust is None else trust
     rows: list[Recommendation] = []

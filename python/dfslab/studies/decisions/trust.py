@@ -46,8 +46,8 @@ class Contradiction:
 
 @dataclass
 class Trust:
-    """The contradictions between model and measurements, because of which predicted gains are
-    withheld from the user. `doubts`: why the run supports no conclusion, so that all gains are
+    """The contradictions between model and measurements. They are the reasons why predicted gains
+    are withheld from the user. `doubts`: why the run supports no conclusion, so that all gains are
     withheld; empty if it supports conclusions."""
 
     contradictions: list[Contradiction] = field(default_factory=list)
@@ -69,9 +69,9 @@ class Trust:
 
 
 def trust_in(evidence: DecisionInput) -> Trust:
-    """Judges the sequence model by the measurements of a run. The reasons because of which the
-    summary of a run withholds what limits are reasons to withhold gains, too. A description without
-    measurements has no contradictions."""
+    """Judges the sequence model by the measurements of a run. If the summary of a run withholds
+    what limits the rate for some reason, gains are withheld for the same reason. A description
+    without measurements has no contradictions."""
     found = Trust()
     if evidence.basis == "description":
         return found

@@ -101,8 +101,8 @@ class PairedModel:
 
     def _is_learnt_here(self, situation: Situation, changes: Sequence[Change]) -> bool:
         """Returns whether the error of a gain was learnt from changes that were measured on the
-        file system of a configuration: changes that were carried out, or the changes of the same
-        kinds that the run measured."""
+        file system of a configuration. Such changes were carried out, or the run measured changes
+        of the same kinds."""
         name = situation.scenario.file_system.name
         if is_learnt_on(name, operations_of(situation)):
             return True

@@ -99,7 +99,7 @@ def shrink(
 
     Each selected run maximises the reduction of this mean variance, divided by the run's cost in
     seconds (`costs`). In `covariance`, the first `queries` rows belong to the question's
-    configurations, and the others to the candidates. `noise`: variance of one run.
+    configurations, and the other rows to the candidates. `noise`: variance of one run.
     """
     covariance = covariance.copy()
     found = []

@@ -270,12 +270,12 @@ class _Estimator:
     """Computes first-order and total indices of the inputs of a sample within a regime.
 
     First-order indices are computed from the base rows only. Redrawn rows repeat levels of base
-    rows, so they are not independent of them.
+    rows, so redrawn rows are not independent of base rows.
 
     The first-order index of an input x_i compares the means of Y between the levels of x_i. The
-    additive effects of all other blocks are subtracted from Y beforehand. This leaves E(Y | x_i)
-    unchanged, because the other blocks are independent of x_i. It reduces the differences
-    between the means that are due to chance.
+    additive effects of all other blocks are subtracted from Y beforehand. The subtraction leaves
+    E(Y | x_i) unchanged, because the other blocks are independent of x_i. The subtraction reduces
+    the differences between the means that are due to chance.
     """
 
     def __init__(self, drawn: Sample, regime: RegimeRows) -> None:

@@ -171,7 +171,8 @@ def sweep_of(operations: Sequence[ProbedOperation]) -> list[dict[str, list[Level
 
 def check_space(free_bytes: int | None) -> None:
     """Raises InputError if a place with `free_bytes` of free space has too little for the
-    operations. They use at most the fraction SPACE_SHARE of it. None: the space is unknown."""
+    operations. The operations use at most the fraction SPACE_SHARE of the free space. None means
+    that the free space is unknown."""
     needed_bytes = FEWEST * STREAMS * LEAST_LARGE_BYTES / SPACE_SHARE
     if free_bytes is not None and free_bytes < needed_bytes:
         shown, needed = units.text(free_bytes, "B"), units.text(needed_bytes, "B")

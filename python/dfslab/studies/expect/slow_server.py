@@ -135,8 +135,8 @@ def _change(ratio: float, share: float, count: int) -> tuple[float, float]:
 
 def _binomial(count: int, share: float) -> Floats:
     """Returns the probabilities that 0, 1, …, `count` of `count` transfers use a certain server,
-    shape (count + 1,). Each transfer uses the server with the probability `share`, independently
-    of the others."""
+    shape (count + 1,). Each transfer uses the server with the probability `share`, independently of
+    the other transfers."""
     slow = np.arange(count + 1)
     if share in (0.0, 1.0):
         return np.asarray(slow == count * share, dtype=float)

@@ -36,9 +36,9 @@ LEGAL_WITHIN = 16
 HEADROOM = 0.7
 # Largest utilisation at which response times are computed: they have a pole at 1.
 MOST_UTILISATION = 0.999
-# What sets the number of servers of a plan: a target (a rate or a response time), the room for the
-# files and their copies, the fewest servers that the file system allows for its copies and stripes,
-# or the certainty that the targets are reached.
+# What sets the number of servers of a plan. "rate", "time": a target. "disk capacity": the room for
+# the files and their copies. "fewest allowed": the file system, which needs this number of servers
+# for its copies and stripes. "certainty": the certainty that the targets are reached.
 SetBy = Literal["rate", "time", "disk capacity", "fewest allowed", "certainty"]
 # Bytes of one read or write call of a client in a plan.
 TRANSFER = "1 MiB"

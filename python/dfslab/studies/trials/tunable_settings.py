@@ -32,9 +32,9 @@ def settings_of(
 
     On a testbed that dfslab starts, these settings are the transfer size, `fsync` if it is on, and
     those parameters of the file system's description that the testbed can set. On a running testbed
-    of the user (`is_running`), or in a directory or mount of the user, they are the transfer size
-    and the number of clients, because these settings change nothing in the file system. A setting
-    that needs a permission is included only if `may` has the permission.
+    of the user (`is_running`), or in a directory or mount of the user, the settings are the
+    transfer size and the number of clients. Changes of these two settings change nothing in the
+    file system. A setting that needs a permission is included only if `may` has the permission.
     """
     check_permissions(may)
     found: dict[str, CandidateAction] = {}

@@ -156,8 +156,8 @@ def varied_keys(points: Iterable[Point], without: tuple[str, ...]) -> list[str]:
 
 
 def identity(point: Point, keys: Sequence[str]) -> Identity:
-    """Returns the values of a configuration for `keys`. If a key does not vary in its run, the
-    value is that of its scenario."""
+    """Returns the values of a configuration for `keys`. If a key does not vary in the
+    configuration's run, the value is that of the scenario."""
     fixed = settings_of(point.scenario)
     values = {key: point.labels.get(key, fixed.get(key, "")) for key in keys}
     return tuple((key, sort_key({key: value})[0]) for key, value in values.items())
@@ -274,8 +274,9 @@ def _settings(pairs: Sequence[PairedConfiguration]) -> list[str]:
 
 
 def _origins(pairs: Sequence[PairedConfiguration]) -> list[str]:
-    """Returns sentences on the machines and the software of the runs, if they differ, and on the
-    order of the measurements, if all of one run were made before all of the other."""
+    """Returns sentences on the origins of the runs. If machines or software differ, sentences state
+    the differences. If all measurements of one run were made before all measurements of the other
+    run, a sentence states this order."""
     first = [result.provenance for one in pairs for result in one.before]
     second = [result.provenance for one in pairs for result in one.after]
     return [

@@ -92,7 +92,7 @@ class Recommended(BaseModel):
     names, so that neither their order nor their selection depends on a withheld figure. `spared`:
     actions that cost money but gain nothing. `settling`: at most one sentence, which states the
     runs that would measure a withheld gain. `doubts`: the reasons why all gains are withheld; empty
-    if only some or none are.
+    if only some gains or no gains are withheld.
     """
 
     source: str

@@ -50,7 +50,7 @@ class Line(NamedTuple):
 
 @dataclass
 class KnownRecords:
-    """The content of a file of records, as far as the file has been read.
+    """The known content of a file of records: the part of the file that has been read.
 
     `run`: identifier of the run, from the file's first line. `end`: offset of the end of the last
     complete line. `number`: number of the last record. `listed`: all intact records. `entries`: the
