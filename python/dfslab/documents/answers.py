@@ -75,8 +75,8 @@ class Importance(Document):
 
 class RegressionFit(Document):
     """A fitted regression. `value_is` is "mean" or "median": what a prediction estimates. `dropped`
-    lists the excluded quantities: the key is the reason, and the value is the quantities that were
-    excluded for it."""
+    lists the excluded quantities: the key is the reason, and the value lists the quantities that
+    were excluded for this reason."""
 
     value_is: str
     r_squared: Number
@@ -88,7 +88,7 @@ class RegressionFit(Document):
 
 class Limit(Document):
     """One factor that limits a predicted rate. A factor is a resource, a latency, a wait or a pool;
-    a small change of it changes the rate.
+    a small change of the factor changes the rate.
 
     - `share`: an elasticity. If the factor takes one per cent more time, the time per operation
       grows by `share` per cent.
@@ -134,9 +134,9 @@ class PredictedPhase(Document):
 
 
 class OpenLoadAnswer(Document):
-    """The prediction for an open workload, in which operations arrive at a given rate. It has the
-    offered rate and the largest possible rate, both in operations per second. It also has the size
-    of the call queue (None: unbounded), and the share of calls that find the queue full."""
+    """The prediction for an open workload, in which operations arrive at a given rate. The document
+    has the offered rate and the largest possible rate, both in operations per second, the size of
+    the call queue (None: unbounded), and the share of calls that find the queue full."""
 
     offered_per_s: Number
     largest_rate_per_s: Number
@@ -160,9 +160,9 @@ class StreamSimulation(Document):
 
 
 class NetworkLevel(Document):
-    """The prediction of a simulation that models the network at one level of detail. It has the
-    throughput in bytes/s and its error relative to the finest level. It also has the number of
-    fired transitions and the processor time of the simulation in seconds."""
+    """The prediction of a simulation that models the network at one level of detail. The document
+    has the throughput in bytes/s and its error relative to the finest level, the number of fired
+    transitions, and the processor time of the simulation in seconds."""
 
     throughput_bytes_per_s: float
     error: float
@@ -178,7 +178,7 @@ class NetworkSimulation(Document):
 
     `placements` is the number of simulated placements of files on servers, and `simulated_share`
     the fraction of each file that was simulated. `half_width` is the half-width of the rate's 90 %
-    interval, divided by the rate. It does not include the error of the model.
+    interval, divided by the rate. The interval does not include the error of the model.
     """
 
     firings: int

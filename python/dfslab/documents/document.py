@@ -1,5 +1,5 @@
 """The base class of all documents. Documents are immutable and are validated when they are read.
-Also the schema of values that documents store as text."""
+The module also has the schema of values that documents store as text."""
 
 from __future__ import annotations
 
@@ -34,8 +34,9 @@ def current_keys(table: object, former: Mapping[str, str]) -> object:
 
 def text_schema(kind: type[object], read: Callable[[str], object]) -> CoreSchema:
     """Returns pydantic's schema for fields whose values are of the class `kind` and are stored as
-    text. A value is written as `str(value)`. It is read by calling `read` with this text. A
-    document that is constructed in Python may also be given a value of the class `kind` itself."""
+    text. A value is written as `str(value)`. A stored text is read by calling `read` with this
+    text. A document that is constructed in Python may also be given a value of the class `kind`
+    itself."""
     text = core_schema.no_info_after_validator_function(read, core_schema.str_schema())
     return core_schema.json_or_python_schema(
         json_schema=text,

@@ -1,9 +1,9 @@
-"""The evidence about one measured figure, such as a throughput. It has all facts from which the
-plausibility rules decide whether the figure is believable.
+"""The evidence about one measured figure, such as a throughput. The evidence has all facts from
+which the plausibility rules decide whether the figure is believable.
 
 A field that is None or empty is unknown. A rule that needs an unknown field is not applied. A TOML
 file with published figures is read into the same classes, so that a published figure is checked
-like a measured one.
+like a measured figure.
 """
 
 from __future__ import annotations
@@ -206,8 +206,8 @@ def product(*factors: float | None) -> float | None:
 
 def line_bytes_per_s(hardware: Hardware) -> float | None:
     """Returns the line rate that limits transfers between clients and servers, in bytes per second.
-    It is the smaller of two sums: the line rates of all clients and those of all servers. If only
-    one sum is known, returns it; None if neither is known."""
+    The result is the smaller of two sums: the sum of the line rates of all clients, and that of all
+    servers. If only one sum is known, returns it; None if neither is known."""
     return least(
         [
             product(hardware.client_nodes, hardware.client_line),

@@ -52,7 +52,8 @@ def _parts(detail: Mapping[str, Any]) -> dict[str, Document | None]:
 
 def _made(kind: type[Document], table: Mapping[str, Any], key: str) -> Document | None:
     """Returns the part of a result that `table` contains, as a document of the class `kind`.
-    Returns None if the table lacks `key`. The stored result then does not have this part."""
+    Returns None if the table lacks `key`. In this case, the stored result does not have this
+    part."""
     return kind.model_validate(table) if key in table else None
 
 

@@ -1,7 +1,8 @@
 """The measurement of a workload run, as a result stores it.
 
-It consists of the load generator's report and of the counts that instruments took during the run.
-Parts of the report that serve only to merge the reports of several hosts are omitted.
+The measurement consists of the load generator's report and of the counts that instruments took
+during the run. Parts of the report that serve only to merge the reports of several hosts are
+omitted.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ class PlaceReport(Document):
     `lost` is the reason why the host was lost during the run; None if it was not lost.
 
     For a worker of a cluster, the document also has the host's name and three times in seconds.
-    These are the offset of the host's clock from the controller's clock, the largest error of this
-    offset, and the drift of the offset during the run.
+    The times are the offset of the host's clock from the controller's clock, the largest error of
+    this offset, and the drift of the offset during the run.
     """
 
     name: str
@@ -97,15 +98,15 @@ class DiskReads(Document):
 
 class CacheState(CacheReport):
     """The state of the page cache at the start of a run. `disks` is None if disk reads were not
-    counted; they are counted only on a testbed."""
+    counted; disk reads are counted only on a testbed."""
 
     disks: DiskReads | None = None
 
 
 class RateInterval(Document):
-    """The mean rate of a run with its 95 % interval, in operations per second. Both are computed
-    from the number of operations in each complete second of the run. The interval comes from a
-    block bootstrap; `block_s` is the length of its blocks in seconds."""
+    """The mean rate of a run with its 95 % interval, in operations per second. The mean and the
+    interval are computed from the number of operations in each complete second of the run. The
+    interval comes from a block bootstrap; `block_s` is the length of its blocks in seconds."""
 
     mean_per_s: float
     low_per_s: float
@@ -165,7 +166,7 @@ class CallCounts(Document):
 
     @property
     def whole(self) -> CountedCalls | None:
-        """The calls of a workload run without phases; None for a run with several phases, and if
+        """The calls of a workload run without phases; None for a run with several phases, or if
         calls were not counted."""
         return self.phases[0] if len(self.phases) == 1 else None
 
@@ -207,7 +208,7 @@ class Recovery(Document):
     run. Rates are in operations per second, times in seconds.
 
     before_per_s: the mean rate before the first fault, without the first 30 % of this time (assumed
-        warm-up); None if the rest is shorter than half a second.
+        warm-up); None if the remaining time is shorter than half a second.
     lowest_per_s: the lowest mean rate over half a second.
     silent_s: the longest time without a completed operation.
     recovered_after_s: the time from the fault until the recovery. The rate has recovered in an
@@ -234,7 +235,7 @@ class Recovery(Document):
 
 
 class FaultReport(Document):
-    """The report on the faults of a workload run. It has:
+    """The report on the faults of a workload run:
     - the injected faults, and the faults that did not happen because the run ended earlier
     - the rate in intervals of `step_s` seconds
     - the recoveries
@@ -306,8 +307,8 @@ class MeasuredLoad(Document):
     machine: MachineDuring | None = None
 
     def parts(self) -> Sequence[MeasuredPhase] | Sequence[MeasuredLoad]:
-        """Returns the parts of the run in which the rate can reach a steady state. These are the
-        phases of a run with several phases; otherwise it is the run itself."""
+        """Returns the parts of the run in which the rate can reach a steady state. For a run with
+        several phases, the parts are the phases; otherwise the only part is the run itself."""
         return self.phases or (self,)
 
 

@@ -1,5 +1,5 @@
-"""The registry of metrics. For each metric it has a name, a unit, a kind and a label. Keys of
-metrics are built and parsed only in this module.
+"""The registry of metrics. Each metric has a name, a unit, a kind and a label. Keys of metrics are
+built and parsed only in this module.
 
 The key of a metric of the whole run is the metric's name, such as `rate_per_s`. If each operation
 has a separate value of the metric, the key is the name followed by the operation, such as
@@ -25,9 +25,9 @@ MetricKind = Literal["rate", "throughput", "latency", "response"]
 
 @dataclass(frozen=True)
 class MetricType:
-    """A metric: its name, SI unit, kind and label. `statistic` is, for example, "p99"; not every
-    metric has one. `of_operation` states whether each operation has a separate value of the
-    metric."""
+    """A metric: its name, SI unit, kind and label. `statistic` is the statistic of times that the
+    metric states, such as "p99"; not every metric has a statistic. `of_operation` states whether
+    each operation has a separate value of the metric."""
 
     name: str
     unit: str

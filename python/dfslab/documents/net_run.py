@@ -86,9 +86,9 @@ class FiringObservation(StrictDocument):
     """An observation that a value monitor makes at each firing of a transition, after the firing
     has changed the levels.
 
-    The observed value is that of `value`, a numeric expression. It may use the transition's
-    variables and locals, the levels, and `now()`, the simulated time in seconds. Firings for which
-    the condition `when` is false are not observed.
+    The observed value is that of `value`, a numeric expression. The expression may use the
+    transition's variables and locals, the levels, and `now()`, the simulated time in seconds.
+    Firings for which the condition `when` is false are not observed.
     """
 
     transition: str
@@ -98,9 +98,9 @@ class FiringObservation(StrictDocument):
 
 class ValueMonitor(StrictDocument):
     """A monitor that observes a number at firings of transitions. It reports two means: the mean of
-    the observed values, and the mean over time. For the latter, each value holds until the next
-    observation. `initial` is the value at time zero; if it is None, there is no value before the
-    first observation."""
+    the observed values, and the mean over time. For the mean over time, each value holds until the
+    next observation. `initial` is the value at time zero; if it is None, there is no value before
+    the first observation."""
 
     kind: Literal["value"] = "value"
     levels: list[ValueLevel] = []
@@ -167,7 +167,7 @@ class RunLimits(TypedDict, total=False):
     - `max_instant_firings`: more firings at one instant count as a livelock, which raises RunFailed
     - `max_tokens`: more tokens count as growth without bound, which raises RunFailed
     - `first_replication`: the number of the first replication. To continue the series of earlier
-      runs, it is set to the number of replications that they made.
+      runs, it is the number of replications of these runs.
     """
 
     seed: int

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
 
 class PlannedOperation(NamedTuple):
-    """An operation of the stream of operations that a workload executes. `client` executes it, and
-    `number` is its number among the operations of this client. `owner` is the client that owns the
-    file."""
+    """An operation of the stream of operations that a workload executes. The client `client`
+    executes the operation, and `number` is the operation's number among those of this client.
+    `owner` is the client that owns the file."""
 
     client: int
     number: int

@@ -41,7 +41,8 @@ class Tab(StrEnum):
         return "tab-" + self.value.lower().replace(" ", "-")
 
 
-# In characters: the width of a small terminal, and the width of a column's margins in it.
+# NARROW: width of a small terminal. BORDER: width of the margins of a column in a terminal table.
+# Both are in characters.
 NARROW, BORDER = 80, 3
 
 
@@ -183,7 +184,7 @@ def number(value: float | None) -> TableCell:
 
 def percent(value: float | None, is_bar: bool = False) -> TableCell:
     """Returns a cell that shows a fraction as a percentage. With `is_bar`, a bar is drawn behind
-    it. None, NaN and infinity are shown as a dash."""
+    the percentage. None, NaN and infinity are shown as a dash."""
     return TableCell(value, percent_text(value), is_bar=is_bar) if _is_known(value) else absent()
 
 
@@ -323,7 +324,7 @@ def _following(configurations: Sequence[Mapping[str, Value]]) -> frozenset[str]:
 def shared_text(
     group: Sequence[Mapping[str, Value]], configurations: Sequence[Mapping[str, Value]]
 ) -> str:
-    """Returns a text that tells how the configurations in `group` differ from the rest of
+    """Returns a text that states how the configurations in `group` differ from all others in
     `configurations`. No other configuration fits the text.
 
     A key distinguishes the group if it has fewer values within the group than in `configurations`.
@@ -348,8 +349,8 @@ def _difference(
     configurations: Sequence[Mapping[str, Value]],
     keys: Sequence[str],
 ) -> str:
-    """Returns the values of `keys` that distinguish `group` from the rest of `configurations`;
-    "" if they do not."""
+    """Returns the values of `keys` in `group` as text, if these values distinguish `group` from all
+    other configurations; otherwise ""."""
     own = {key: list(dict.fromkeys(_value_text(one, key) for one in group)) for key in keys}
     every = {key: {_value_text(one, key) for one in configurations} for key in keys}
     narrow = [key for key in keys if len(own[key]) < len(every[key])]

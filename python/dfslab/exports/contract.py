@@ -1,9 +1,10 @@
 """The interface of exporters, which write documents of dfslab in the formats of other programs.
 
-An exporter is one module that declares `TITLE` and `EXPORTER`. dfslab finds it in
+An exporter is one module that declares `TITLE` and `EXPORTER`. dfslab finds the module in
 `exports/formats`, in a folder `exports/formats` below a folder of DFSLAB_PATH, or through an entry
-point of the group `dfslab.exporters`. `EXPORTER` is an object of one of the classes below. Its
-class determines what it exports (such as results or traces) and which command offers it.
+point of the group `dfslab.exporters`. `EXPORTER` is an object of one of the classes below. The
+class of the object determines what the exporter exports (such as results or traces) and which
+command offers the exporter.
 """
 
 from __future__ import annotations
@@ -50,8 +51,9 @@ class Companion:
 class ResultExporter(Exporter):
     """Exports the results of a run (`dfslab export RUN --as NAME`).
 
-    `write` returns the exported document. `companion` is the exporter of a second file. It is used
-    only if the document is written to a file; on standard output, there is no second file.
+    `write` returns the exported document. `companion` is the exporter of a second file. The second
+    exporter is used only if the document is written to a file; on standard output, there is no
+    second file.
     """
 
     write: Callable[[Sequence[Result]], bytes]

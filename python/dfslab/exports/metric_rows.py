@@ -47,8 +47,8 @@ def _rows(result: Result) -> list[MetricRow]:
     origin = result.provenance
     labels = json.dumps(dict(result.labels), sort_keys=True)
     found = []
-    # A result without any metric comes from a failed run. It gets a row with the metric `complete`
-    # = 0, so that the table shows the failure.
+    # A result without any metric comes from a failed run. Such a result gets a row with the metric
+    # `complete` = 0, so that the table shows the failure.
     given = result.metrics or {"complete": Metric(value=0.0)}
     for key, one in given.items():
         named = metrics.parsed(key)

@@ -62,7 +62,7 @@ def unique_rows(rows: Iterable[dict[str, LevelValue]]) -> list[dict[str, LevelVa
 def _without_configurations(
     report: ToolReport, path: Path, rows: Iterable[Mapping[str, LevelValue]]
 ) -> Scenario:
-    """Returns the scenario of an imported file before its configurations. Each key of the
+    """Returns the scenario of an imported file without its configurations. Each key of the
     configurations `rows` is a word of the command."""
     named = ("part", "operation")
     varied = {key.removeprefix(f"{WORKLOAD}."): None for one in rows for key in one}

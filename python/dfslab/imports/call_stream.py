@@ -13,7 +13,7 @@ from dfslab.spec.input_error import InputError
 from dfslab.spec.streams.vocabulary import Given, OperationName
 
 KEY = "workload.trace"
-# Linux moves at most this many bytes in one call (read(2): 0x7ffff000).
+# Largest number of bytes that Linux moves in one call (read(2): 0x7ffff000).
 MOST_CALL_BYTES = 0x7FFFF000
 # Largest offset at which an operation in a file may end. This keeps all offsets within signed
 # 64-bit numbers.
@@ -69,8 +69,8 @@ def replay(trace: Iterable[FileCall], clients: int) -> Replay:
     resizes the file and sets its attributes. If another client does this in the trace, the
     operation is reassigned to the owner. Operations that cannot succeed, such as a second create or
     a close without an open, are omitted. If a client accesses a file that it has not opened, an
-    open is added before. A `get_xattr` becomes a `set_xattr` if no attribute of the file was set
-    yet.
+    open is added before this access. A `get_xattr` becomes a `set_xattr` if no attribute of the
+    file was set yet.
     """
     return _Replaying(clients).all(trace)
 
@@ -210,14 +210,14 @@ def times_of(found: Replay, factor: float) -> list[list[float]]:
     """Returns, for each client, the times at which the replay starts the client's operations, in
     seconds after the start of the run.
 
-    The start of an operation is its recorded time divided by `factor`. If this is earlier than the
-    start of the client's previous operation, the previous start is used.
+    The start of an operation is its recorded time divided by `factor`. If this time is earlier than
+    the start of the client's previous operation, the previous start is used.
     """
     times: list[list[float]] = [[] for _ in range(1 + max(one.client for one in found.given))]
     for one, start_s in zip(found.given, found.starts_s, strict=True):
         own = times[one.client]
-        # Reassigned operations may be out of order. A start is therefore never earlier than the one
-        # before it.
+        # Reassigned operations may be out of order. A start is therefore never earlier than the
+        # previous start.
         own.append(max(start_s / factor, own[-1] if own else 0.0))
     return times
 

@@ -69,7 +69,7 @@ class Replay:
 
 
 def _forget(call: str, reason: str) -> None:
-    """Ignores a recorded call that becomes no operation. This is the default of
+    """Ignores a recorded call that becomes no operation. The function is the default of
     `Recording.leave_out`."""
 
 

@@ -15,15 +15,15 @@ from dfslab.spec.streams.vocabulary import Given, GivenArrival, OperationName, S
 # How the copies of a trace use files:
 # - "none": the trace is not copied.
 # - "private": each copy has separate files.
-# - "shared": all copies use the same file, unless an operation of OF_OWNERS changes it. Of a file
-#   that such an operation changes, each copy has a separate file.
+# - "shared": all copies use the same file, unless an operation of OF_OWNERS changes it. If such an
+#   operation changes a file, each copy of the trace has a separate copy of the file.
 CopyFiles = Literal["none", "private", "shared"]
 # Operations that change a file's name, size or attributes. Only the client that owns the file may
 # execute them (`leaves_names` in core/workload/operation.rs).
 OF_OWNERS: frozenset[OperationName] = frozenset(
     ("create", "write", "append", "rename", "delete", "mkdir", "rmdir", "truncate", "set_xattr")
 )
-# Largest number of operations of all copies in sum. Each operation takes about 1 kB of memory.
+# Largest total number of operations of all copies. Each operation takes about 1 kB of memory.
 MOST_OPERATIONS = 1_000_000
 
 
@@ -77,7 +77,8 @@ def _of_copy(one: Given, offset: int, changed: frozenset[tuple[int, int]] | None
     `offset`.
 
     The number of the client is increased by `offset`. If `changed` is None or contains the file of
-    the operation, the copy has a separate file. Otherwise, it uses the file of the first copy.
+    the operation, the copy has a separate file. Otherwise, the copy uses the file of the first
+    copy.
     """
     owner = _owner(one)
     is_private = changed is None or (owner, one.file) in changed

@@ -1,6 +1,7 @@
 """Runs a program that decodes a binary Darshan log with Darshan's Python package.
 
-It runs as a separate process, because Darshan's library ends its process when a log is damaged.
+The program runs as a separate process, because Darshan's library ends its process when a log is
+damaged.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from pathlib import Path
 # The decoding of a log is aborted after this number of seconds. Decoding a log of 100 MB takes some
 # 10 s.
 DECODE_LIMIT_S = 300.0
-# A message of Darshan's library about a part of the log that it cannot read. Its Python package
-# then returns the other parts as if they were the whole log.
+# A message of Darshan's library about a part of the log that it cannot read. Darshan's Python
+# package then returns the other parts as if they were the whole log.
 ERROR = re.compile(r"^Error: (.+?)\.?$", re.M)
 
 

@@ -1,5 +1,5 @@
-"""Converts a report of another tool to results for a scenario, so that models can be fitted to
-them.
+"""Converts a report of another tool to results for a scenario, so that models can be fitted to the
+results.
 
 The scenario describes the deployment and the file system that the tool measured. Each measurement
 in the report gets one of two workloads:
@@ -87,9 +87,9 @@ def described(
 
 
 def _scenario(base: Scenario, found: Sequence[Result]) -> Scenario:
-    """Returns a scenario whose configurations are those of the results. If all have the same
-    workload, its values outside the sweep are those of the first configuration, from which `whatif`
-    and the sliders start."""
+    """Returns a scenario whose configurations are those of the results. If all results have the
+    same workload, the scenario's values outside the sweep are those of the first configuration.
+    `whatif` and the sliders start from these values."""
     rows = as_results.unique_rows(dict(one.labels) for one in found)
     names = {row.get("workload.name") for row in rows}
     start = base.with_values(rows[0]) if len(names) == 1 else base
@@ -146,8 +146,8 @@ def _labels(one: ToolMeasurement) -> dict[str, LevelValue] | str:
 
 
 def _is_random(one: ToolMeasurement) -> bool:
-    """Returns whether a measurement has random offsets. If the tool did not report it, the name of
-    the part decides."""
+    """Returns whether a measurement has random offsets. If the tool did not report this fact, the
+    name of the part decides."""
     return "rand" in one.part.lower() if one.is_random is None else one.is_random
 
 
@@ -158,8 +158,8 @@ def _depth(one: ToolMeasurement) -> int:
 
 
 def _result(one: ToolMeasurement, plain: Result, point: Point, repetition: int) -> Result:
-    """Returns the imported result `plain` as a result of the configuration `point`. Its operation
-    gets dfslab's name.
+    """Returns the imported result `plain` as a result of the configuration `point`. The operation
+    of the result gets dfslab's name.
 
     The reported mean time of the operation becomes the time of its step. If the tool reported no
     mean time, the time is number of clients / rate (Little's law). An operation of several calls,

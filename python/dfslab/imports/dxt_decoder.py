@@ -1,7 +1,8 @@
 """The program that decodes the extended traces (DXT) of a binary Darshan log with Darshan's Python
-package. It prints each call as one line of JSON, a list with the fields of `DxtCall`.
+package. The program prints each call as one line of JSON, a list with the fields of `DxtCall`.
 
-It runs as a separate process, because Darshan's library ends its process when a log is damaged.
+The program runs as a separate process, because Darshan's library ends its process when a log is
+damaged.
 """
 
 from __future__ import annotations
@@ -61,7 +62,8 @@ def _of_module(report: DarshanReport, module: str) -> Iterator[DxtCall]:
 
 
 def main(path: str) -> None:
-    """Prints the calls in the log at `path`. Prints NO_RECORDS if it was recorded without DXT."""
+    """Prints the calls in the log at `path`. Prints NO_RECORDS if the log was recorded without
+    DXT."""
     from darshan import DarshanReport  # imported here, because the import takes a second
 
     report = DarshanReport(path, read_all=False)

@@ -16,7 +16,9 @@ BLOCK_BYTES = 4096.0
 OPERATIONS: Mapping[str, Operation] = {"read": "read", "write": "write", "mixed": "mixed"}
 # I/O engines with one outstanding operation for each job, whatever the option iodepth is.
 SYNCHRONOUS = ("sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "")
-# Options of the block size, which several sizes need, and other options that change each request.
+# SIZES: options that set the block size. OTHER_OPTIONS: options that change each request and that
+# the settings of a job list as text. An option of SIZES is listed only if it does not state a
+# single block size.
 SIZES = ("bs", "blocksize", "bsrange", "blocksize_range", "bssplit")
 OTHER_OPTIONS = (*SIZES, "rwmixread", "rwmixwrite", "fsync", "fdatasync", "sync", "rate_iops")
 SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?", re.I)
@@ -45,7 +47,7 @@ def evidence(
 
 
 def settings(given: Mapping[str, str]) -> JobSettings:
-    """Returns the settings of a job with the options `given`; unknown settings if there are none,
+    """Returns the settings of a job with the options `given`; unknown settings if `given` is empty,
     because fio does not always report its options."""
     if not given:
         return JobSettings()
@@ -109,8 +111,8 @@ def is_random(given: Mapping[str, str]) -> bool | None:
 
 def _file_bytes(given: Mapping[str, str], clients: int) -> float | None:
     """Returns the size of the files of all processes; None if the options do not state it as a
-    number of bytes. Each process has files of the total size `size`; processes that share a file
-    (option `filename`) have it once."""
+    number of bytes. Each process has files of the total size `size`; files that the processes share
+    (option `filename`) count once."""
     each = size_bytes(given.get("size", given.get("filesize", "")))
     if each is None or "nrfiles" in given:
         return None
@@ -161,8 +163,8 @@ def _caches(
     unknown.
 
     The number is known only if a single job made direct reads from local disks, because direct
-    reads do not use the page cache. It is the number of disk requests times the block size, but at
-    most the bytes that the job read.
+    reads do not use the page cache. The result is the number of disk requests times the block size,
+    but at most the bytes that the job read.
     """
     disks = tables(document.get("disk_util"))
     block = _block_bytes(given) if given else None

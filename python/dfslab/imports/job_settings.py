@@ -1,4 +1,4 @@
-"""The settings of another tool's job that tell its configurations apart: measurements with
+"""The settings of another tool's job that distinguish its configurations. Measurements with
 different settings are neither repetitions of each other nor compared as one configuration."""
 
 from __future__ import annotations

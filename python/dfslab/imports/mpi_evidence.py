@@ -16,8 +16,9 @@ IOR_SHIFTS = ("C", "Z", "Q")
 
 
 def options(command: str, with_value: str) -> dict[str, str]:
-    """Parses a command line. Returns the value of each option by its letter, or by its name if it
-    begins with "--". The value is "" for an option without a value.
+    """Parses a command line. Returns a dictionary from each option to its value. The key is the
+    letter of the option, or the name of an option that begins with "--". The value is "" for an
+    option without a value.
 
     `with_value` has the letters of the options that take a value. Several letters may share a word.
     The value of an option is the remainder of its word or, if the word ends, the next word.
@@ -55,9 +56,9 @@ def _letters(word: str, with_value: str, found: dict[str, str]) -> str:
 
 @dataclass(frozen=True)
 class IorTest:
-    """The description of a test at the beginning of IOR's output. It has the command line, the
-    number of tasks, the number of nodes, and the size of all data in bytes (`size_bytes`). A field
-    that IOR did not report is None or "".
+    """The description of a test at the beginning of IOR's output. The description has the command
+    line, the number of tasks, the number of nodes, and the size of all data in bytes
+    (`size_bytes`). A field that IOR did not report is None or "".
     """
 
     command: str

@@ -27,8 +27,8 @@ def compressed(path: Path) -> bool:
 
 
 def opened(path: Path) -> io.BufferedReader:
-    """Opens a file for reading its bytes, decompressed if the file is compressed. Raises OSError if
-    the file cannot be opened."""
+    """Opens a file for reading its bytes. The bytes of a compressed file are decompressed. Raises
+    OSError if the file cannot be opened."""
     return cast(io.BufferedReader, gzip.open(path, "rb")) if compressed(path) else path.open("rb")
 
 
@@ -95,7 +95,7 @@ def beginning(path: Path, size_bytes: int) -> bytes:
 
 def damage(path: Path, size_bytes: int) -> str:
     """Returns the reason why the first `size_bytes` bytes of a file cannot be decompressed; "" if
-    they can, or if the file is not compressed."""
+    these bytes can be decompressed, or if the file is not compressed."""
     try:
         with unpacked(path) as file:
             file.read(size_bytes)

@@ -3,7 +3,8 @@ other form of stamp, an error names the form.
 
 `-tt` prints the time of day, so a trace may cross midnight. A stamp that is earlier than the latest
 stamp so far belongs to the next day. The exception is a stamp that is earlier by less than
-REORDERED_S. It belongs to the same day, because the lines of several threads may be out of order.
+REORDERED_S. Such a stamp belongs to the same day, because the lines of several threads may be out
+of order.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ CALLED = re.compile(r"[a-z_]\w*\(|<\.\.\. \w+ resumed>")
 CALLED_ANYWHERE = re.compile(r"\s[a-z_]\w*\(.*(=|<unfinished)")
 DAY_S = 86400
 REORDERED_S = 60
-# The lines of one process ascend in time. A clock that is set during the recording may go back by
-# less than this.
+# The lines of one process ascend in time. If the clock is set during the recording, times may go
+# back by less than this number of seconds.
 CLOCK_STEP_S = 1.0
 # A message of strace itself, which has no stamp.
 MESSAGE = re.compile(r"^strace: Process \d+ (?:attached|detached)$")
@@ -80,8 +81,8 @@ class Stamps:
     def split(self, line: str, number: int) -> StampedLine | None:
         """Splits a line into its process number, its time and the remainder. Returns None for an
         empty line and for a message of strace itself. Raises ValueError if the line has no readable
-        time stamp, or if it is earlier than the line before of the same process. `number` is the
-        number of the line in the error.
+        time stamp, or if the stamp is earlier than that of the previous line of the same process.
+        `number` is the number of the line in the error.
         """
         if not line.strip() or MESSAGE.match(line):
             return None
@@ -130,8 +131,8 @@ def is_daytime(head: bytes) -> bool:
 
 
 def is_refused(head: bytes) -> str:
-    """Returns the reason why the first line of strace's output is rejected (see REFUSED); "" if it
-    is accepted."""
+    """Returns the reason why the first line of strace's output is rejected (see REFUSED); "" if the
+    line is accepted."""
     line = head.decode(errors="surrogateescape").partition("\n")[0]
     called = CALLED_ANYWHERE.search(line) or line.lstrip().startswith("% time")
     return next((reason for form, reason in REFUSED if called and form.match(line)), "")

@@ -1,4 +1,4 @@
-"""Reads a recorded trace to plan its replay. It determines the format of the trace, the
+"""Reads a recorded trace to plan its replay. The survey determines the format of the trace, the
 application's directory, the number of clients, and which recorded calls become operations."""
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from dfslab.spec.input_error import InputError
 FILE, ROOT = "FILE", "--root"
 OUTSIDE = "outside the application's directory"
 WRONG_STATE = "file was already open, made or closed"
-# Directories from which programs read files of the system when they start. The list has those of
-# the File System Hierarchy Standard 3.0, and those of Nix and snap packages.
+# Directories from which programs read files of the system when they start. The list has the
+# directories of the File System Hierarchy Standard 3.0, and those of Nix and snap packages.
 SYSTEM = tuple(
     f"/{name}/"
     for name in (
@@ -43,11 +43,11 @@ ROOT_SHARE = 0.8
 SEARCHES = frozenset(("stat", "exists", "get_xattr"))
 # Operations that make, remove or truncate files. Other processes may rely on their effects.
 NAMING = frozenset(("create", "rename", "delete", "mkdir", "rmdir", "truncate"))
-# The working directory of the first process is searched in this number of lines at the start of
-# strace's output.
+# Number of lines at the start of strace's output in which the working directory of the first
+# process is searched.
 FIRST_LINES = 5000
 # Pattern of text in strace's output that contains a working directory. Either `strace -y` printed
-# it after AT_FDCWD, or the call getcwd of a shell returned it.
+# the directory after AT_FDCWD, or the call getcwd of a shell returned the directory.
 WORKING = re.compile(r'AT_FDCWD<(/[^>]*)>|getcwd\("(/[^"]*)"')
 MOST_CLIENTS = 64
 
@@ -128,7 +128,7 @@ def survey(path: Path, requested: TraceRequest) -> TraceSurvey:
 
 def _form(path: Path) -> str:
     """Returns the name of the importer that recognises the file. Raises InputError unless there is
-    exactly one."""
+    exactly one such importer."""
     head = plain_file.beginning(path, contract.HEAD_BYTES)
     found = contract.recognised(path)
     if len(found) == 1:
@@ -152,7 +152,7 @@ def _of_stream(
     path: Path, form: str, importer: StreamImporter, requested: TraceRequest
 ) -> TraceSurvey:
     """Returns the survey of a stream that dfslab's load generator recorded. Such a file states the
-    client of each operation, and it has no directories. Raises InputError if the user requests a
+    client of each operation, and has no directories. Raises InputError if the user requests a
     directory, or a number of clients that differs from the file's.
     """
     for option, value in ((ROOT, requested.root), ("--started-in", requested.started_in)):
@@ -256,15 +256,15 @@ def _is_of_system(path: str) -> bool:
 
 
 def _folder(call: FileCall) -> str:
-    """Returns the directory on which a call acts. If the call lists a directory, it is this
-    directory; otherwise, it is the directory that contains the file.
+    """Returns the directory on which a call acts. If the call lists a directory, this directory is
+    returned; otherwise, the directory that contains the file.
     """
     return call.path if call.operation == "list" else posixpath.dirname(call.path)
 
 
 def clients_of(calls: Sequence[FileCall]) -> int:
-    """Returns the number of clients that replay a trace. It is the largest number of processes with
-    a call in progress at the same time, but at most MOST_CLIENTS.
+    """Returns the number of clients that replay a trace. This is the largest number of processes
+    with a call in progress at the same time, but at most MOST_CLIENTS.
 
     Returns 1 if one process makes, removes or truncates a file and another process uses the file's
     name. Several clients would not keep the order of these operations, because clients do not wait

@@ -35,12 +35,12 @@ HEAD_BYTES = 1 << 16
 # Maximum size of a result file. Results are summaries, so a larger file probably has single
 # operations and is a trace.
 MOST_BYTES = 256 << 20
-# Two quantiles contradict each other if the lower one is larger by more than this fraction. Tools
-# round them to three digits or more.
+# Two quantiles contradict each other if the value of the lower quantile is larger by more than this
+# fraction. Tools round quantiles to three digits or more.
 ROUNDING = 0.01
 MEBI, KIBI, GIBI = float(1 << 20), float(1 << 10), float(1 << 30)
-# What remains of a JSON text where its parser fails, if the text ends within a value: nothing, or
-# the beginning of a word or number.
+# Pattern of the remainder of a JSON text after the position at which the parser fails, if the text
+# ends within a value. The remainder is empty, or the beginning of a word or number.
 UNENDED = re.compile(r"[-+.\w]*\s*")
 CUT_OFF = " (the file seems to be cut off)"
 Json: TypeAlias = "Mapping[str, object]"
@@ -55,10 +55,10 @@ class ToolMeasurement:
     statistics in `metrics.STATISTICS`. clients: number of concurrent processes or threads.
     complete: True if the tool reported neither an error nor an abort. counts_transfers: True if one
     operation is one read or write request, False if it may be a whole file or object. is_random:
-    whether the offsets of the transfers are random; None if unknown. settings: what tells the
-    measurement from others of the same part and operation. evidence: other facts about the
-    workload, which the plausibility rules use. The measured numbers are added to the evidence
-    later.
+    whether the offsets of the transfers are random; None if unknown. settings: the settings that
+    distinguish the measurement from others of the same part and operation. evidence: other facts
+    about the workload, which the plausibility rules use. The measured numbers are added to the
+    evidence later.
     """
 
     part: str
@@ -142,9 +142,10 @@ class ResultReader:
     recognises(head): returns whether a file that begins with `head` (its first HEAD_BYTES bytes) is
     a result of the tool. read(text): returns the report in a text; raises ValueError with a
     one-line reason if the text is malformed. contradictions(text): yields one line for each figure
-    in a text that `read` accepted, if the figure contradicts another one: its place, its key and
-    its value. advice(head): returns why a file that begins with `head` is another output of the
-    tool, which `read` does not accept, and what to do; "" for other files.
+    in a text that `read` accepted, if the figure contradicts another figure; the line has the
+    place, the key and the value of the figure. advice(head): returns why a file that begins with
+    `head` is another output of the tool, which `read` does not accept, and what to do; "" for other
+    files.
     """
 
     title: str
@@ -165,8 +166,8 @@ def read(path: Path, form: str = "") -> ToolReport:
     recognises the file is used.
 
     Raises InputError if the file is malformed or has no measurement. If `form` is "", also raises
-    it if no reader or more than one reader recognises the file. Raises DiscoveryError if the reader
-    returns no report.
+    InputError if no reader or more than one reader recognises the file. Raises DiscoveryError if
+    the reader returns no report.
     """
     try:
         head = plain_file.beginning(path, HEAD_BYTES)
@@ -207,7 +208,8 @@ def consistent(path: Path, form: str = "") -> ToolReport:
 
 
 def _unordered(measurements: Sequence[ToolMeasurement]) -> Iterator[str]:
-    """Yields the contradiction for each quantile of a measurement that is above a higher one."""
+    """Yields the contradiction for each quantile of a measurement whose value is above that of a
+    higher quantile."""
     for one in measurements:
         known = [name for name in metrics.QUANTILES if name in one.latency_s]
         for low, high in zip(known, known[1:], strict=False):
@@ -241,7 +243,7 @@ def recognised(head: bytes) -> list[str]:
 
 def _advice(form: str, head: bytes) -> str:
     """Returns what to do if a file that begins with `head` is an output that dfslab does not read;
-    "" for other files. `form`: name of the file's reader; "" if it is to be recognised."""
+    "" for other files. `form`: name of the file's reader; "" if the reader is not known."""
     if not form and recognised(head):
         return ""
     names = [form] if form else discover.members(discover.RESULT_READERS)
@@ -280,7 +282,8 @@ def tables(value: object) -> list[Json]:
 
 def loaded(text: str) -> Json:
     """Parses a text whose JSON object may follow lines of messages. Returns the object. Raises
-    ValueError if there is none, which says so if the text ends within the object."""
+    ValueError if there is no complete object; the error says so if the text ends within the
+    object."""
     start = 0 if text.startswith("{") else text.find("\n{") + 1
     start += len(text[start:]) - len(text[start:].lstrip())
     try:
@@ -293,8 +296,9 @@ def loaded(text: str) -> Json:
 
 @contextmanager
 def in_line(place: int, expected: str) -> Iterator[None]:
-    """A context for the code that parses one line of a file. A ValueError gets the number of the
-    line (`place`, from 1 on) and the `expected` form of a line."""
+    """A context for the code that parses one line of a file. If the code raises ValueError, the
+    number of the line (`place`, from 1 on) and the `expected` form of a line are added to the
+    error."""
     try:
         yield
     except ValueError as error:

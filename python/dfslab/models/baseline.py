@@ -16,8 +16,8 @@ from dfslab.spec.input_error import NothingLearnt
 from dfslab.spec.scenario import Point
 
 NAMES = ("mean", "ideal", "serial")
-# Standard deviation of ln(rate) that is assumed if only one rate was measured. It corresponds to a
-# factor of three (exp 1.1), up or down.
+# Standard deviation of ln(rate) that is assumed if only one rate was measured. This standard
+# deviation corresponds to a factor of three (exp 1.1), up or down.
 UNKNOWN_SD = 1.1
 
 
@@ -59,9 +59,9 @@ class Mean:
         return self
 
     def run(self, point: Point) -> Result:
-        """Predicts a geometric mean of the rates of fitted configurations. Only configurations with
-        the same operations as `point` are used, or all if there are none with these operations.
-        Raises NothingLearnt if no configuration was fitted."""
+        """Predicts the geometric mean rate of the fitted configurations that have the same
+        operations as `point`. If no fitted configuration has these operations, all fitted
+        configurations are used. Raises NothingLearnt if no configuration was fitted."""
         if not self._logs:
             raise NothingLearnt("mean: needs measured results to learn from (--from RUN)")
         key = operations_key(situation_of(point.scenario))
@@ -80,9 +80,9 @@ class Ideal:
     the busiest resource is never idle.
 
     Calibrated constants are taken as zero, so only disks and network adapters bound the rate (a
-    roofline). An operation that uses neither has no bound. The predicted value is the bound. For
-    the interval, the measured rate of each fitted configuration is divided by its bound; the spread
-    of these ratios gives the interval.
+    roofline). An operation that uses neither a disk nor an adapter has no bound. The predicted
+    value is the bound. For the interval, the measured rate of each fitted configuration is divided
+    by its bound; the spread of these ratios gives the interval.
     """
 
     name = "ideal"
@@ -132,7 +132,7 @@ class Ideal:
 class Serial:
     """The baseline by Amdahl's law, fitted separately for each operation.
 
-    The law is n / rate = u + v n. n is the number of clients, which is the only factor. The rate is
+    The law is n / rate = u + v n, where n, the number of clients, is the only factor. The rate is
     in bytes per second. u is the time per byte that the clients spend in parallel, and v the serial
     time per byte, both in seconds.
     """
@@ -168,9 +168,10 @@ class Serial:
         return self
 
     def run(self, point: Point) -> Result:
-        """Predicts the rate for the number of clients of `point`. No other property of `point`
-        except its operations has an effect. Raises NothingLearnt if no configuration was fitted.
-        Raises RunFailed if none of the fitted configurations has the operations of `point`."""
+        """Predicts the rate for the number of clients of `point`. The only other property of
+        `point` that has an effect is its operations. Raises NothingLearnt if no configuration was
+        fitted. Raises RunFailed if none of the fitted configurations has the operations of
+        `point`."""
         if not self._lines:
             raise NothingLearnt("serial: needs measured results to learn from (--from RUN)")
         situation = situation_of(point.scenario)

@@ -35,8 +35,8 @@ class ComponentPrediction:
 
     `half_width` is the half-width of the rate's 90 % interval, divided by the rate. The interval
     covers two uncertainties: the choice of placements, and the extrapolation from a part of the
-    files. It does not cover the error of the model. `latency_s` has the mean latency of each
-    operation in seconds. `phases` is empty for a workload of one phase.
+    files. The interval does not cover the error of the model. `latency_s` has the mean latency of
+    each operation in seconds. `phases` is empty for a workload of one phase.
     """
 
     rate_per_s: float
@@ -90,7 +90,8 @@ def _of_phase(situation: Situation, grain: str, goal: PrecisionGoal | None) -> C
     seed = situation.scenario.run.seed
     has_placements = net.placed(setup, 1) is not None
     # The rate has two errors if placements are random: one by the extrapolation from a part of the
-    # files, one by the choice of placements. Each may use one half of the requested half-width.
+    # files, one by the choice of placements. Each of the two errors may use one half of the
+    # requested half-width.
     precision = None if goal is None else goal.precision / (2 if has_placements else 1)
     # At least LEAST_PLACEMENTS are needed, because a single placement does not show how much the
     # rates of different placements differ.

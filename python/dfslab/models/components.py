@@ -40,7 +40,7 @@ LIMITING_SHARE = 0.8
 
 
 def make(name: str) -> Components:
-    """Returns the method `components`, the only one of this module."""
+    """Returns the method `components`, which is the only method of this module."""
     return Components()
 
 
@@ -188,9 +188,10 @@ def _phases(found: ComponentPrediction, factor: float) -> list[PredictedPhase]:
 
 
 def unfitted_error(clients: int) -> float:
-    """Returns the relative half-width of the 90 % interval before any fit. UNFITTED_ERROR has it
-    for some numbers of clients. Between these numbers, it is interpolated over the logarithm of the
-    number of clients. Above eight clients, it is the error at eight clients."""
+    """Returns the relative half-width of the 90 % interval before any fit. UNFITTED_ERROR has this
+    half-width for some numbers of clients. Between these numbers, the half-width is interpolated
+    over the logarithm of the number of clients. Above eight clients, it is that of eight
+    clients."""
     counts = np.log([float(count) for count in UNFITTED_ERROR])
     return float(np.interp(np.log(clients), counts, list(UNFITTED_ERROR.values())))
 

@@ -46,7 +46,8 @@ CONFORMAL_FOLDS = 5
 FEWEST = round(1 / (1 - CONFIDENCE)) + 1
 FEWEST_GROUPS = 4
 MOST_CALIBRATED = 20
-# A logarithm of a line rate that stands for an infinite one: exp(700) is nearly the largest double.
+# The value that replaces the natural logarithm of an infinite line rate: exp(700) is nearly the
+# largest double.
 NO_LINE_RATE = 700.0
 # The keys whose combinations of values are the cells of the grey-box model: workload and cache
 # state.
@@ -131,7 +132,7 @@ def _log_rate(situation: Situation, chosen: Calibration) -> float:
 
 
 class Priors:
-    """Supplies the two additional columns of the grey box. They are natural logarithms of a
+    """Supplies the two additional columns of the grey box. The columns are natural logarithms of a
     configuration's rates in bytes per second: the sequence model's rate and the line rate."""
 
     def __init__(self, calibration: Calibration | None) -> None:
@@ -170,8 +171,8 @@ class LearntModel:
 
     @property
     def is_log(self) -> bool:
-        """Whether the target is the logarithm of a rate. This holds for all methods except the
-        forms of Kumar 2018."""
+        """Whether the target is the logarithm of a rate. True for all methods except the two linear
+        methods of Kumar 2018."""
         return self.name not in LINEAR
 
     def fit(self, results: Sequence[Result]) -> LearntModel:

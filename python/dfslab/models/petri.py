@@ -1,8 +1,8 @@
 """The Petri model: compiles operation trees into a timed coloured Petri net and fires the net with
 the workload's stream of operations.
 
-It follows Nguyen & Apon 2012 (PVFS as a coloured Petri net). Its constants are calibrated by
-models/fit/demand.py.
+The model follows Nguyen & Apon 2012 (PVFS as a coloured Petri net). The constants of the model are
+calibrated by models/fit/demand.py.
 
 Service times are `deterministic`, `exponential`, or `by_kind`, which is the default. With
 `by_kind`, two kinds of service are distinguished:
@@ -73,13 +73,13 @@ FEWEST_FIRINGS = 20_000
 FEWEST_OPERATIONS = 6
 PROBED_OPERATIONS = 2
 # Largest number of firings for a replayed trace. Up to this limit, the trace is simulated
-# completely, because its beginning is not representative of the rest.
+# completely, because the beginning of a trace is not representative of the whole trace.
 TRACE_FIRINGS = 4_000_000
 PROBED_OF_TRACE = 64
 
 
 def make(name: str) -> PetriModel:
-    """Returns the method `petri`, the only one of this module."""
+    """Returns the method `petri`, which is the only method of this module."""
     return PetriModel()
 
 
@@ -94,8 +94,8 @@ class PetriModel:
         self.residual_sd: Mapping[str, float] | None = None
 
     def fit(self, results: Sequence[Result]) -> PetriModel:
-        """Calibrates the constants, then compares this model's predictions with the measurements of
-        the fitted configurations to estimate its residuals.
+        """Calibrates the constants. Then estimates the residuals of this model by comparing its
+        predictions with the measurements of the fitted configurations.
         """
         calibration = calibrate(results)
         errors: dict[str, list[float]] = {}
@@ -269,8 +269,8 @@ def simulate(
     The phases of a workload are simulated one after the other, each by a separate net. Equal phases
     are simulated only once.
 
-    With a goal, the number of replications is doubled until the goal is met. The goal is thus
-    checked only a few times. Many checks would bias the interval.
+    With a goal, the number of replications is doubled until the goal is met. Doubling keeps the
+    number of checks of the goal small, because many checks would bias the interval.
     """
     spec = stream_spec(situation.scenario)
     if len(situation.phases) == 1:

@@ -168,8 +168,8 @@ def _fit(
     # Differences by rounding between equal rates do not count as variance.
     varies = float(np.ptp(target)) > 1e-9 * float(np.abs(target).max())
     described = [describe(point) for point in points]
-    # Only quantities with a column have an index. A collinear quantity has no column; with an
-    # index, it would count the same variance a second time.
+    # Only quantities with a column have an index. A collinear quantity has no column; an index of a
+    # collinear quantity would count the same variance a second time.
     quantities = {
         key: [one.get(key, 1.0) for one in described]
         for key in [*columns.numbers, *dict.fromkeys(key for key, _ in columns.switches)]

@@ -1,9 +1,9 @@
 """The sequence model: evaluates operation trees as formulas (Wu 2013, corrected), with queueing by
 mean value analysis (MVA).
 
-It computes the unloaded latency along the critical path, the demand at each resource, and bounds of
-the rate. Closed workloads are solved by exact MVA, open workloads by open stations and finite call
-queues.
+The model computes the unloaded latency along the critical path, the demand at each resource, and
+bounds of the rate. Closed workloads are solved by exact MVA, open workloads by open stations and
+finite call queues.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ NAMES = ("sequence",)
 
 
 def make(name: str) -> SequenceModel:
-    """Returns the method `sequence`, the only one of this module."""
+    """Returns the method `sequence`, which is the only method of this module."""
     return SequenceModel()
 
 
 class SequenceModel:
-    """Predicts from the operation trees in the file system's description. Its constants are fitted
-    by models/fit/demand.py.
+    """Predicts from the operation trees in the file system's description. The constants of the
+    model are fitted by models/fit/demand.py.
     """
 
     name = "sequence"

@@ -22,8 +22,9 @@ from dfslab.spec.steps.step_path import StepPath
 
 @dataclass(frozen=True)
 class PrecisionGoal:
-    """The condition that ends the replications. It is met if the half-width of the interval of
-    `metric` is at most `precision` times the metric's mean, or if `most` replications have run.
+    """The condition that ends the replications. The condition is met if the half-width of the
+    interval of `metric` is at most `precision` times the metric's mean, or if `most` replications
+    have run.
 
     `metric` may be the latency of an operation. For any other metric, the interval of the rate is
     used.

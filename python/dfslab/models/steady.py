@@ -44,9 +44,9 @@ class WorkloadEstimate:
     """The time of a whole workload in seconds and the utilisation of its stations. Both are
     extrapolated from simulated parts of the workload.
 
-    `half_width` is the half-width of the 90 % interval of the time, divided by the time. It is 0 if
-    the whole workload was simulated. `share` is the fraction of the workload in the largest
-    simulated part. `firings` is the number of fired transitions in all parts.
+    `half_width` is the half-width of the 90 % interval of the time, divided by the time.
+    `half_width` is 0 if the whole workload was simulated. `share` is the fraction of the workload
+    in the largest simulated part. `firings` is the number of fired transitions in all parts.
     """
 
     time_s: float
@@ -64,8 +64,8 @@ def whole_of_parts(
     precise enough, the whole workload is simulated.
 
     `simulate` simulates the part with a given share of the workload. It returns None if such a part
-    does not exist, for instance because it is smaller than one block. It must be able to simulate
-    the whole workload (share 1).
+    does not exist, for instance because the part is smaller than one block. For the share 1, it
+    must simulate the whole workload.
     """
     parts: list[SimulatedPart] = []
     times_s: list[float] = []
@@ -104,7 +104,7 @@ def _steady(parts: Sequence[SimulatedPart], time_s: float, half_width: float) ->
 
 
 def _extrapolated(parts: Sequence[SimulatedPart], values: Sequence[float]) -> float:
-    """Returns the extrapolated value of the whole workload. It is on the line through the values of
-    the two `parts`, as a function of a part's share of the workload."""
+    """Returns the extrapolated value of the whole workload. The extrapolated value is on the line
+    through the values of the two `parts`, as a function of a part's share of the workload."""
     (small, large), (first, second) = parts, values
     return second + (1.0 - large.share) * (second - first) / (large.share - small.share)

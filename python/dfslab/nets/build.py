@@ -64,7 +64,7 @@ class Put:
 @dataclass(frozen=True)
 class Local:
     """A value that a transition computes once per firing. `name` is the name by which later
-    inscriptions use the value. `kind` is the name of its type, such as "int"."""
+    inscriptions use the value. `kind` is the name of the value's type, such as "int"."""
 
     name: str
     kind: str
@@ -188,8 +188,8 @@ class Page:
 
 
 class Net(Page):
-    """A complete net. It is the top page, and also contains the colours, constants, functions and
-    monitors of the net."""
+    """A complete net. The net is its own top page, and also contains the colours, constants,
+    functions and monitors of the net."""
 
     def __init__(self, name: str) -> None:
         super().__init__("main")
@@ -228,7 +228,7 @@ class Net(Page):
     def table(self, name: str, edges: Sequence[float], weights: Sequence[float]) -> None:
         """Declares a histogram, from which the inscription `empirical(name)` draws random values.
         `edges` are the bounds of the bins in ascending order. `weights` are the relative
-        frequencies of the bins, so there is one more edge than there are weights."""
+        frequencies of the bins. There is one more edge than there are weights."""
         self.tables[name] = TableDefinition(edges=list(edges), weights=list(weights))
 
     def function(
@@ -274,8 +274,8 @@ def _no_cycles_sought() -> Iterator[None]:
     """A context in which Python does not search for cyclic garbage, for building a flat net. The
     parts of the net form no cycles, so the search finds nothing.
 
-    The search would visit all parts repeatedly. It would take two thirds of the time to build a net
-    of 10,000 groups of servers.
+    The search would visit all parts repeatedly. For a net of 10,000 groups of servers, the search
+    would take two thirds of the build time.
     """
     was_enabled = gc.isenabled()
     gc.disable()

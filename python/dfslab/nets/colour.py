@@ -50,8 +50,8 @@ class Colour:
         InputError if the token does not fit the colour.
 
         A token may be a sequence in the order of the fields, or a mapping from field names to
-        values. If it has one field, it may be the value of this field. If the only field is a list,
-        the value is a Python list of single values or of tuples (records).
+        values. A token with one field may also be the value of this field. If the only field is a
+        list, the value is a Python list of single values or of tuples (records).
         """
         names = [name for name, _ in self.fields]
         if isinstance(token, Mapping):
@@ -94,7 +94,8 @@ TokenValue: TypeAlias = Cell | Sequence[Cell] | Mapping[str, Cell]
 
 def fields_of(fields: Mapping[str, FieldKind]) -> tuple[tuple[str, str], ...]:
     """Returns the pairs (field name, type name) of a colour. If a field is a record, the fields of
-    the record take its place. Their names get the name of the field as a prefix.
+    the record replace it. The names of the record's fields get the name of the replaced field as a
+    prefix.
 
     In `fields`, `[int]` is a list of ints, and `[hue]` a list of values of the enumeration `hue`.
     `[job]` is a list of records of the colour `job`, whose fields must all be single values.
@@ -114,7 +115,7 @@ def fields_of(fields: Mapping[str, FieldKind]) -> tuple[tuple[str, str], ...]:
 
 def _single(name: str, kind: Single) -> str:
     """Returns the name of a type: the type `kind` of a field or of a list's elements. The name is
-    for example "int", or the name of an enumeration. For lists of records, it is the name of a
+    for example "int", or the name of an enumeration. For lists of records, the name is that of a
     colour.
 
     `name` is the field's name for error messages. Raises InputError if `kind` is not an allowed

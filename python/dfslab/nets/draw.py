@@ -71,8 +71,8 @@ def mermaid(net: Net | NetDefinition, marking: TokensByPlace | None = None, page
 
 
 def svg(net: Net | NetDefinition, marking: TokensByPlace | None = None, page: str = "") -> str:
-    """Returns a picture of a net as SVG that needs no other file. It shows the tokens of `marking`
-    (None: the initial tokens). `page` selects one page; "" draws all."""
+    """Returns a picture of a net as SVG that needs no other file. The picture shows the tokens of
+    `marking` (None: the initial tokens). `page` selects one page; "" draws all."""
     definition = definition_of(net)
     picture = _picture(definition, page)
     marking = initial_marking(definition) if marking is None else marking
@@ -158,7 +158,7 @@ def _layout(picture: _Picture) -> dict[str, tuple[int, int]]:
 
     The column of a node is its distance in arcs from a start node. The first place is a start node
     in the leftmost column. A node that earlier start nodes do not reach is a further start node: a
-    place is in the leftmost column, a transition in the next one. In a column, nodes are in the
+    place is in the leftmost column, a transition in the next column. In a column, nodes are in the
     order in which they are reached.
     """
     following: dict[str, list[str]] = {}

@@ -83,13 +83,13 @@ def run(
     **limits: Unpack[RunLimits],
 ) -> list[NetReport]:
     """Fires the net and returns one report for each replication. A report has the measurements of
-    the net's own monitors and of those in `monitors`.
+    the net's own monitors and of the monitors in `monitors`.
 
     At the end, the engine checks that tokens are conserved. It also checks Little's law and the
     utilisation law at stations (groups of servers). The stations are those in `stations`, and those
-    that the engine finds. It finds a place whose tokens are servers by this rule: every transition
-    that takes one of the tokens also puts one back, and no other transition puts tokens into the
-    place. With `laws=False`, nothing is checked, and reports have no stations.
+    that the engine finds. The engine takes the tokens of a place for servers if every transition
+    that takes a token from the place also puts a token back, and no other transition puts tokens
+    into the place. With `laws=False`, nothing is checked, and reports have no stations.
 
     When no transition can fire any more, the report's `reason` is "dead" and `left` has the places
     that still contain tokens. Raises InputError if the net or an option is wrong, and RunFailed if
@@ -163,8 +163,8 @@ def state_space(net: Net | NetDefinition, markings_max: int = MARKINGS_MAX) -> S
 
 
 class Game:
-    """The token game. It lists the bindings that may fire, and fires the one that the player
-    chooses."""
+    """The token game. The game lists the bindings that may fire, and fires the binding that the
+    player chooses."""
 
     def __init__(self, net: Net | NetDefinition, seed: int = 0) -> None:
         self.definition = definition_of(net)
@@ -234,8 +234,8 @@ def replicate(
     **limits: Unpack[RunLimits],
 ) -> Estimate:
     """Runs replications until a value is known precisely, and returns its estimate. `figure`
-    computes the value from a report. It is known precisely if the half-width of its confidence
-    interval is at most `relative_width` times its mean.
+    computes the value from a report. The value is known precisely if the half-width of its
+    confidence interval is at most `relative_width` times its mean.
 
     The number of replications begins at `first` and doubles at each step. The width is thus tested
     only a few times, which hardly biases the interval. Raises RunFailed if `at_most` replications

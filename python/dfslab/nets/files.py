@@ -46,7 +46,8 @@ def read_file(path: Path) -> NetFile:
     the monitors that the file declares; only `.cpn` files declare monitors.
 
     The suffix of the file determines the format. For a pipe whose name has no suffix of a net
-    format, the content determines it. Raises InputError for an unknown suffix or invalid content.
+    format, the content determines the format. Raises InputError for an unknown suffix or invalid
+    content.
     """
     data = inputs.content("FILE", path, BYTES_MOST)
     found = _format_of(path, data)
@@ -76,8 +77,8 @@ def _format_of(path: Path, data: bytes) -> NetFormat:
 
 def _decoded(data: bytes, found: NetFormat) -> str | None:
     """Returns the text of a file. A byte order mark determines the encoding. Without such a mark,
-    it is the first encoding of the file's format in which the file is valid. Returns None if there
-    is no such encoding."""
+    the encoding is the first one of the file's format in which the file is valid. Returns None if
+    there is no such encoding."""
     marked = [encoding for mark, encoding in MARKS.items() if data.startswith(mark)]
     for encoding in marked or found.encodings:
         try:

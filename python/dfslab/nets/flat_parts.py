@@ -1,8 +1,8 @@
 """The parts of a flat net before validation, as mappings with typed values.
 
-The keys are those of the generated types in documents/net_definition. The parts are mappings
-instead of objects of these types to save time: validating each part separately takes five times as
-long as validating the whole net once.
+The keys are those of the generated types in documents/net_definition. The parts are mappings, not
+objects of these types, because validating each part separately takes five times as long as
+validating the whole net once.
 """
 
 from __future__ import annotations

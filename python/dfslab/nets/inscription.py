@@ -16,8 +16,8 @@ from typing import TypeAlias
 
 from dfslab.spec.steps.expression import Condition, Expr, condition, expression, symbol
 
-# An inscription in Python: the expression on an arc, of a delay or of a token's field. It is an
-# expression object, text in the engine's language, or a constant.
+# An inscription in Python: the expression on an arc, of a delay or of a token's field. An
+# inscription is an expression object, text in the engine's language, or a constant.
 Inscription: TypeAlias = Expr | str | float | bool
 
 # The functions of the engine's language that draw at random.

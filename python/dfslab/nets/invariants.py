@@ -1,10 +1,10 @@
 """Computes place invariants. A place invariant is a weighted sum of the numbers of tokens in places
 that stays the same at every firing. The colours of tokens are ignored.
 
-The invariants are the minimal ones with non-negative weights (semiflows). They are computed by
-Farkas' algorithm in the form of Martinez and Silva 1982. Reset arcs and arcs with a computed count
-change the number of tokens of a place by an unknown amount. A place with such an arc belongs to no
-invariant.
+The computed invariants are the minimal invariants with non-negative weights (semiflows). They are
+computed by Farkas' algorithm in the form of Martinez and Silva 1982. Reset arcs and arcs with a
+computed count change the number of tokens of a place by an unknown amount. A place with such an arc
+belongs to no invariant.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ def _semiflows(rows: list[WeightedSum], transitions: int) -> Iterator[tuple[int,
     are more than ROWS_MOST sums.
 
     The transitions are considered one after the other. Each sum that a transition increases is
-    combined with each sum that it decreases. The weights are such that the transition does not
-    change the combined sum.
+    combined with each sum that the same transition decreases. The weights are such that the
+    transition does not change the combined sum.
     """
     for at in range(transitions):
         kept = [row for row in rows if row[1][at] == 0]

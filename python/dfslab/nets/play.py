@@ -1,5 +1,5 @@
-"""Plays the token game of a net in a terminal. It lists the enabled bindings, fires the one that
-the player chooses, and shows the next marking."""
+"""Plays the token game of a net in a terminal. The game lists the enabled bindings, fires the
+binding that the player chooses, and shows the next marking."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Draws the graph of the strongly connected components (SCCs) of a state space, as SVG or as text
 for Graphviz.
 
-Terminal components have a double border, trivial ones a dashed border. Home components are green.
-Component 0, which contains the initial marking, has a thick border.
+Terminal components have a double border, trivial components a dashed border. Home components are
+green. Component 0, which contains the initial marking, has a thick border.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NAMES_SHOWN = 3
 def written(space: StateSpace, form: str) -> str:
     """Returns the SCC graph of a state space in the format `form`, which is one of `FORMS`.
 
-    Raises InputError for another format, if the state space was not explored completely, and if the
+    Raises InputError for another format, if the state space was not explored completely, or if the
     graph has too many components for the format.
     """
     if form not in FORMS:

@@ -88,8 +88,8 @@ def simulate(
 
 
 def _combined(breakpoints: Sequence[ValueMonitor]) -> ValueMonitor:
-    """Returns one monitor that combines all breakpoints. It observes each firing that a breakpoint
-    observes. The value that it records is the index of the breakpoint."""
+    """Returns one monitor that combines all breakpoints. The returned monitor observes each firing
+    that a breakpoint observes. The value that it records is the index of the breakpoint."""
     levels: list[ValueLevel] = []
     observations: list[FiringObservation] = []
     for number, one in enumerate(breakpoints):

@@ -77,9 +77,10 @@ def parameter_rows(system: FileSystem, operations: Sequence[str] = ()) -> list[P
 def notes(system: FileSystem, operations: Sequence[str]) -> list[str]:
     """Returns a sentence on each thing that the description of the `operations` lacks.
 
-    One thing is looked for: an operation that transfers a file's bytes to or from the disk of
-    another host, but in no message. A file system without servers has no messages. Operations on
-    names, such as a renaming that a server does by copying, need not send the bytes to the client.
+    The only gap that is looked for: an operation reads or writes a file's bytes at the disk of
+    another host, but has no message with these bytes. A file system without servers has no
+    messages. Operations on names, such as a renaming that a server does by copying, need not send
+    the bytes to the client.
     """
     if not system.has_servers:
         return []
@@ -139,7 +140,7 @@ def _nameless(node: Node) -> str:
 
 class _Implied(Visitor[None, list[str]]):
     """Finds the parameters on which a single node depends although its expressions do not contain
-    them. Nodes below this one are not included. `system`: the described file system."""
+    them. Nodes below this node are not included. `system`: the described file system."""
 
     def __init__(self, system: FileSystem) -> None:
         self._system = system
@@ -152,7 +153,7 @@ class _Implied(Visitor[None, list[str]]):
 
     def call(self, node: Call, where: None) -> list[str]:
         """Returns the parameters of the network between client and receiver. For a metadata server,
-        also returns those of its queues and its memory."""
+        also returns the parameters of the server's queues and memory."""
         client = next(role.name for role in self._system.roles if role.kind == "client")
         keys = [
             "network_latency",
@@ -194,7 +195,7 @@ class _Implied(Visitor[None, list[str]]):
         return []
 
     def par(self, node: Par, where: None) -> list[str]:
-        """Returns an empty list: parallel branches depends on its own expressions only."""
+        """Returns an empty list: parallel branches depend on their own expressions only."""
         return []
 
     def pipeline(self, node: Pipeline, where: None) -> list[str]:

@@ -34,8 +34,8 @@ class _Harmless(RenderHook):
 
 
 class _Printable:
-    """Wraps an object to print. In its text, control characters are replaced by visible symbols.
-    Its styles stay as they are."""
+    """Wraps an object to print. In the text of the object, control characters are replaced by
+    visible symbols. The styles of the object stay unchanged."""
 
     def __init__(self, inner: RenderableType) -> None:
         self._inner = inner

@@ -31,7 +31,7 @@ NO_BAR = Markup("")
 
 @dataclass(frozen=True)
 class Rendered:
-    """A rendered section of the page. `tab` is the tab of the page that shows it.
+    """A rendered section of the page. `tab` is the tab of the page that shows the section.
 
     `body` is the HTML of the section. If the run has nothing for the section, `body` is None and
     `empty` states why. `is_general`: as in PageSection.
@@ -87,7 +87,8 @@ def _of_study(run: FinishedRun, kind: type[StudyResult]) -> Rendered:
 def environment() -> jinja2.Environment:
     """Returns the Jinja environment of the page.
 
-    It escapes automatically, so text of a scenario or a result never becomes markup.
+    The environment escapes text automatically, so text of a scenario or a result never becomes
+    markup.
     """
     folder = Path(__file__).parent / "templates"
     return jinja2.Environment(

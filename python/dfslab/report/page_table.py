@@ -24,15 +24,15 @@ from dfslab.result import Metric
 FAR_OFF = 0.25
 # Texts of more than this number of characters may wrap, except in the first column.
 MOST_UNFOLDED = 40
-# Largest number of names that a sentence on what a chart leaves out lists.
+# Largest number of names in a sentence that lists what a chart leaves out.
 MOST_LEFT_OUT = 3
 FIGURES = "`dfslab export RUN --as csv` writes their figures."
 
 
 @dataclass(frozen=True)
 class ChartWithNotes:
-    """A chart for the first screen of the page. `chart`: its HTML; empty if there is no chart.
-    `notes`: the HTML of sentences on what the chart leaves out."""
+    """A chart for the first screen of the page. `chart`: the HTML of the chart; empty if there is
+    no chart. `notes`: the HTML of sentences on what the chart leaves out."""
 
     chart: Markup = Markup("")
     notes: Markup = Markup("")
@@ -113,7 +113,7 @@ def blocks(section: Section) -> Markup | None:
 def contents(table: Table, titled: bool = True) -> Markup:
     """Returns the HTML of a table with its notes and, if `titled`, its title.
 
-    If the table has a `folded` text, it is collapsed behind that text.
+    If the table has a `folded` text, the table is collapsed behind that text.
     """
     body = drawn(table) + Markup("").join(map(note, table.notes))
     if table.folded:
@@ -154,10 +154,11 @@ def note(text: str) -> Markup:
 
 
 def left_out(what: str, names: Sequence[str], reason: str, where: str = FIGURES) -> Markup:
-    """Returns the HTML of one sentence on what a chart does not draw; empty if it draws everything.
+    """Returns the HTML of one sentence on what a chart does not draw; empty if `names` is empty.
 
-    `what`: the kind of things in the plural, such as "configurations". `names`: their names.
-    `reason`: why they are not drawn. `where`: a sentence on where their figures are.
+    `what`: the kind of the things that are not drawn, in the plural, such as "configurations".
+    `names`: the names of these things. `reason`: why they are not drawn. `where`: a sentence that
+    states where their figures are.
     """
     if not names:
         return Markup("")

@@ -10,7 +10,8 @@ MOST_PATH = 100
 
 
 def short_path(path: CallPath, most: int = MOST_PATH) -> str:
-    """Returns a call path as text. If it is longer than `most` characters, inner steps are omitted.
+    """Returns a call path as text. If the text would be longer than `most` characters, inner steps
+    are omitted.
 
     The start of the path, its changes of process and its end are kept.
     """

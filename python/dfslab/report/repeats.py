@@ -13,8 +13,8 @@ from dfslab.spec import units
 LOOPS = "Repeated steps, by how often one call of the step above makes them"
 RETRIES = "Failed, then made again by the same caller"
 LOOP_HEAD = ("step", "least", "median", "most", "callers")
-# Headings of two columns of a step: its share of all self time, and its share of the critical path.
-# They are next to the column of the end-to-end time that a faster step would save.
+# Headings of two table columns: a step's share of all self time, and its share of the critical
+# path. These columns are next to the column of the end-to-end time that a faster step would save.
 SELF_SHARE, PATH_SHARE = "share of self time", "share of critical path"
 RETRY_HEAD = ("step", "attempts that failed", "of", "time in them")
 
@@ -23,7 +23,7 @@ class Loop(NamedTuple):
     """How often the step `path` is executed within one call of its parent step.
 
     The numbers are over the calls of the parent step: the minimum (`least`), the median (`p50`) and
-    the maximum (`most`). `callers` is the number of these calls.
+    the maximum (`most`). `callers` is the number of these calls of the parent step.
     """
 
     path: CallPath
@@ -37,7 +37,7 @@ class Retry(NamedTuple):
     """A step with failed attempts.
 
     `attempts`: number of all attempts; `failed` and `failed_ns`: number and nanoseconds of the
-    failed ones.
+    failed attempts.
     """
 
     path: CallPath
@@ -72,8 +72,8 @@ def retries(profile: TraceProfile) -> list[Retry]:
 
 
 def left_out(profile: TraceProfile) -> list[str]:
-    """Returns one line of text for each filter of the trace. It says which calls the filter left
-    out, and to which other calls their time is attributed."""
+    """Returns one line of text for each filter of the trace. The line states which calls the filter
+    left out, and to which other calls the time of these calls is attributed."""
     lines = []
     for rule, shown in profile.left_out.items():
         times = [units.text(ns / 1e9, "s") for ns in (shown.total_ns, shown.self_ns)]

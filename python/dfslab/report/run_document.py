@@ -62,8 +62,9 @@ def tables(run: FinishedRun, wide: bool = False) -> list[Table | str | Paragraph
     """
     shown: list[Table | str | Paragraph] = []
     if not _has_summary(run):
-        # If a program was traced, the tables of `Programs` already summarise its traces. The table
-        # of results then has only measured results, and is omitted if there are none.
+        # If a program was traced, the tables of `Programs` already summarise its traces. In this
+        # case, the table of results has only measured results, and is omitted if nothing was
+        # measured.
         traced = run.find(Programs) is not None
         results = run.of_method("measure") if traced else run.settled
         if results or not traced:

@@ -30,7 +30,7 @@ def limits_answer(
     limits of all configurations, one table of the most operations per second, the assumptions and
     the notes.
 
-    If `wide` is true, each group of configurations has its own sentences, and tables of the
+    If `wide` is true, each group of configurations has separate sentences, and tables of the
     numbers of files (if known), of the request rates, and of the bursts with all quantiles.
     `every`: the limits of each group of configurations; at least one.
     """

@@ -20,8 +20,8 @@ from dfslab.report.harmless import harmless
 from dfslab.spec import units
 
 if TYPE_CHECKING:
-    # These types are needed for annotations only. They are not imported at run time, because a
-    # caller with a value of such a type has already imported its module.
+    # These types are needed for annotations only. These types are not imported at run time, because
+    # a caller that has a value of such a type has already imported the type's module.
     from dfslab.documents.planned_design import PlannedDesign
     from dfslab.documents.table import Table as Contents
     from dfslab.documents.table import TableCell
@@ -155,8 +155,8 @@ def _least_widths(
 
 def _needed(contents: Contents, of_texts: Sequence[int]) -> int:
     """Returns the width in characters of a table in which no number has a line break. `of_texts`
-    has one entry for each column. For a text column, it is the width of the column; for a number
-    column, it is not used."""
+    has one entry for each column. The entry of a text column is the width of the column; the entry
+    of a number column is not used."""
     needed = 1
     for number, column in enumerate(contents.columns):
         title = _longest_line(column.title)
@@ -274,8 +274,8 @@ def visibility_table(rows: Sequence[Visibility]) -> Table:
 
 def console(json_wanted: bool, is_colourless: bool = False) -> Console:
     """Returns the console for output that people read. The console writes to stderr if stdout
-    carries JSON. `is_colourless`: whether it prints without colours; if not, the variable NO_COLOR
-    decides."""
+    carries JSON. `is_colourless`: whether the console prints without colours; if false, the
+    variable NO_COLOR decides."""
     stream = sys.stderr if json_wanted else sys.stdout
     width = None if stream.isatty() else _width_of_pipe()
     return harmless(

@@ -35,12 +35,12 @@ MOST_NAME = 56
 
 def ranking_tables(profile: TraceProfile, is_wide: bool = False) -> list[Table | Paragraph | str]:
     """Returns the tables of a profile: the steps with the largest self time, further analyses,
-    clock offsets, and the calls that were lost or left out. If the trace marks waits, they have a
-    separate table.
+    clock offsets, and the calls that were lost or left out. If the trace marks waits, the waits
+    have a separate table.
 
-    Rankings of steps have at most MOST_ROWS rows and fit into 80 columns. They lack system calls
-    that are not on files, which a line sums up. If `is_wide` is true, the rankings have all calls,
-    up to MOST_ROWS_WIDE rows and more columns.
+    Rankings of steps have at most MOST_ROWS rows and fit into 80 columns. The rankings lack system
+    calls that do not act on files; one line of text sums these calls up. If `is_wide` is true, the
+    rankings have all calls, up to MOST_ROWS_WIDE rows and more columns.
     """
     most = MOST_ROWS_WIDE if is_wide else MOST_ROWS
     profile, others = (profile, None) if is_wide else of_files(profile)
@@ -146,7 +146,8 @@ def answer_table(columns: Sequence[str], rows: Sequence[tuple[JsonValue, ...]]) 
 
 def changes_table(compared: CohortComparison, most: int = 20) -> Table:
     """Returns a table of steps whose mean duration differs significantly between the two compared
-    groups of calls. It has at most `most` steps. The step whose self time changed most is first.
+    groups of calls. The table has at most `most` steps. The step whose self time changed most is
+    first.
 
     The test of significance is corrected for multiple comparisons.
     """
@@ -214,9 +215,9 @@ def _of_paths(title: str, *others: str) -> Table:
 
 
 def _names(paths: Sequence[CallPath], is_wide: bool) -> list[str]:
-    """Returns the names of steps, shortened to MOST_NAME characters. If two names would become
-    equal, they have the longer default length of `short_path` instead. If `is_wide` is true, all
-    names have this length."""
+    """Returns the names of steps, shortened to MOST_NAME characters. If two shortened names would
+    be equal, both are shortened to the longer default length of `short_path` instead. If `is_wide`
+    is true, all names have this length."""
     short = [short_path(path) if is_wide else short_path(path, MOST_NAME) for path in paths]
     counts = Counter(short)
     return [
@@ -252,9 +253,9 @@ def modelled_table(rows: Sequence[ModelledStep]) -> Table:
 
 
 def parts_table(parts: PartRanking, most: int, is_wide: bool) -> Table:
-    """Returns a table of processors, disks and links. It has the end-to-end time that each would
-    save if it were faster. If `is_wide` is true, it also has the interval of this saving, and the
-    part's utilisation, share of self time and share of the critical path."""
+    """Returns a table of processors, disks and links. The table has the end-to-end time that each
+    of them would save if it were faster. If `is_wide` is true, the table also has the interval of
+    this saving, and the part's utilisation, share of self time and share of the critical path."""
     title = f"End-to-end time saved if a part were {parts.factor:g} times faster"
     table = Table(title=title)
     if not is_wide:

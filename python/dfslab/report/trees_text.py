@@ -1,4 +1,4 @@
-"""Writes a number of call trees."""
+"""Formats a number of call trees as text."""
 
 from __future__ import annotations
 

@@ -84,8 +84,8 @@ class Bottlenecks(BaseModel):
 
 
 class Programs(StudyResult):
-    """Results for every traced program. They are the seconds that the program's functions took, and
-    the steps and hardware parts whose speed-up would save most time."""
+    """Results for every traced program: the seconds that the program's functions took, and the
+    steps and hardware parts whose speed-up would save most time."""
 
     study = "bottlenecks"
 
@@ -195,7 +195,8 @@ def profiles(results: Sequence[Result], traces: Path) -> list[Path]:
 
 
 def _folder(result: Result, traces: Path) -> Path | None:
-    """The folder with the call profiles of a result's program; None if it was not traced."""
+    """The folder with the call profiles of a result's program; None if the program was not
+    traced."""
     named = result.program.profiles if result.program else None
     return traces / named if named else None
 
@@ -263,10 +264,10 @@ def functions(top: MergedStep, named: Mapping[str, Sequence[str]]) -> list[Funct
     `top`.
 
     `named` maps each function to endings of call paths. A call belongs to the function if its call
-    path has one of these endings. The seconds of the calls with all endings are added, but only
-    calls with the first ending are counted. A call within another call that has the same ending is
-    part of the outer call. If `named` is empty, the MOST_FUNCTIONS steps with the largest total
-    time are returned.
+    path has one of these endings. The seconds of a function are the sum over the calls with any of
+    its endings; its number of calls counts only the calls with the first ending. A call within
+    another call that has the same ending is part of the outer call. If `named` is empty, the
+    MOST_FUNCTIONS steps with the largest total time are returned.
     """
     if not named:
         steps = {

@@ -176,15 +176,15 @@ def compare(results: Sequence[Result], metric: str = RATE) -> Comparison:
 
 
 def sort_key(labels: Mapping[str, Hashable]) -> list[tuple[int, float, str]]:
-    """Returns the key by which configurations are sorted. It has one entry for each value of
+    """Returns the key by which configurations are sorted. The key has one entry for each value of
     `labels`, in the order of `labels`. Plain numbers come first, ordered by value. Quantities with
     a unit follow, ordered by value in SI units. Other texts come last, in alphabetical order."""
     return [_sortable(value) for value in labels.values()]
 
 
 def is_ordered(value: Hashable) -> bool:
-    """Returns whether a value of a configuration is a number or a quantity with a unit, so that it
-    lies between others."""
+    """Returns whether a value of a configuration is a number or a quantity with a unit. Only such
+    values can lie between two other values."""
     return not isinstance(value, bool) and _sortable(value)[0] < 2
 
 

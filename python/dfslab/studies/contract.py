@@ -69,7 +69,8 @@ class StudyResult(BaseModel):
     def tables(self, run: FinishedRun) -> list[Table]:
         """The result as tables, which all output formats show.
 
-        The page leaves out the title of a section's only table: the section's title stands for it.
+        If a section has only one table, the page shows the title of the section and leaves out the
+        title of the table.
         """
         return []
 
@@ -183,14 +184,15 @@ class FinishedRun:
         self.scenario, self.folder = scenario, folder or Path()
         self.findings = Findings() if findings is None else findings
         self.processor_time: ProcessorTime | None = None
-        # Which part of the run is measured, if the run was interrupted and then opened again.
+        # How many measurements the run has, if it was interrupted and then opened again; None for a
+        # complete run.
         self.unfinished: Unfinished | None = None
         if results is not None:
             self.results = list(results)
 
     @cached_property
     def results(self) -> list[Result]:
-        """All results of the run. They are read from disk only if this property is used."""
+        """All results of the run. The results are read from disk only if this property is used."""
         return store.load_results(self.folder)
 
     @property
@@ -245,8 +247,8 @@ class FinishedRun:
 
     @property
     def file_systems(self) -> str:
-        """Returns the names of the run's file systems as text. These are the file systems in the
-        sweep or, if the sweep names none, the file system of the scenario."""
+        """Returns the names of the run's file systems as text. The names are those of the file
+        systems in the sweep or, if the sweep names none, the name of the scenario's file system."""
         named = dict.fromkeys(str(one.labels.get(NAME_KEY, "")) for one in self.points)
         return ", ".join(filter(None, named)) or self.scenario.file_system.name
 

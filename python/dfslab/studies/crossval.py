@@ -61,9 +61,9 @@ class CrossValidated(StudyResult):
 
 
 class CrossValidationStudy(Study[CrossValidated]):
-    """Predicts every configuration with models that were fitted without it. The configurations are
-    divided into folds. Each fold in turn is held out, and models fitted to the other folds predict
-    it."""
+    """Predicts every configuration with models that were fitted without this configuration. The
+    configurations are divided into folds. Each fold in turn is held out, and models that were
+    fitted to the other folds predict the held-out fold."""
 
     name = "crossval"
     result = CrossValidated
@@ -114,12 +114,12 @@ class Validation(BaseModel):
 
 
 class LearningCurvePoint(BaseModel):
-    """One point of a learning curve. It has the errors on held-out testbeds and the cost of the
-    training data.
+    """One point of a learning curve: the errors on held-out testbeds and the cost of the training
+    data.
 
-    `seconds`: time that measuring the training data took. `testbeds`, `configurations`: their
-    numbers in the training data. `median_abs_error`: the median absolute error of each model, as a
-    fraction.
+    `seconds`: time that measuring the training data took. `testbeds`, `configurations`: numbers of
+    testbeds and of configurations in the training data. `median_abs_error`: the median absolute
+    error of each model, as a fraction.
     """
 
     seconds: float

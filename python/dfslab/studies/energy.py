@@ -36,9 +36,9 @@ class EnergyCost(BaseModel):
 
     `throughput_bytes_per_s`: throughput with its interval. `power_w`: power of all processors
     together, in watts. `limit`: what limits the configuration according to the method, such as
-    "server.cpu"; "" if the method names no limit. `group`: the labels of the configuration that
-    do not describe processors. Configurations with equal `group` differ only in their
-    processors.
+    "server.cpu"; "" if the method names no limit. `group`: those labels (varied keys with their
+    values) of the configuration that do not describe processors. Configurations with equal `group`
+    differ only in their processors.
     """
 
     labels: dict[str, str]

@@ -17,9 +17,9 @@ class RankedPoint(BaseModel):
     """One configuration of a ranking. Its rates are relative to the configuration with the lowest
     measured rate.
 
-    `measured`: the measured rate, divided by the measured rate of that configuration.
-    `predicted`: for each method, the predicted rate, divided by the rate that the method
-    predicts for that configuration.
+    `measured`: the measured rate, divided by the lowest measured rate. `predicted`: for each
+    method, the predicted rate, divided by the rate that the method predicts for the configuration
+    with the lowest measured rate.
     """
 
     labels: dict[str, str]

@@ -38,7 +38,7 @@ LOOKUP = "open"
 LOOKUPS = {LOOKUP, "stat", "list"}
 LAWS = tuple(laws.LAWS)
 # BOUND_S: the largest mean response time that is allowed during a peak of load, in seconds. PEAK_S:
-# length of the peak in seconds. `p_max_per_s`: rate of the largest peak that keeps this bound.
+# length of the peak in seconds. They define `Ratio.p_max_per_s`.
 BOUND_S, PEAK_S = 1.0, 1.0
 # Quantile of the response times in a burst that is reported in addition to the mean.
 AT = 0.9

@@ -105,8 +105,8 @@ class Statement:
 class Verdict:
     """An expectation, the measured ratio of its two times, and the outcome.
 
-    `noise`: the factor by which random errors can change the measured ratio. It is
-    exp(max(LEAST_NOISE, 2 x standard error of ln(ratio))).
+    `noise`: the factor by which random errors can change the measured ratio: exp(max(LEAST_NOISE, 2
+    x standard error of ln(ratio))).
     """
 
     statement: Statement
@@ -230,8 +230,8 @@ def _dominance(predicted: Mapping[str, StepSeconds]) -> Iterator[Statement]:
     of the set takes longer than the second longest. A set is left out if the predicted ratio of
     these two times is below MARKED."""
     for point, steps in predicted.items():
-        # A step is compared only with steps that have the same outer step. It is not compared with
-        # its inner steps.
+        # A step is compared only with steps that have the same outer step, and not with its own
+        # inner steps.
         for operation, outer in dict.fromkeys((o, s.parent) for o, s in steps):
             own = sorted(
                 ((t, s) for (o, s), t in steps.items() if (o, s.parent) == (operation, outer)),

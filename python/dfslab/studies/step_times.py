@@ -285,9 +285,9 @@ def operations(results: Sequence[Result]) -> Operations | None:
 
 
 def functions(results: Sequence[Result]) -> list[StepTimeFunction]:
-    """Returns the fitted functions f1 to f7 of Wu 2013 for every measured step. Each gives the time
-    of the step as a function of the file size and the number of operations. Raises RunFailed if no
-    function can be fitted."""
+    """Returns the fitted functions f1 to f7 of Wu 2013 for every measured step. Each function gives
+    the time of a step as a function of the file size and the number of operations. Raises RunFailed
+    if no function can be fitted."""
     return [_function(f) for f in step_functions.fit([r for r in results if not r.point.held_out])]
 
 

@@ -123,7 +123,8 @@ def compared(results: Sequence[Result]) -> SystemsComparison | None:
 
 def _measures() -> dict[str, Callable[[Result], float | None]]:
     """Returns a dictionary from the name of each measure to a function. The function takes a result
-    and returns the value of the measure. It returns None if the result has no such value."""
+    and returns the value of the measure. The function returns None if the result has no such
+    value."""
     found: dict[str, Callable[[Result], float | None]] = {"rate": _rate}
     for operation in MOVING:
         found[operation] = _throughput_of(operation)

@@ -74,8 +74,8 @@ def _failed(request: Request, error: Exception) -> Response:
 
 
 def _not_installed(request: Request, error: Exception) -> Response:
-    """Returns a response that names the extra of dfslab that has to be installed. It is the extra
-    that provides the missing module.
+    """Returns a response that names the extra of dfslab that has to be installed. This extra
+    provides the missing module.
 
     If no extra provides the module, dfslab itself is faulty. The error is then raised again, so
     that the server prints it.

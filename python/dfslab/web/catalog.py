@@ -23,12 +23,12 @@ State = Literal["running", "finished", "inconclusive", "unfinished"]
 ENDED: tuple[State, ...] = ("finished", "inconclusive")
 SCENARIO = "scenario.toml"
 SUMMARY = "summary.json"
-# At most this number of runs is listed: the newest ones.
+# Largest number of listed runs. The newest runs are listed.
 MOST_RUNS = 2000
 # The keys of a workload that the list shows, and the largest number of values of one key.
 SETTINGS = ("transfer_size", "file_size", "clients", "cache")
 MOST_VALUES = 4
-# What the list shows for a fact that an imported run does not have.
+# The text that the list shows for a fact that an imported run does not have.
 NOT_KNOWN = "not known"
 # A lock file has the PID of the process that wrote it. The PID was reused by a later process if the
 # process with this PID began more than CLOCK_TOLERANCE_S seconds after the file was written.
@@ -37,10 +37,10 @@ CLOCK_TOLERANCE_S = 2.0
 
 class RunEntry(Document):
     """One run in the list. `key`: path of its folder below the folder of the runs. `started`: time
-    in the name of the folder, in UTC. `doubt`: why the run is inconclusive; "" if it is not.
-    `settings`: what the workload varies or sets, such as
-    "transfer size 4 KiB, 1 MiB; clients 1, 8". `is_program`: whether the workload is an external
-    program, or another tool, which no model can predict."""
+    in the name of the folder, in UTC. `doubt`: why the run is inconclusive; "" if it is conclusive.
+    `settings`: what the workload varies or sets, such as "transfer size 4 KiB, 1 MiB; clients 1,
+    8". `is_program`: whether the workload is an external program, or another tool, which no model
+    can predict."""
 
     key: str
     name: str
@@ -98,8 +98,8 @@ class _ScenarioHead(Document):
     sweep: list[dict[str, JsonValue]] = []
 
     def is_program(self) -> bool:
-        """Returns whether the workload is an external program. A workload that is not installed is
-        none."""
+        """Returns whether the workload is an external program. A workload that is not installed
+        counts as no external program."""
         try:
             return discover.workload(self.workload.name).command is not None
         except (InputError, DiscoveryError):
@@ -130,8 +130,8 @@ def entries(runs: Path) -> list[RunEntry]:
 
 
 def age_of(key: str) -> tuple[str, str]:
-    """Returns the key by which runs are sorted by age, the oldest first. It is (time stamp in the
-    run's `key`, name of the run)."""
+    """Returns the key by which runs are sorted by age, the oldest first. The returned key is (time
+    stamp in the run's `key`, name of the run)."""
     name, _, stamp = key.rpartition("/")
     return stamp, name
 
@@ -161,8 +161,8 @@ def _described(runs: Path, folders: list[Path]) -> Iterator[RunEntry]:
 
 @lru_cache(maxsize=4 * MOST_RUNS)
 def _head(path: Path, changed_ns: int) -> _ScenarioHead:
-    """Reads the head of a scenario file. `changed_ns`: time of the file's last change. It is part
-    of the cache key, so a changed file is read again."""
+    """Reads the head of a scenario file. `changed_ns`: time of the file's last change. This time is
+    part of the cache key, so a changed file is read again."""
     return _ScenarioHead.model_validate(_toml(path))
 
 
@@ -179,8 +179,8 @@ def _started(stamp: str) -> str:
 
 
 def is_program(folder: Path) -> bool:
-    """Returns whether the workload of a run is an external program or another tool. A run without a
-    readable scenario file has none."""
+    """Returns whether the workload of a run is an external program or another tool. False for a run
+    without a readable scenario file."""
     try:
         path = folder / SCENARIO
         return _head(path, path.stat().st_mtime_ns).is_program()
@@ -198,7 +198,7 @@ def state_of(folder: Path) -> State:
 
 def doubt_of(folder: Path) -> str:
     """Returns why a run is inconclusive, as its summary states it; "" if the run has a conclusion,
-    has not ended, or was written by an earlier version, whose summaries do not state it."""
+    has not ended, or was written by an earlier version, whose summaries do not state the reason."""
     return _summary_of(folder).doubt
 
 

@@ -32,7 +32,7 @@ from dfslab.studies.runs.imported import import_files, is_known
 
 # Folder of the dropped files, below the folder of the runs.
 FOLDER = ".dropped"
-# Largest size in bytes of one dropped file, and of all stored dropped files in sum.
+# Largest size in bytes of one dropped file, and largest total size of all stored dropped files.
 MOST_BYTES, MOST_KEPT_BYTES = 256 << 20, 2 << 30
 LONGEST_NAME = 80
 KEY_DIGITS = 24
@@ -165,8 +165,8 @@ def _is_json_net(path: Path) -> bool:
     """Returns whether a file has the suffix .json (or .json.gz) and is a JSON object with places
     and transitions. Such a file counts as a net even if the net has mistakes.
 
-    The other files with this suffix count as traces. These are other JSON objects, files that are
-    not valid JSON as a whole (such as JSON lines), and files that are too large for a net.
+    The other files with this suffix count as traces. Such files are other JSON objects, files that
+    are not valid JSON as a whole (such as JSON lines), and files that are too large for a net.
     """
     if Path(path.name.removesuffix(".gz")).suffix != ".json":
         return False

@@ -19,14 +19,14 @@ from dfslab.spec.input_error import InputError
 MOST_GAMES = 32
 MOST_STEPS = 1000
 MOST_CHOICES = 40
-# Largest number of places and transitions in sum of a net that is shown. `dfslab net` shows larger
+# Largest total number of places and transitions of a net that is shown. `dfslab net` shows larger
 # nets.
 MOST_NODES = 400
 
 
 class FireRequest(StrictDocument):
     """A move of a game: the index of the enabled binding that fires first, and the number of
-    firings. In each further firing, the first binding fires of those that are enabled then."""
+    firings. In each further firing, the first of the bindings that are then enabled fires."""
 
     choice: int = 0
     steps: int = 1
@@ -54,8 +54,8 @@ class GameView(Document):
 
 @dataclass
 class _Played:
-    """A game in progress. `choices`: the moves since the start. For each firing, this is the index
-    of the fired binding among the bindings that were enabled."""
+    """A game in progress. `choices`: the moves since the start. A move is the index of the fired
+    binding among the bindings that were enabled at that time."""
 
     definition: NetDefinition
     game: Game

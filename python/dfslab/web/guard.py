@@ -1,6 +1,6 @@
 """Refuses requests that do not come from the user.
 
-There are three kinds:
+Three kinds of requests are refused:
 
 - requests to a host name that an attacker's DNS resolves to this machine
 - requests by forms of other web sites

@@ -36,7 +36,7 @@ READ_BYTES = 1 << 20
 SHOWN_S = 120
 MOST_HOSTS = 6
 MOST_RESULTS = 12
-# Number of runs whose names of configurations are kept.
+# Number of runs whose names of configurations are cached.
 RUNS_NAMED = 16
 STATISTICS = ("p50", "p90", "p99")
 # Name of the line that shows all client hosts taken together.
@@ -207,7 +207,7 @@ def _results(folder: Path) -> Markup:
 @lru_cache(maxsize=RUNS_NAMED)
 def _naming(scenario: Path, changed_ns: int) -> Name:
     """Returns the function that names the configurations of a scenario file. `changed_ns`: time of
-    the file's last change. It is part of the cache key, so a changed file is read again."""
+    the file's last change. This time is part of the cache key, so a changed file is read again."""
     return naming(one.labels for one in read(scenario).points())
 
 
@@ -219,8 +219,8 @@ def _first_line(error: Exception, folder: Path) -> str:
 
 def result_row(result: Result, name: Name) -> list[TableCell]:
     """Returns the cells of one result: configuration, method, rate, and the statistics of the
-    latency in STATISTICS. If there is no rate, its cell is "failed", or "not predicted" for a
-    model. `name` returns the name of a configuration."""
+    latency in STATISTICS. If there is no rate, the cell of the rate has "failed", or "not
+    predicted" for a model. `name` returns the name of a configuration."""
     rate = result.metrics.get(metrics.RATE)
     absent = "failed" if discover.is_instrument(result.method) else "not predicted"
     shown = words(absent) if rate is None else TableCell(rate.value, units.text(rate.value, "1/s"))

@@ -115,7 +115,8 @@ class Pages:
         if len(keys) != 2:
             raise InputError("run", None, f"choose two runs to compare; {len(keys)} are chosen")
         # The form sends the two runs in the order in which the page lists them, and the user can
-        # sort the list by any column. The older run is made the first here.
+        # sort the list by any column. The older run therefore becomes the first run of the
+        # comparison here.
         earlier, later = sorted(keys, key=catalog.age_of)
         before, after = (catalog.folder_of(self._runs, key) for key in (earlier, later))
         return report(run_pages.comparison(before, after, (earlier, later), bar()))

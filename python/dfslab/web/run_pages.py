@@ -25,8 +25,8 @@ def run_page(folder: Path, bar: Markup) -> str:
 @lru_cache(maxsize=PAGES_KEPT)
 def _run_page(folder: Path, inputs: str, is_complete: bool, bar: Markup) -> str:
     """Returns the HTML of the page of a run. `inputs`: hash of everything on which the findings
-    depend. `is_complete`: whether the run has ended. Both are parts of the cache key, so a page is
-    rendered again only if one of them has changed."""
+    depend. `is_complete`: whether the run has ended. `inputs` and `is_complete` are parts of the
+    cache key, so a page is rendered again only if one of them has changed."""
     known, _ = findings.load(folder, inputs)
     run = progress_kept.reopened(folder, known)
     if known is None:

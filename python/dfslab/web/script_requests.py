@@ -93,8 +93,8 @@ class ScriptRequests:
 
 
 async def _body(request: Request, kind: type[Requested]) -> Requested:
-    """Returns the document in the body of a request. Raises InputError if it is too large or has a
-    wrong key."""
+    """Returns the document in the body of a request. Raises InputError if the body is too large or
+    has a wrong key."""
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
@@ -108,7 +108,8 @@ async def _body(request: Request, kind: type[Requested]) -> Requested:
 
 
 async def _work(work: Callable[[], Document]) -> Response:
-    """Does work in another thread, so that other requests are answered meanwhile."""
+    """Calls `work` in another thread, so that other requests are answered meanwhile. Returns the
+    document of `work` as the response."""
     return _json(await run_in_threadpool(work))
 
 

@@ -18,8 +18,9 @@ MARKINGS_MOST = 20_000
 class StateSpaceView(Document):
     """A state space for the browser.
 
-    `facts`: its properties in sentences. `picture`: the graph of its strongly connected components
-    as SVG; empty if there is none. `no_picture`: the reason if there is none.
+    `facts`: properties of the state space in sentences. `picture`: the graph of its strongly
+    connected components as SVG; empty if there is no picture. `no_picture`: the reason why there is
+    no picture.
     """
 
     facts: list[str]

@@ -54,13 +54,13 @@ NET = "petri"
 READY, RUN = "scenario:", "run:"
 BOARDS_KEPT = 16
 MOST_STATIONS = 8
-# From this ratio of the rates of both models on, the answer says that the models differ.
+# Smallest ratio of the two models' rates at which the answer says that the models differ.
 MODELS_DIFFER = 1.1
 OTHER_BYTES = (
     "The gain is that of the bytes per second, because an operation moves other amounts of data."
 )
-# Largest utilisation on the axis, as a fraction. It is above 1 to leave space for the label of 100
-# %.
+# Largest utilisation on the axis, as a fraction. The value is above 1 to leave space for the label
+# of 100 %.
 MOST_SHOWN = 1.06
 
 
@@ -76,8 +76,8 @@ class _Predicted:
 
 @dataclass
 class Board:
-    """The data of the sliders of one scenario or run. They are computed once and then reused, so
-    that an answer takes only milliseconds."""
+    """The data of the sliders of one scenario or run. The data are computed once and then reused,
+    so that an answer takes only milliseconds."""
 
     evidence: DecisionInput
     _sliders: dict[int, list[Slider]] = field(default_factory=dict)
@@ -96,8 +96,9 @@ class Board:
 
     @cached_property
     def net(self) -> Model:
-        """The model that simulates nets. It is fitted to the complete measurements of the run,
-        except those that are held out. Without such measurements, the model is not fitted."""
+        """The model that simulates nets. The model is fitted to the complete measurements of the
+        run, except the held-out measurements. Without such measurements, the model is not
+        fitted."""
         found = discover.model(NET)
         training = [
             one
@@ -143,14 +144,15 @@ class Board:
         return _Predicted(found.rate_per_s, found.moved_bytes, found.latency_s, found.utilisation)
 
     def unchanged(self, point: Point) -> _Predicted:
-        """Returns the prediction of a configuration without changes. It is computed once."""
+        """Returns the prediction of a configuration without changes. The prediction is computed
+        once and cached."""
         if point.id not in self._unchanged:
             self._unchanged[point.id] = self.predicted(self.model.before(point)[0])
         return self._unchanged[point.id]
 
     def present(self, point: Point) -> Metric:
-        """Returns the predicted rate of a configuration without changes, with its 90 % interval. It
-        is computed once."""
+        """Returns the predicted rate of a configuration without changes, with its 90 % interval.
+        The rate is computed once and cached."""
         if point.id not in self._present:
             value = self.unchanged(point).rate_per_s
             factor = self.evidence.rate_factor(point, self.model.before(point)[0])
@@ -234,8 +236,8 @@ def board_of(runs: Path, source: str) -> Board:
 def _board(path: Path, version: str) -> Board:
     """Returns the board for the scenario file or run folder `path`.
 
-    `version`: text that changes with the content of `path`. It is part of the cache key, so that a
-    changed source gets a new board.
+    `version`: text that changes with the content of `path`. `version` is part of the cache key, so
+    that a changed source gets a new board.
     """
     return Board(evidence_of(path))
 
@@ -285,8 +287,9 @@ def _changed(
 ) -> Metric:
     """Returns the predicted rate after changes in operations per second, with its interval.
 
-    The error of a gain is known for the bytes per second if operations move bytes. The rate is
-    therefore that of the bytes, divided by the ratio of an operation's bytes after and before.
+    If operations move bytes, the error of a gain is known for the bytes per second. The changed
+    bytes per second and their interval are therefore computed first. Both are then divided by the
+    ratio of an operation's bytes after the changes to its bytes before.
     """
     before = board.unchanged(found.point)
     size = after.moved_bytes / before.moved_bytes if _moves_other_bytes(before, after) else 1.0
@@ -298,7 +301,8 @@ def _changed(
 
 
 def _moves_other_bytes(before: _Predicted, after: _Predicted) -> bool:
-    """Returns whether an operation moves bytes before and after a change, but not equally many."""
+    """Returns whether an operation moves bytes both before and after a change, but a different
+    number of bytes."""
     moved = before.moved_bytes, after.moved_bytes
     return all(moved) and moved[0] != moved[1]
 
@@ -315,8 +319,8 @@ def _withheld(
     found: WhatIfAnswer, reasons: list[str], settling: str, nearest: dict[str, int]
 ) -> WhatIfAnswer:
     """Returns an answer without any figure after the changes. `found`: the answer without changes.
-    `reasons`: why the figures are withheld. `settling`: the runs that would measure them.
-    `nearest`: as in WhatIfAnswer."""
+    `reasons`: why the figures are withheld. `settling`: the runs that would measure the withheld
+    figures. `nearest`: as in WhatIfAnswer."""
     unknown = dict.fromkeys(("after", "gain", "low", "high"))
     texts = {"limit": "", "withheld": reasons, "settling": settling, "times": []}
     update = {"is_changed": True, **unknown, **texts, "nearest": nearest}
@@ -403,7 +407,7 @@ def _by_name(found: _Predicted) -> dict[str, float]:
 def net_answer(board: Board, request: WhatIfRequest) -> NetRate:
     """Simulates the configuration with the changes of the sliders. Raises InputError if the changed
     configuration is not allowed. Raises RunFailed if the net cannot simulate the configuration. The
-    rate is withheld if that of the queueing model is."""
+    rate is withheld if the rate of the queueing model is withheld."""
     point = board.point(request.point)
     changes = board.changes(request)
     if reasons := board.trust.reasons([one.kind for one in changes]):
@@ -440,9 +444,9 @@ def source_name(source: str) -> str:
 
 
 def sources(runs: Sequence[RunEntry]) -> list[str]:
-    """Returns all sources: the runs, and then the scenarios that come with dfslab. Those whose
-    workload is an external program or another tool are left out, because no model can predict
-    them."""
+    """Returns all sources: the runs, and then the scenarios that come with dfslab. Sources whose
+    workload is an external program or another tool are left out, because no model can predict such
+    a workload."""
     predicted = [RUN + one.key for one in runs if not one.is_program]
     return predicted + [READY + name for name in _ready_names(tuple(ready.files().values()))]
 

@@ -1,5 +1,5 @@
-"""The documents that the page with the what-if sliders and the server exchange. Rates are shown as
-texts of the server, so that they look as in the terminal."""
+"""The documents that the page with the what-if sliders and the server exchange. The server formats
+rates as texts, so that rates have the same form as in the terminal."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class WhatIfRequest(StrictDocument):
 
     `source`: a scenario that comes with dfslab, or a run. `point`: index of the configuration.
     `positions`: for the key of each slider that was moved, the index of its position. `values`: for
-    the key of each slider whose value was typed, this value, such as "10 Gbit/s", "12" or "x2". A
-    typed value replaces a position.
+    the key of each slider whose value was typed, the typed value, such as "10 Gbit/s", "12" or
+    "x2". A typed value replaces a position.
     """
 
     source: str
@@ -104,7 +104,7 @@ class WhatIfAnswer(Document):
 
 class NetRate(Document):
     """The simulation of the changed configuration by the net: the rate in operations per second;
-    None if it is withheld.
+    None if the rate is withheld.
 
     `low`, `high`: its 90 % interval, which contains the error of the description and the noise of
     the simulation. `text`: the rate with this interval as text, and the bytes per second if the

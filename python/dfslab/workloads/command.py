@@ -48,8 +48,8 @@ class Parameters(FileParameters):
 
 def command(parameters: Parameters, run: RunValues) -> ProgramCommand:
     """Returns the command with its placeholders replaced. `run` has values of the run by name, such
-    as `seed`. A placeholder is replaced by the value in `run` that has its name. If there is none,
-    it is replaced by the value of the workload's key of this name.
+    as `seed`. A placeholder is replaced by the value in `run` that has its name. If `run` has no
+    such value, the placeholder is replaced by the value of the workload's key of this name.
 
     Raises InputError for an empty command and for an unknown placeholder. Also raises InputError
     for a key of the workload that `Parameters` does not declare and no word of the command uses.

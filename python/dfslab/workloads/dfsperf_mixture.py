@@ -36,7 +36,7 @@ class Parameters(FileParameters):
 
 def stream(parameters: Parameters) -> Stream:
     """Returns a stream whose reads choose among all existing files and whose writes create new
-    ones."""
+    files."""
     counts: tuple[tuple[OperationName, int], ...] = (
         ("read", parameters.read_files),
         ("write", parameters.write_files),

@@ -1,4 +1,4 @@
-"""Filebench's webproxy: a repeated loop that deletes a file, writes a new one, reads five files,
+"""Filebench's webproxy: a repeated loop that deletes a file, writes a new file, reads five files,
 and appends to a log.
 
 Filebench uses 10,000 files of 16 KiB and 100 threads. Each client appends to its newest file, which

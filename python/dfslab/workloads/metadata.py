@@ -35,9 +35,9 @@ class Parameters(FileParameters):
 def stream(parameters: Parameters) -> Stream:
     """Returns the stream that repeats the operation.
 
-    Stat, list and open may use a file several times. For them, each client has `files_per_client`
-    files if that number is given. In all other cases, each client has one file for each of its
-    operations.
+    Stat, list and open may use a file several times. For these operations, each client has
+    `files_per_client` files if that number is given. In all other cases, each client has one file
+    for each of its operations.
     """
     files = parameters.operations_per_client
     if parameters.operation in LOOKUPS and parameters.files_per_client:

@@ -22,7 +22,7 @@ from dfslab.spec.streams.vocabulary import Given, GivenArrival, Stream
 from dfslab.spec.streams.workload import FileParameters, Streams, fixed
 
 TITLE = "Replay of a trace (strace, Darshan DXT, blkparse, a recorded stream)"
-# Shown in place of the operations of a workload whose trace is not given: one client creates one
+# The operations that are shown for a workload whose trace is not given: one client creates one
 # file.
 NOTHING = Replay(given=[Given(client=0, operation="create", file=0)], starts_s=[0.0])
 
@@ -83,7 +83,7 @@ def stream(parameters: Parameters) -> Stream:
 
 def for_clients(parameters: Parameters, own: Stream, clients: int) -> Stream:
     """Returns the stream of `clients` clients. If the trace `own` has fewer clients, additional
-    clients replay copies of it concurrently, as the parameter `copies` determines. Raises
+    clients replay copies of the trace concurrently, as the parameter `copies` determines. Raises
     InputError if `clients` is incompatible with the trace and `copies`."""
     return repeated(own, clients, parameters.copies)
 

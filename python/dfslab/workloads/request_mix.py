@@ -1,5 +1,5 @@
-"""The requests of a production PVFS: mostly large and sequential, a few of a mixed class, hardly
-any random.
+"""The requests of a production PVFS: most requests are large and sequential, a few are of a mixed
+class, and hardly any are random.
 
 Nguyen and Apon 2012, Table 2, give the percentages of three classes of requests on file systems of
 276 TB:
@@ -77,7 +77,8 @@ def stream(parameters: Parameters) -> Stream:
 
 
 def for_clients(parameters: Parameters, own: Stream, clients: int) -> Stream:
-    """Returns the stream of `clients` clients. Each has a separate file and different requests.
+    """Returns the stream of `clients` clients. Each client has a separate file and different
+    requests.
 
     Raises InputError if all clients together have more than MOST_OPERATIONS operations.
     """
@@ -95,8 +96,8 @@ def _empty(parameters: Parameters) -> Stream:
 
 def _of_client(parameters: Parameters, client: int) -> list[Given]:
     """Returns the operations of one client. A sequential request begins where the previous
-    sequential request ended. If it would exceed the file's end, it begins at the start of the file
-    instead. A random request begins at a random multiple of its size."""
+    sequential request ended. A sequential request that would exceed the file's end begins at the
+    start of the file instead. A random request begins at a random multiple of its size."""
     chance = random.Random(f"{parameters.requests_seed} {client}")
     file_bytes, position = int(parameters.file_size), 0
     found = [Given(client=client, operation="open")]

@@ -5,7 +5,7 @@ Production traces have this form (Ren and others 2017: lognormal times between a
 rates; Schroeder and others 2006: partly open). The parameters of these traces are not published, so
 the defaults are only examples. The parameter `rate_factor` multiplies the rate at which sessions
 start. The key `workload.arrival` of a scenario replaces the arrival process. The key
-`workload.rate` replaces the rate; it counts requests per second, not sessions.
+`workload.rate` replaces the rate; this rate counts requests per second, not sessions.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class Parameters(FileParameters):
 
 def stream(parameters: Parameters) -> Stream:
     """Returns a stream with one operation of each client on one file. The test determines whether
-    it writes, appends or reads, and in which order it reads."""
+    the operation writes, appends or reads, and in which order it reads."""
     operation: OperationName = "read"
     order: Order = "sequential"
     match parameters.test:

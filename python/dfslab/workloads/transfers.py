@@ -17,7 +17,7 @@ from dfslab.spec.streams.workload import FileParameters, Streams, fixed
 TITLE = "Transfers in one open file of each client: read, write, randread, randwrite, rw, randrw"
 Mode = Literal["read", "write", "randread", "randwrite", "rw", "randrw"]
 RANDOM = frozenset({"randread", "randwrite", "randrw"})
-# Share of reads at which reads and writes have the same weight.
+# The value of `read_share` at which reads and writes have the same weight.
 EVEN = 0.5
 READS = Share(operation="pread")
 WRITES = Share(operation="pwrite")
@@ -50,7 +50,7 @@ class Parameters(FileParameters):
     )
 
     def operations(self) -> int:
-        """Returns the number of transfers of each client. It is the given number, or else the
+        """Returns the number of transfers of each client. This is the given number, or else the
         number of transfers that covers the client's file once."""
         return self.operations_per_client or max(1, int(self.file_size // self.transfer_size))
 
@@ -72,7 +72,7 @@ def stream(parameters: Parameters) -> Stream:
 
 def _mix(parameters: Parameters) -> list[Share]:
     """Returns the kinds of transfer of the mode (reads, writes or both), with their weights. If the
-    mode mixes them, reads have the weight `read_share`, and writes have the weight 1 -
+    mode mixes reads and writes, reads have the weight `read_share`, and writes have the weight 1 -
     `read_share`. A kind with weight 0 is left out."""
     mix, reads = MIXES[parameters.mode], parameters.read_share
     if len(mix) == 1 or reads == EVEN:

@@ -23,7 +23,7 @@ class SimulatedPlace(Document):
 
 class SimulatedTransition(Document):
     """How often a transition fired in a simulation: the firings per replication, and the firings
-    per second of simulated time. The latter is None if no simulated time passed."""
+    per second of simulated time. The firings per second are None if no simulated time passed."""
 
     firings: MeanValue
     rate_per_s: MeanValue | None
@@ -52,8 +52,8 @@ class NetSimulation(Document):
 
     `end_time_s` is the simulated time at the end of a replication. `ends` has the number of
     replications for each reason to end, such as "end_time", "dead" (nothing can fire any more) or
-    "breakpoint NAME". `refused_monitors` has, for each monitor of the file that did not run, the
-    reason.
+    "breakpoint NAME". `refused_monitors` has the reason for each monitor of the file that did not
+    run.
     """
 
     net: str

@@ -1,5 +1,5 @@
-"""The path of a call in a trace. It has the process and the step of each call, from the root call
-to this call. It is converted to text only for display and for JSON."""
+"""The path of a call in a trace. A path has the process and the step of each call, from the root
+call to this call. A path is converted to text only for display and for JSON."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from dfslab.documents.document import text_schema
 
 @dataclass(frozen=True, eq=False)
 class CallPath:
-    """A call in a trace with its callers. `parent` is the path of its direct caller.
+    """A call in a trace with its callers. `parent` is the path of the direct caller; None for a
+    root call.
 
-    `process` is the name of the process that executes the call. It is None if the caller runs in
-    the same process, or if the trace names no processes. Two paths are equal if all their names
-    from the root to the call are equal.
+    `process` is the name of the process that executes the call. `process` is None if the caller
+    runs in the same process, or if the trace names no processes. Two paths are equal if all their
+    names from the root to the call are equal.
     """
 
     process: str | None

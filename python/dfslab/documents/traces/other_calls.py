@@ -12,7 +12,7 @@ from dfslab.documents.traces.trace_profile import Entry, TraceProfile
 from dfslab.spec import units
 
 # Names of system calls that manage memory, threads, signals, time, identities and the start of a
-# program, or that wait for other calls. Calls on sockets are not among them, because clients in
+# program, or that wait for other calls. Calls on sockets are not in this list, because clients in
 # user space do their I/O by sockets.
 OTHER_CALLS = re.compile(
     r"mmap2?|munmap|mremap|mprotect|pkey_\w+|madvise|mincore|m(un)?lock(all|2)?|brk|membarrier"
@@ -23,8 +23,8 @@ OTHER_CALLS = re.compile(
     r"|[gs]et(e|res|fs)?[ug]id|[gs]etgroups|[gs]et(p|s)id|getpgrp|[gs]etpgid|getp?pid|gettid"
     r"|[gs]etpriority|restart_syscall|p?select6?|p?poll|epoll_\w+|eventfd2?|pipe2?"
 )
-# Names of system calls that almost every program makes. A profile without any of them is not of
-# system calls, so that its "select" may be a query of a database.
+# Names of system calls that almost every program makes. A profile without any of these names is not
+# a profile of system calls: a call named "select" in it may be a query of a database.
 USUAL_CALLS = frozenset(("open", "openat", "close", "read", "write", "fstat", "pread64", "lseek"))
 # Largest number of calls that a sentence names.
 MOST_NAMED = 3
@@ -32,7 +32,8 @@ MOST_NAMED = 3
 
 @dataclass(frozen=True)
 class OtherCalls:
-    """The calls of a profile that are not on files, the longest first. There is at least one."""
+    """The calls of a profile that do not act on files, the longest first. There is at least one
+    such call."""
 
     entries: tuple[Entry, ...]
 
@@ -57,10 +58,11 @@ class OtherCalls:
 
 def of_files(profile: TraceProfile) -> tuple[TraceProfile, OtherCalls | None]:
     """Returns (profile, others). The rankings and savings of the returned profile lack the system
-    calls that are not on files; `others` has these calls. Sums, shares and call trees are still
-    those of all calls.
+    calls that do not act on files; `others` has these calls. Sums, shares and call trees still
+    include all calls.
 
-    If the profile has no such calls, or no other timed ones, it is returned unchanged with None.
+    If the profile has no such calls, or if all its timed calls are such calls, the profile is
+    returned unchanged with None.
     """
     if not _is_of_system_calls(profile):
         return profile, None
@@ -77,11 +79,12 @@ def of_files(profile: TraceProfile) -> tuple[TraceProfile, OtherCalls | None]:
 
 
 def _is_of_system_calls(profile: TraceProfile) -> bool:
-    """Returns whether the calls of a profile are system calls, which have no callers."""
+    """Returns whether the calls of a profile are system calls. System calls have no callers in a
+    profile."""
     has_callers = any(one.path.parent is not None for one in profile.ranking)
     return not has_callers and any(one.path.step in USUAL_CALLS for one in profile.ranking)
 
 
 def _is_other(path: CallPath) -> bool:
-    """Returns whether a system call is not on files."""
+    """Returns whether a system call does not act on files."""
     return OTHER_CALLS.fullmatch(path.step) is not None

@@ -9,8 +9,8 @@ from typing import NotRequired, TypedDict
 
 
 class OtlpAttribute(TypedDict):
-    """A key with its value. The value is wrapped in a dictionary that states the type:
-    `{"stringValue": "read"}`."""
+    """A key with its value. The value is wrapped in a dictionary whose key states the type of the
+    value: `{"stringValue": "read"}`."""
 
     key: str
     value: dict[str, object]

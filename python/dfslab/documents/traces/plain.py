@@ -16,8 +16,8 @@ def plain(profile: TraceProfile) -> dict[str, Any]:
 
 
 def plain_trees(roots: Sequence[TreeNode]) -> list[dict[str, Any]]:
-    """Returns call trees as JSON data. They are converted without recursion, because Python limits
-    the depth of recursion."""
+    """Returns call trees as JSON data. The trees are converted without recursion, because Python
+    limits the depth of recursion."""
     found: list[dict[str, Any]] = []
     open_nodes = [(node, found) for node in reversed(roots)]
     while open_nodes:

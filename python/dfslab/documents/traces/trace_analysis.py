@@ -16,14 +16,14 @@ from dfslab.documents.traces.trace_profile import SavingVerdict, TraceProfile
 
 
 def given(profile: TraceProfile) -> dict[str, Any]:
-    """Returns the fields of a profile that were set explicitly. They are passed to the constructor
-    of a subclass of the profile, which adds further fields."""
+    """Returns the fields of a profile that were set explicitly. These fields are passed to the
+    constructor of a subclass of the profile, which adds further fields."""
     return {name: value for name, value in profile if name in profile.model_fields_set}
 
 
 class PartGain(Document):
     """The fraction of the end-to-end time that would be saved if one processor, disk, link or sleep
-    were faster. The bounds of the saving are such fractions too."""
+    were faster. The bounds of the saving are also fractions of the end-to-end time."""
 
     # The part's name: "process: processor", "process: disk" or "process: link", or "process: step"
     # for a sleep.
@@ -38,8 +38,8 @@ class PartGain(Document):
     high: float
     # The verdict that follows from the bounds: "faster", "no gain" or "cannot tell".
     verdict: SavingVerdict
-    # Busy time divided by the time for which the process ran. It can exceed 1 if the process has
-    # several threads. It is None for links.
+    # Busy time divided by the time for which the process ran; None for links. The utilisation can
+    # exceed 1 if the process has several threads.
     utilisation: float | None
 
 
@@ -167,7 +167,7 @@ class TraceAnalysis(TraceProfile):
 
 class Received(Document):
     """What a receiver of spans accepted: numbers of messages and bytes. `refused` is the number of
-    messages that it refused.
+    messages that the receiver refused.
     """
 
     messages: int

@@ -1,1 +1,1 @@
-"""The exporters. Each is one module, and `dfslab.discover` finds them."""
+"""The exporters. Each exporter is one module, and `dfslab.discover` finds the modules."""

@@ -51,8 +51,9 @@ def write(profile: TraceProfile) -> bytes:
 
 def _widths_ns(nodes: list[TreeNode]) -> dict[int, int]:
     """Returns the width of each node's bar in ns, by node id. The width is the sum of the self
-    times of the node and of all nodes below it. A negative self time counts as 0. So does the self
-    time of a node of the kind DETAIL, because it is already part of its caller's self time."""
+    times of the node and of all nodes below it. A negative self time counts as 0. The self time of
+    a node of the kind DETAIL also counts as 0, because it is already part of the caller's self
+    time."""
     widths: dict[int, int] = {}
     for node in reversed(nodes):
         self_ns = 0 if node.kind == trees.DETAIL else max(0, node.self_ns)

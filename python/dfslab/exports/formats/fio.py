@@ -157,8 +157,9 @@ def _merged(histograms: Mapping[str, Buckets], names: Sequence[str]) -> Buckets:
 
 
 def _latency(buckets: Buckets) -> _Latency:
-    """Returns the latency statistics of a histogram in ns. They are computed from the midpoints of
-    its buckets, except the minimum, which is the lower bound of the lowest bucket.
+    """Returns the latency statistics of a histogram in ns. The statistics are computed from the
+    midpoints of the histogram's buckets, except the minimum, which is the lower bound of the lowest
+    bucket.
 
     A midpoint differs from a recorded value by at most 1 part in 256. For an empty histogram, all
     statistics are zero, and there are no percentiles.

@@ -58,7 +58,7 @@ def write(profile: TraceProfile) -> bytes:
 
 def write_spans(files: Sequence[Path], reading: Reading) -> Written:
     """Returns the merged call trees of files with spans as a pprof document. The Rust core encodes
-    it."""
+    the document."""
     return Written(trace.pprof(files, reading))
 
 

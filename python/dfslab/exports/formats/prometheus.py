@@ -86,8 +86,8 @@ def _completeness(results: Sequence[Result]) -> list[str]:
 
 def _content(results: Sequence[Result]) -> list[str]:
     """Returns the lines of a gauge that has a value for each result of the load generator: 1 if the
-    content of files was compared with what was written, else 0. Returns no lines if it was compared
-    in all results."""
+    content of files was compared with what was written, else 0. Returns no lines if the content was
+    compared in all results."""
     if not any(map(completeness.is_unverified, results)):
         return []
     name = "dfslab_content_compared"
@@ -108,8 +108,8 @@ def _prometheus_histograms(result: Result, kind: str) -> Iterator[str]:
     the kind of times, a key of TIMES. There are no lines for a result that was not measured.
 
     As usual in Prometheus, the counts are cumulative. The upper bounds of the buckets are powers of
-    two in nanoseconds. They are also bucket boundaries of the recorded histograms, so no recorded
-    bucket has to be split.
+    two in nanoseconds. These bounds are also bucket boundaries of the recorded histograms, so no
+    recorded bucket has to be split.
     """
     histograms = TIMES[kind][0](result.load) if result.load else {}
     for operation, buckets in histograms.items():

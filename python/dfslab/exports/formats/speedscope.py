@@ -14,8 +14,8 @@ SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 
 
 def write(profile: TraceProfile) -> bytes:
-    """Returns the call trees as a JSON document in speedscope's format "sampled". It has one stack
-    for each node, with the node's self time as weight.
+    """Returns the call trees as a JSON document in speedscope's format "sampled". The document has
+    one stack for each node, with the node's self time as weight.
 
     Nodes without self time are left out. Nodes of the kind DETAIL are also left out, because their
     time is already part of their callers' time.

@@ -13,7 +13,8 @@ from dfslab.studies.contract import FinishedRun
 
 TITLE = "The tables of all studies, one after another, as CSV"
 # The figures that a cell may have in addition to its value. Each figure is written to a separate
-# column, with the key as title. The function returns the figure of a cell; None if it has none.
+# column, with the key as title. The function returns the figure of a cell; None if the cell does
+# not have this figure.
 EXTRAS: Mapping[str, Callable[[TableCell], float | None]] = {
     "low": lambda cell: cell.low,
     "high": lambda cell: cell.high,
@@ -55,8 +56,8 @@ def tables_as_csv(tables: Sequence[Table]) -> bytes:
 
 
 def _extras(cells: Iterable[TableCell]) -> list[str]:
-    """Returns the titles of the additional columns for one column of a table. These are keys of
-    EXTRAS: one for each figure that at least one cell of the column has."""
+    """Returns the titles of the additional columns for one column of a table. The titles are keys
+    of EXTRAS: one for each figure that at least one cell of the column has."""
     found = list(cells)
     return [name for name, read in EXTRAS.items() if any(read(cell) is not None for cell in found)]
 

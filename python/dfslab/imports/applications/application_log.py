@@ -31,8 +31,8 @@ def is_log(path: Path) -> bool:
 def read(path: Path) -> IoCounters:
     """Returns the counters in a log that `is_log` recognises.
 
-    Raises InputError if the log is damaged or has no POSIX calls, and ModuleNotFoundError if it
-    needs a package that is not installed.
+    Raises InputError if the log is damaged or has no POSIX calls, and ModuleNotFoundError if a
+    package that is needed to read the log is not installed.
     """
     try:
         if is_binary_log(plain_file.beginning(path, HEAD_BYTES)):

@@ -158,7 +158,8 @@ def _bytes_by_rank(records: list[FileRecord], processes: int) -> dict[int, float
 
     A record of a single process states the bytes of this process. If a record is a sum over
     processes, `_parts` divides its bytes among them. Records that cannot be divided are ignored if
-    they have at most the share SMALL_FILE of all bytes. If they have more, the result is None.
+    they have at most the share SMALL_FILE of all bytes. If such records have a larger share, the
+    result is None.
     """
     found: dict[int, float] = defaultdict(float)
     total = sum(one.size_bytes for one in records)
@@ -193,8 +194,8 @@ def _stripes(
     records: Iterable[FileRecord], stripes: Mapping[str, tuple[int, int]]
 ) -> tuple[int, int]:
     """Returns the layout of one file as (number of storage targets, size of a stripe in bytes).
-    Among the files with a known layout, it is the file with the most moved bytes. Returns (0, 0) if
-    no layout is known."""
+    The file is the one with the most moved bytes among the files with a known layout. Returns (0,
+    0) if no layout is known."""
     moved: dict[str, float] = defaultdict(float)
     for one in records:
         if one.file in stripes:

@@ -1,7 +1,8 @@
 """The program that decodes a binary Darshan log with Darshan's Python package. It prints the
 records of the log as one JSON document.
 
-It runs as a separate process, because Darshan's library ends its process when a log is damaged.
+The program runs as a separate process, because Darshan's library ends its process when a log is
+damaged.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Reads the I/O counters in the text that `darshan-parser FILE` prints. The text has the records of
-every file. With the option `--total`, it has only their sums.
+every file. With the option `--total`, the text has only the sums of the records.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _add_stripes(record: FileRecord, content: LogContent) -> None:
 
 def _record_lines(text: str) -> Iterator[tuple[str, int, str, str, float]]:
     """Parses the lines that give the value of one counter of one file. Yields (module, rank, file
-    name, counter, value) for each of them.
+    name, counter, value) for each line.
 
     The counter's name lacks its module: BYTES_READ for POSIX_BYTES_READ. The file's name is as
     Darshan printed it.

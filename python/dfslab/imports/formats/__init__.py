@@ -1,1 +1,1 @@
-"""The importers. Each is one module, and `dfslab.discover` finds them."""
+"""The importers. Each importer is one module, and `dfslab.discover` finds the modules."""

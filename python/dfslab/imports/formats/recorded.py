@@ -15,14 +15,15 @@ TITLE = "A stream recorded by `dfslab measure --record`"
 # The binary layout of a `Record`: an operation as core/workload/operation.rs writes it, followed by
 # its start time.
 RECORDED = struct.Struct("<IIQQQQQIIQ")
-# Every recorded stream has fewer clients than this. A file that begins with a larger client number
-# is therefore not a recorded stream.
+# Every recorded stream has fewer clients than this number. A file that begins with a larger client
+# number is therefore not a recorded stream.
 MOST_CLIENTS = 1 << 16
 
 
 class Record(NamedTuple):
     """One operation of a client. `position`: number of the operation within its client, from 0.
-    `kind`: index of its type in OPERATIONS. `owner`: number of the client that owns the file.
+    `kind`: index of the operation's type in OPERATIONS. `owner`: number of the client that owns the
+    file.
 
     `begun_ns`: start time of the operation in ns after the start of the stream.
     """
@@ -54,7 +55,7 @@ def read(path: Path) -> Replay:
 
 
 def stream(content: bytes) -> Replay:
-    """Returns the operations in the bytes `content`. Raises ValueError if they are no recorded
+    """Returns the operations in the bytes `content`. Raises ValueError if the bytes are no recorded
     stream."""
     if not content:
         raise ValueError("is empty: a recorded stream has at least one operation")

@@ -92,7 +92,7 @@ Parsed = tuple[OperationName, str, int, int, str]
 @dataclass
 class _Open:
     """An open file description: the path of the file, the current offset in bytes (`place`), and
-    whether writes append to the file. Duplicated descriptors share the description."""
+    whether writes append to the file. Duplicated descriptors share one open file description."""
 
     path: str
     place: int = 0
@@ -160,8 +160,8 @@ class _Trace:
                 self._incomplete(number, text, line.endswith("\n"))
 
     def _incomplete(self, number: int, text: str, is_whole: bool) -> None:
-        """Leaves out the last line of a recording that ended within this line. Raises ValueError
-        for any other line that is neither a call nor an event."""
+        """Leaves out an incomplete line if it is the last line of a recording that ended within
+        this line. Raises ValueError for any other line that is neither a call nor an event."""
         if is_whole or not STARTED.match(text):
             allowed = (
                 "a call has the form NAME(ARGUMENTS) = RESULT; remove the line, or record again"

@@ -1,4 +1,5 @@
-"""Compares figures that a tool printed with figures that follow from other ones in the same file.
+"""Compares figures that a tool printed with figures that follow from other figures in the same
+file.
 
 A tool prints rounded figures. The last printed digit is therefore the tolerance of a comparison,
 in addition to a relative tolerance.
@@ -51,9 +52,9 @@ class Printed:
 
 
 def printed(key: str, text: object) -> Printed:
-    """Returns the figure that a tool printed as `text`: a text, or a JSON number. Its error is one
-    unit of the last digit, since tools round or cut. Raises ValueError if it is no number from 0
-    on."""
+    """Returns the figure that a tool printed as `text`: a text, or a JSON number. The error of the
+    figure is one unit of the last digit, because tools round or truncate. Raises ValueError if
+    `text` is no number from 0 on."""
     value = number(text, key)
     found = _DECIMALS.fullmatch(str(text).strip())
     digits, power = (found[1], int(found[2] or 0)) if found else ("", 0)
@@ -73,8 +74,8 @@ def total(figures: Sequence[Printed]) -> Printed:
 def unequal(
     stated: Printed, computed: Printed, how: str, tolerance: float = ROUNDING
 ) -> Iterator[str]:
-    """Yields the contradiction if a figure is not the `computed` one. `how`: the figures from which
-    it was computed, in words."""
+    """Yields the contradiction if the figure `stated` is not equal to the figure `computed`. `how`:
+    the figures from which it was computed, in words."""
     yield from below(stated, computed, how, tolerance)
     yield from above(stated, computed, how, tolerance)
 
@@ -82,7 +83,8 @@ def unequal(
 def below(
     stated: Printed, computed: Printed, how: str, tolerance: float = ROUNDING
 ) -> Iterator[str]:
-    """Yields the contradiction if a figure is below the `computed` one, which it cannot be."""
+    """Yields the contradiction if the figure `stated` is below the figure `computed`, which is its
+    lower bound."""
     if stated.high < computed.low * (1 - tolerance):
         yield f"{stated.key} = {stated.value:.6g}: contradicts {how}, {computed.value:.6g}"
 
@@ -90,13 +92,14 @@ def below(
 def above(
     stated: Printed, computed: Printed, how: str, tolerance: float = ROUNDING
 ) -> Iterator[str]:
-    """Yields the contradiction if a figure is above the `computed` one, which it cannot be."""
+    """Yields the contradiction if the figure `stated` is above the figure `computed`, which is its
+    upper bound."""
     if stated.low > computed.high * (1 + tolerance):
         yield f"{stated.key} = {stated.value:.6g}: contradicts {how}, {computed.value:.6g}"
 
 
 def falling(figures: Sequence[Printed | None], tolerance: float = ROUNDING) -> Iterator[str]:
-    """Yields the contradiction for each figure that is below the one before it. Missing figures
+    """Yields the contradiction for each figure that is below the previous figure. Missing figures
     (None) are left out."""
     known = [one for one in figures if one is not None]
     for low, high in zip(known, known[1:], strict=False):

@@ -8,10 +8,10 @@ from dfslab.imports.redundant import comparing
 from dfslab.imports.tool_report import KIBI, Json, is_table
 
 MILLISECOND_S = 1e-3
-# Names of fio's latencies: of submission, completion, and both. fio 2 has them without "_ns".
+# Names of fio's latencies: of submission, completion, and both. In fio 2, the names have no "_ns".
 LATENCIES = tuple(f"{name}{unit}" for name in ("slat", "clat", "lat") for unit in ("_ns", ""))
-# fio reports a percentile as a value of its histogram, which differs from the times in the bucket
-# by at most 1 / 64 of them.
+# Largest relative difference between a percentile that fio reports and the times in the
+# percentile's histogram bucket.
 BUCKET = 1 / 64
 
 
@@ -29,7 +29,7 @@ def of_row(row: Json) -> Iterator[str]:
         rate, bandwidth = comparing.optional(row, "iops"), exact or kibi
         if rate and count:
             yield from comparing.unequal(rate, count / time, "total_ios / runtime")
-        # In fio 2, both are based on KiB.
+        # In fio 2, `bw` and `io_bytes` are both based on KiB.
         if bandwidth and moved:
             yield from comparing.unequal(bandwidth, moved / time, "io_bytes / runtime")
     for name in LATENCIES:

@@ -11,7 +11,8 @@ from dfslab.imports.redundant.comparing import Printed
 def contradictions(
     summary: Mapping[str, object], keys: Sequence[str], rates: Sequence[Printed]
 ) -> Iterator[str]:
-    """Yields each figure of a summary that is not that of the repetitions.
+    """Yields one line for each figure of a summary that differs from the figure computed from the
+    repetitions.
 
     `keys`: the keys of the largest, smallest and mean bandwidth in the summary. `rates`: bandwidth
     of each repetition, in the unit of the summary.

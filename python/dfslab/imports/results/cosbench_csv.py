@@ -1,5 +1,5 @@
-"""Reads the CSV file that COSBench writes for a workload. It has one row for each operation of a
-stage.
+"""Reads the CSV file that COSBench writes for a workload. The file has one row for each operation
+of a stage.
 
 Response times are in milliseconds, throughput is in operations per second, and bandwidth is in
 bytes per second. The throughput excludes failed operations. A success ratio below 100 % makes the
@@ -63,7 +63,7 @@ def read(text: str) -> ToolReport:
 
 def _measured(row: dict[str, str], counts: dict[str, int]) -> ToolMeasurement | None:
     """Returns the measurement in a row; None if the row has no rate. `counts` has the number of
-    earlier rows of each part, less one."""
+    earlier rows of each part, minus one."""
     rate = _number(row, "Throughput")
     if rate is None:
         return None

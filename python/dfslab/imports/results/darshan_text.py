@@ -1,5 +1,5 @@
 """Reads the text that `darshan-parser --perf` and `darshan-parser --total` print. A file may have
-the text of one of them or of both.
+the text of one or of both of these commands.
 
 The mean time of a call is the sum of the calls' times in all processes, divided by the number of
 calls. Darshan reports one rate for each of its modules (such as POSIX): all bytes divided by the
@@ -99,7 +99,7 @@ def _times(text: str, clients: int | None) -> Iterator[ToolMeasurement]:
 
 def _counters(text: str) -> Iterator[re.Match[str]]:
     """Yields the lines of those counters that this module uses. Other counters may be negative.
-    They are skipped, because a negative number would count as malformed.
+    The other counters are skipped, because a negative number would count as malformed.
     """
     used = {name for _, counters, time in TIMED for name in (*counters, time)}
     return (one for one in TOTAL.finditer(text) if one[2] in used)
@@ -144,7 +144,8 @@ def _of_totals(text: str) -> Iterator[str]:
 
 
 def _is_size(key: str, name: str) -> bool:
-    """Returns whether a counter is that of the calls of one size. `name`: READS or WRITES."""
+    """Returns whether the key `key` is a counter of calls of one range of sizes. `name`: READS or
+    WRITES."""
     return name in ("READS", "WRITES") and key.startswith(f"SIZE_{name.removesuffix('S')}_")
 
 

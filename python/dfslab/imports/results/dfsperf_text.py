@@ -102,7 +102,7 @@ def _measured(
 
 
 def contradictions(text: str) -> Iterator[str]:
-    """Yields each contradiction: a total that is not the sum over the slaves, and a rate of a slave
+    """Yields each contradiction: a total that is not the sum over the slaves, or a rate of a slave
     that is not the sum over its threads."""
     first = line_at(text, text.find(STATISTICS)) + 1
     lines = text.partition(STATISTICS)[2].splitlines()[1:]

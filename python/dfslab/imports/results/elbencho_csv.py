@@ -1,8 +1,9 @@
-"""Reads the table that elbencho 1 to 3 writes with `--csvfile`. It has one row for each phase.
+"""Reads the table that elbencho 1 to 3 writes with `--csvfile`. The table has one row for each
+phase.
 
 elbencho reports two values of each rate: one until the first thread of the phase ends, and one
-until the last thread ends. The reader takes the second value. It finds columns by name and ignores
-upper and lower case, because the releases of elbencho write the names differently.
+until the last thread ends. The reader takes the second value. The reader finds columns by name and
+ignores upper and lower case, because the releases of elbencho write the names differently.
 """
 
 from __future__ import annotations
@@ -123,7 +124,7 @@ def _number(row: dict[str, str], key: str) -> float | None:
 
 def contradictions(text: str) -> Iterator[str]:
     """Yields each contradiction within a row: a rate that is not (entries or bytes) / time, and
-    latencies that do not ascend from the smallest to the largest one."""
+    latencies that do not ascend from the smallest to the largest latency."""
     table = csv.DictReader(text.splitlines())
     for row in table:
         for wrong in _of_row(_stripped(row)):

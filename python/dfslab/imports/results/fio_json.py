@@ -35,7 +35,7 @@ from dfslab.imports.tool_report import (
 
 TITLE = "fio: JSON of fio 2 and 3"
 MARK = re.compile(rb'"fio version"\s*:\s*"')
-# Lines of fio's normal output and of its terse one.
+# Pattern of lines of fio's normal output and of its terse output.
 OTHER_OUTPUT = re.compile(rb"^(?:\S.*: \(groupid=\d+, jobs=\d+\): err=|\d+;fio-\d)", re.M)
 DIRECTIONS = ("read", "write", "trim", "mixed")
 PERCENTILES = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p999": 99.9}
@@ -83,8 +83,8 @@ def read(text: str) -> ToolReport:
 
 def _of_group(part: str, jobs: Sequence[Json], document: Json) -> list[ToolMeasurement]:
     """Returns the measurements of a group of jobs: one for each direction and, if the jobs forced
-    written data to stable storage, one for these calls. If the group has several directions, each
-    gets a note on it."""
+    written data to stable storage, one for the calls that did this. If the group has several
+    directions, each measurement gets a note that states this."""
     found = [one for direction in DIRECTIONS if (one := _measured(part, direction, jobs, document))]
     if len(found) > 1:
         found = [replace(one, notes=(*one.notes, AT_THE_SAME_TIME)) for one in found]
@@ -96,8 +96,9 @@ def _synced(
     part: str, jobs: Sequence[Json], measured: Sequence[ToolMeasurement]
 ) -> ToolMeasurement | None:
     """Returns a measurement of the calls that forced written data to stable storage (fsync); None
-    if no such call was made. fio does not add their time to that of the writes. Their rate is their
-    number over the time of the writes. `measured`: the measurements of the directions."""
+    if no such call was made. fio does not add the time of these calls to the time of the writes.
+    The rate of these calls is their number divided by the time of the writes. `measured`: the
+    measurements of the directions."""
     rows = [row for job in jobs if is_table(row := job.get("sync"))]
     counts = [_syncs(row) for row in rows]
     writes = next((one for one in measured if one.operation in ("write", "mixed")), None)
@@ -178,7 +179,7 @@ def _is_of_group(given: Mapping[str, str], job: Json, row: Json) -> bool:
     - `job_runtime` exceeds the row's run time by the factor SUM_FROM. In a sum, fio adds up
       `job_runtime` over the jobs.
 
-    The second fact is needed because the JSON may omit the option, which has no value.
+    The second fact is needed because the JSON may omit the option `group_reporting`.
     """
     whole, own = optional(job, "job_runtime"), optional(row, "runtime")
     return "group_reporting" in given or bool(whole and own and whole > SUM_FROM * own)
@@ -198,7 +199,7 @@ def _bytes_per_s(row: Json) -> float:
 def _latency(rows: Sequence[Json]) -> tuple[dict[str, float], tuple[str, ...]]:
     """Returns (latencies, notes). `latencies` has the latency statistics in seconds by name: the
     mean over all jobs and, if there is a single job, the quantiles that fio reports. `notes` has
-    remarks on these statistics. Both are empty if the rows have no latencies.
+    remarks on these statistics. `latencies` and `notes` are empty if the rows have no latencies.
     """
     units = {"lat_ns": 1e-9, "lat": 1e-6}
     key = next((one for one in units if all(one in row for row in rows)), "")
@@ -235,7 +236,8 @@ def _latency(rows: Sequence[Json]) -> tuple[dict[str, float], tuple[str, ...]]:
 
 def contradictions(text: str) -> Iterator[str]:
     """Yields each contradiction: a rate that is not (operations or bytes) / time, sizes in KiB that
-    are not those in bytes, times that do not ascend, and sums that are not those of the clients."""
+    differ from the sizes in bytes, times that do not ascend, and sums that differ from the sums
+    over the clients."""
     document = loaded(text)
     jobs = tables(document.get("jobs")) or tables(document.get("client_stats"))
     for job in jobs:

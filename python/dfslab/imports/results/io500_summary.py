@@ -99,8 +99,9 @@ def _evidence(name: str, duration_s: float) -> Evidence:
 
 
 def contradictions(text: str) -> Iterator[str]:
-    """Yields each contradiction of a score: the total is the geometric mean of the two scores, and
-    each of them is that of its phases, if all of them are in the text."""
+    """Yields each contradiction in the scores: a total that is not the geometric mean of the two
+    scores, and a score that is not the geometric mean of its phases. A score is judged only if all
+    of its phases are in the text."""
     score = SCORE.search(text)
     if score is None:
         return

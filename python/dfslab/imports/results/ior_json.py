@@ -37,8 +37,8 @@ def recognises(head: bytes) -> bool:
 
 
 def read(text: str) -> ToolReport:
-    """Returns a report with the measurements of every test. Their `rate_per_s` counts transfers.
-    Raises ValueError if the text is malformed."""
+    """Returns a report with the measurements of every test. The `rate_per_s` of a measurement
+    counts transfers. Raises ValueError if the text is malformed."""
     document = loaded(text)
     found: list[ToolMeasurement] = []
     tests = tables(document.get("tests"))
@@ -74,7 +74,8 @@ def read(text: str) -> ToolReport:
 
 
 def _settings(row: Json, options: Json) -> JobSettings:
-    """Returns the sizes of transfers and blocks in a row or, if it has none, in the options."""
+    """Returns the sizes of transfers and blocks in a row or, if the row has no sizes, in the
+    options."""
     kibibytes = [optional(row, key) for key in ("xferKiB", "blockKiB")]
     given = [size_bytes(str(options.get(key, ""))) for key in ("xfersize", "blocksize")]
     sizes = [one * KIBI if one else own for one, own in zip(kibibytes, given, strict=True)]
@@ -82,7 +83,7 @@ def _settings(row: Json, options: Json) -> JobSettings:
 
 
 def contradictions(text: str) -> Iterator[str]:
-    """Yields each contradiction: phases of an access that take longer than the whole, IOPS x
+    """Yields each contradiction: phases of an access that take longer than the whole access, IOPS x
     transfer below the bandwidth, and a summary that is not that of the repetitions."""
     document = loaded(text)
     tests = tables(document.get("tests"))

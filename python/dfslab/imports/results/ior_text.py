@@ -48,8 +48,8 @@ def recognises(head: bytes) -> bool:
 
 
 def read(text: str) -> ToolReport:
-    """Returns a report with the measurements in a text. Their `rate_per_s` counts transfers. Raises
-    ValueError if the text is malformed."""
+    """Returns a report with the measurements in a text. The `rate_per_s` of a measurement counts
+    transfers. Raises ValueError if the text is malformed."""
     facts = {key.removesuffix(" used"): value for key, value in FACT.findall(text)}
     test = _test(text, facts.get("Command line", ""))
     head: list[str] = []
@@ -119,9 +119,11 @@ def _measured(row: dict[str, str], repetition: int, test: IorTest) -> ToolMeasur
 
 
 def contradictions(text: str) -> Iterator[str]:
-    """Yields each contradiction: phases of an access that take longer than the whole, a bandwidth
-    above IOPS x transfer, bytes / time that are not the bandwidth, and a largest, smallest or mean
-    bandwidth that is not that of the repetitions."""
+    """Yields each contradiction:
+    - phases of an access that take longer than the whole access;
+    - a bandwidth above IOPS x transfer;
+    - a bandwidth that is not bytes / time;
+    - a largest, smallest or mean bandwidth that is not that of the repetitions."""
     head: list[str] = []
     # The bandwidths of the accesses since the last summary of a test.
     rates: dict[str, list[Printed]] = {access: [] for access in ACCESSES}
@@ -156,14 +158,14 @@ def _of_row(row: dict[str, str], size: Printed | None) -> Iterator[str]:
 
 
 def _moved(text: str) -> Printed | None:
-    """Returns the MiB that each access moves. Returns None if the text does not state it for one
-    test, or if an access ends after a given time (option -D)."""
+    """Returns the MiB that each access moves. Returns None if the text does not state this size for
+    exactly one test, or if an access ends after a given time (option -D)."""
     sizes = AGGREGATE.findall(text)
     command = next((value for key, value in FACT.findall(text) if key.startswith("Comm")), "")
     if len(sizes) != 1 or not command or "D" in options(command, IOR_VALUES):
         return None
     size = size_bytes(sizes[0])
-    # IOR prints whole numbers exactly, and others with two digits.
+    # IOR prints whole numbers exactly, and other numbers with two digits.
     digit = size_bytes(re.sub(r"[\d.]+", "1", sizes[0])) or 0.0
     rounding = DIGIT * digit if "." in sizes[0] else 0.0
     return None if size is None else Printed("", size / MEBI, rounding / MEBI)

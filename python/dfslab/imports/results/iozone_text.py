@@ -1,5 +1,5 @@
-"""Reads the text that iozone 3 prints. It is a table with one row for each file size and record
-size, or in throughput mode (-t) a summary.
+"""Reads the text that iozone 3 prints. The text is a table with one row for each file size and
+record size, or in throughput mode (-t) a summary.
 
 Pitfalls: iozone's kByte has 1024 bytes. The columns of tests that did not run are blank. The
 numbers of a row are therefore assigned, in their order, to the tests that the command line requests
@@ -57,8 +57,8 @@ def recognises(head: bytes) -> bool:
 
 def read(text: str) -> ToolReport:
     """Returns a report with the rate of every test. Raises ValueError if the unit is not bytes per
-    time. Also raises it if a row does not have exactly one number for each column of the requested
-    tests.
+    time. Also raises ValueError if a row does not have exactly one number for each column of the
+    requested tests.
     """
     version, command = VERSION.search(text), COMMAND.search(text)
     line = command[1] if command else ""
@@ -112,8 +112,8 @@ def _operation(name: str) -> str:
 
 def contradictions(text: str) -> Iterator[str]:
     """Yields each contradiction in a summary of the throughput mode: the smallest, mean and largest
-    throughput of a process do not ascend, or the sum over the processes is not their number x the
-    mean."""
+    throughput of a process do not ascend, or the sum over the processes is not (number of
+    processes) x mean."""
     headings = list(CHILDREN.finditer(text))
     ends = [*(one.start() for one in headings[1:]), len(text)]
     for heading, end in zip(headings, ends, strict=False):

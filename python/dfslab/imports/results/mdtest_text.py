@@ -80,7 +80,8 @@ def read(text: str) -> ToolReport:
 
 def contradictions(text: str) -> Iterator[str]:
     """Yields each contradiction in a row of the table of rates: the smallest, mean and largest rate
-    do not ascend; the deviation exceeds their distance, or is 0 although they differ."""
+    do not ascend; the deviation exceeds the difference between largest and smallest rate, or is 0
+    although the rates differ."""
     table = ""
     for place, line in enumerate(text.splitlines(), start=1):
         if heading := SUMMARY.match(line):

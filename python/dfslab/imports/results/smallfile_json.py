@@ -88,7 +88,8 @@ def _settings(params: Json) -> JobSettings:
 
 def contradictions(text: str) -> Iterator[str]:
     """Yields each contradiction between the files, records and rates of all threads and of single
-    threads. smallfile adds up the rates of the threads, each over the time of this thread."""
+    threads. smallfile adds up the rates of the threads; the rate of a thread is taken over the time
+    of this thread."""
     results = table(loaded(text).get("results"), "results")
     yield from _of_rates("results", results)
     own = results.get("in-thread")

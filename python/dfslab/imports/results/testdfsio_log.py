@@ -1,8 +1,8 @@
 """Reads the log of Hadoop's TestDFSIO. Other lines of a job's output may surround the log.
 
 Pitfalls:
-- "Throughput" is not the rate of the cluster. It is the mean rate of one task: the bytes of all
-  tasks divided by the sum of the tasks' times.
+- "Throughput" is not the rate of the cluster. "Throughput" is the mean rate of one task: the bytes
+  of all tasks divided by the sum of the tasks' times.
 - "MB" is 2^20 bytes.
 - "Average IO rate" is a mean of ratios and is not used.
 - The time of the job includes the start of its tasks.
@@ -96,9 +96,9 @@ def _measured(name: str, facts: dict[str, str], repetition: int) -> ToolMeasurem
 
 
 def contradictions(text: str) -> Iterator[str]:
-    """Yields each contradiction within a test. The throughput, a harmonic mean over tasks of equal
-    sizes, is at most their average rate. It is at least the mean of a task that takes as long as
-    the whole job, since no task takes longer."""
+    """Yields each contradiction within a test. The throughput is a harmonic mean over tasks of
+    equal sizes, so it is at most the average rate of the tasks. The throughput is at least the rate
+    of a task that takes as long as the whole job, because no task takes longer."""
     for begin, name, facts in _tests(text):
         known = {
             key: printed(key, facts[key].replace(",", ""))

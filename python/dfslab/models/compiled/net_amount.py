@@ -1,8 +1,8 @@
 """Converts the expressions of a file system's description to amounts in a net.
 
-Most symbols have one value in a configuration, which replaces them. Other symbols, such as the file
-size, differ from token to token. An expression with such symbols becomes an expression over token
-fields.
+Most symbols have one value in a configuration; the value replaces the symbol. Other symbols, such
+as the file size, differ from token to token. An expression with such symbols becomes an expression
+over token fields.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ _COMPARED = {
 
 class Amounts:
     """Evaluates a description's expressions for a net. The symbols in `opened` have a different
-    value for each token. They are therefore converted to expressions that read token fields."""
+    value for each token. These symbols are therefore converted to expressions that read token
+    fields."""
 
     def __init__(self, reader: TreeReader, opened: Iterable[Expr] = ()) -> None:
         self._reader = reader
@@ -94,8 +95,8 @@ class Amounts:
         node's branches (TreeReader.by_misses).
 
         Returns None in three cases: the servers' caches contain all or none of the node's data, the
-        condition does not depend on cache misses, or it depends on symbols that differ from token
-        to token.
+        condition does not depend on cache misses, or the condition depends on symbols that differ
+        from token to token.
         """
         return None if self._depends(node.condition) else self._reader.by_misses(node)
 

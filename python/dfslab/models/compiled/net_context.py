@@ -27,8 +27,7 @@ class Context:
 
     - `stack`: role and instance of each call around the node.
     - `scale`: number of executions of the node for each token.
-    - `calm`: `scale` without the batch factor of the innermost pipeline. It is used for overlapping
-      work.
+    - `calm`: `scale` without the batch factor of the innermost pipeline; used for overlapping work.
     - `shifts`: token fields, such as loop counters, that are added to the random number that
       selects an instance.
     - `key`: the token field that distinguishes the branches of a fork.

@@ -169,8 +169,9 @@ class NetJob:
             flow.transition("is due", "clients", ["trace"], [Arc("stream", {}, main("due"))])
 
     def _meaning(self, client: int, index: int) -> dict[str, float]:
-        """Returns the values that a replayed trace gives for one operation, as token fields. They
-        come from the operation's classified call. Returns no fields if no trace is replayed."""
+        """Returns the values that a replayed trace gives for one operation, as token fields. The
+        values come from the operation's classified call. Returns no fields if no trace is
+        replayed."""
         if self.trace is None:
             return {}
         meaning = self.trace.of_clients[client, index]

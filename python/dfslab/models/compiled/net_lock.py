@@ -2,7 +2,8 @@
 
 Requests take numbered tickets. A fair lock is granted in the order of the tickets, so a reader
 never overtakes a writer. One token holds the lock's state. An exclusive holder takes this token
-away, so that the lock's idle place is empty. For shared holders, the token has their number.
+away, so that the lock's idle place is empty. While there are shared holders, the token has the
+number of shared holders.
 """
 
 from __future__ import annotations

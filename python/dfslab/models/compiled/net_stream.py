@@ -85,8 +85,8 @@ def _nothing(row: Changes, delay: Amount) -> list[Arc]:
 def _flattened(trees: TreeCompiler, node: Pipeline, context: Context) -> list[tuple[Node, Context]]:
     """Returns every stage of a pipeline with the context in which the stage runs.
 
-    Nested sequences are flattened. A node that repeats n times becomes n stages. It becomes one
-    stage if n is not a constant but depends on the token.
+    Nested sequences are flattened. A node that repeats n times becomes n stages, or one stage if n
+    depends on the token.
     """
     stages = []
     for stage in node.stages:

@@ -72,7 +72,8 @@ def _beyond(size: Amount, window: float) -> Amount:
     return Max(0, size - window) if isinstance(size, Expr) else max(0.0, size - window)
 
 
-# What the visitor passes on to each node: the node's context, and the entry that follows the node.
+# The argument that the visitor passes to each node: the node's context, and the entry that follows
+# the node.
 Standing = tuple[Context, EntryArcs]
 
 
@@ -303,7 +304,7 @@ class Trees(Visitor[Standing, EntryArcs]):
         return MessageTiming(times(size, 1.0 / out), times(size, 1.0 / into), lead)
 
     def seq(self, node: Seq, where: Standing) -> EntryArcs:
-        """Adds steps, each of which continues with the next one. Returns the entry of the first
+        """Adds steps, each of which continues with the next step. Returns the entry of the first
         step."""
         context, then = where
         for step in reversed(node.steps):
@@ -431,8 +432,9 @@ class Trees(Visitor[Standing, EntryArcs]):
 
     def choice(self, node: Choice, where: Standing) -> EntryArcs:
         """Adds branches, of which a random draw selects one for each token, or none if the
-        probabilities add up to less than 1. Returns the entry of the draw. With only one possible
-        branch, returns its entry; without any, returns the entry of the following step."""
+        probabilities add up to less than 1. Returns the entry of the draw. If only one branch is
+        possible, returns the entry of this branch; if no branch is possible, returns the entry of
+        the following step."""
         context, then = where
         ways: list[Way] = []
         before: Amount = 0.0
@@ -455,9 +457,10 @@ class Trees(Visitor[Standing, EntryArcs]):
         return lambda row, delay: chosen({**row, "draw": call("uniform", 0.0, 1.0)}, delay)
 
     def either(self, node: Either, where: Standing) -> EntryArcs:
-        """Adds two branches, of which a condition selects one for each token. A random draw selects
-        it if only a part of the data is in the servers' caches. Returns the entry of the choice. If
-        the condition is already known, adds only the selected branch and returns its entry."""
+        """Adds two branches, of which a condition selects one for each token. If only a part of the
+        data is in the servers' caches, a random draw selects the branch. Returns the entry of the
+        choice. If the condition is already known, adds only the selected branch and returns its
+        entry."""
         context, then = where
         mixed = self.amounts.by_misses(node)
         if mixed is not None:

@@ -39,8 +39,8 @@ INTEGERS = frozenset(
 # loops (n), each with the depth of nesting, and the tickets of a station's lock.
 SEVERAL_INTEGERS = re.compile(r"[ckn]\d+|ticket_.+")
 
-# `main(label)` and `other(label)` return an expression that reads the field `label` of a token: of
-# the transition's main token `a`, or of its second token `b`.
+# Functions that return an expression which reads the field `label` of a token. `main(label)` reads
+# the transition's main token `a`, and `other(label)` its second token `b`.
 main = partial(field_of, MAIN)
 other = partial(field_of, OTHER)
 
@@ -123,8 +123,8 @@ def numbered(key: str, count: int, *at: Expr) -> Expr:
 
 
 def type_of(label: str) -> type[int] | type[float]:
-    """Returns the type of a token's field by its name. A name without a declared type is an error
-    of the program: a real value would become an integer."""
+    """Returns the type of a token's field by its name. Raises AssertionError for a name without a
+    declared type, because a real value would otherwise become an integer."""
     if label in REALS:
         return float
     known = label in INTEGERS or SEVERAL_INTEGERS.fullmatch(label)

@@ -25,9 +25,9 @@ from dfslab.result import Result
 from dfslab.spec.steps.step_path import StepPath
 from dfslab.spec.systems.parameters import Parameter
 
-# Weight of the log residual of a step's time, where the log residual of a rate has the weight 1. It
-# is below 1 because step times are noisier. It is multiplied by the step's share of the operation's
-# latency.
+# Weight of the log residual of a step's time, where the log residual of a rate has the weight 1.
+# The weight of a step is below 1 because step times are noisier than rates. The weight is
+# multiplied by the step's share of the operation's latency.
 STEP_WEIGHT = 0.3
 # Standard deviation of the natural logarithm of a measured rate that the fit assumes. It weighs the
 # measurements against the priors of the constants.
@@ -52,8 +52,8 @@ MOST_EVALUATIONS, TOLERANCE = 60, 1e-4
 # would make every interval useless.
 FEWEST_FREEDOM = 3
 # The residual variance of each operation is averaged with the residual variance of all operations
-# together. In this average, the latter has the weight of POOLED_WEIGHT observations. Its square
-# root is taken as at least LEAST_POOLED_SD.
+# together. In this average, the variance of all operations together has the weight of POOLED_WEIGHT
+# observations, and its square root is taken as at least LEAST_POOLED_SD.
 POOLED_WEIGHT, LEAST_POOLED_SD = 3, 0.01
 
 
@@ -75,8 +75,8 @@ class CalibratedConstant:
     """A calibrated constant: its estimate in the SI `unit`, and the standard error of the
     estimate's natural logarithm.
 
-    `learnt` is 1 - posterior variance / prior variance. It is 0 if the data do not determine the
-    constant at all.
+    `learnt` is 1 - posterior variance / prior variance; 0 if the data do not determine the constant
+    at all.
     """
 
     key: str

@@ -30,8 +30,8 @@ class DescribedWork(Protocol):
 
 
 def size_class(situation: DescribedWork) -> str:
-    """Returns the class of a configuration. It is NAMES if the operations move no bytes of files.
-    Otherwise it is SMALL or LARGE by the size of the files."""
+    """Returns the class of a configuration: NAMES if the operations move no bytes of files,
+    otherwise SMALL or LARGE, depending on the size of the files."""
     names = {name for one in situation.phases for name in one.mix}
     if not names & MOVING:
         return NAMES
@@ -39,6 +39,6 @@ def size_class(situation: DescribedWork) -> str:
 
 
 def description_sd(situation: DescribedWork) -> float:
-    """Returns a standard deviation of ln(predicted / measured) for the rate of a configuration. It
-    is the part of the error that the priors of the constants do not explain."""
+    """Returns the standard deviation of ln(predicted / measured) for the rate of a configuration,
+    without the part of the error that the priors of the constants explain."""
     return {NAMES: NAMES_SD, SMALL: SMALL_SD, LARGE: LARGE_SD}[size_class(situation)]

@@ -100,7 +100,8 @@ def fit(
 ) -> list[FittedLaw]:
     """Fits every law to measured response times in seconds. Returns the fits, best first.
 
-    At least 4 numbers of clients are needed. For the law k x ln x, at least 4 of them must be above
+    At least 4 numbers of clients are needed. For the law k x ln x, at least 4 of these must be
+    above
     1. Laws with too many parameters for AICc are omitted.
 
     `log_sd` has for each response time the standard error of its natural logarithm, estimated from
@@ -153,9 +154,9 @@ def _fit(name: str, x: Floats, y: Floats, known: Floats, repeated: int) -> Fitte
     sse = float(((relative * y) ** 2).sum())
     k, n = count + 1, len(x)
     own = _own_variance(relative, known)
-    # AICc includes a correction for few residuals. Repeated runs improve the estimate of one part
-    # of the variance, the between-run part. Each repetition therefore counts as a fraction of a
-    # further residual: the share of this part in the variance.
+    # AICc includes a correction for few residuals. Repeated runs improve only the estimate of the
+    # variance between runs. Each repetition therefore counts as a fraction of one more residual.
+    # The fraction is the share of the between-run variance in the total variance.
     points = n + repeated * float((known / (known + own)).mean())
     aicc = _deviance(relative, known + own) + 2 * k + 2 * k * (k + 1) / (points - k - 1)
     r2 = 1 - sse / float(((y - y.mean()) ** 2).sum())

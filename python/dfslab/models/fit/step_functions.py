@@ -1,5 +1,5 @@
-"""Fits the functions f1 to f7 of Wu 2013. Each of them gives the time of one measured step from the
-parameters of the paper. Wu 2013 leaves these functions to experiments.
+"""Fits the functions f1 to f7 of Wu 2013. Each function gives the time of one measured step from
+the parameters of the paper. Wu 2013 leaves these functions to experiments.
 
 A step's time is a sum of terms with coefficients >= 0: a constant, round trips (Dp9), bytes over
 the slowest adapter (Dp7, Dp8) and disk, blocks after the first (Dap1, Dap2), and concurrent clients
@@ -13,9 +13,9 @@ two short latencies would absorb other differences between the deployments, and 
 extrapolated to a long latency. The extra work of a client's first operation is not fitted, because
 the bytes of all clients have the same effect.
 
-Log ratios are fitted. Small and large files therefore have equal weight, and a time that is twice
-too high is as wrong as one that is twice too low. Residuals are weighted by inverse variance.
-Intervals come from the residuals and from resampled configurations.
+Log ratios are fitted. Small and large files therefore have equal weight, and a predicted time that
+is twice the measured time counts as much as one that is half the measured time. Residuals are
+weighted by inverse variance. Intervals come from the residuals and from resampled configurations.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ class StepFunction:
     - `crossed`: whether network waits are computed from the operation tree.
     - `waits`: whether any network wait is longer than 0.
     - `resampled`: coefficients of shape (resamples, terms).
-    - `calls`: the inner calls whose time is not part of this time, if it is a self time.
+    - `calls`: if the time is a self time, the inner calls whose time is not included.
     - `outer`: coefficients of the operation's outermost steps, from which queueing at the server is
-      computed. If it is empty, an operation queues behind all clients.
+      computed. If `outer` is empty, an operation queues behind all clients.
     - `parts`: the steps whose sum is the operation. A function with parts has no coefficients.
     """
 
@@ -226,7 +226,8 @@ class _Fit:
         return list(found.values())
 
     def _calls(self, step: str) -> tuple[str, ...]:
-        """Returns the measured inner calls of a step if `step` names a self time, else nothing."""
+        """Returns the measured inner calls of a step if `step` names a self time, else an empty
+        tuple."""
         path = StepPath.read(step)
         if path.names[1:] != (REST,):
             return ()
@@ -242,7 +243,8 @@ class _Fit:
 
     def _solve_outer(self, outer: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Returns the coefficients of each outermost step. If the operation has no steps, returns
-        those of the whole operation. `outer` has the coefficients from the previous iteration."""
+        the coefficients of the whole operation. `outer` has the coefficients from the previous
+        iteration."""
         return {step: _solved(*self._samples(step, outer)[:3]) for step in self._outer() or [WHOLE]}
 
     def _samples(self, step: str, outer: Mapping[str, np.ndarray]) -> _Samples:
@@ -280,8 +282,8 @@ def _sureness(logs: Sequence[np.ndarray]) -> np.ndarray:
     """Returns the weight of each mean: its inverse variance, normalised so that the mean weight is
     1. `logs` has, for each mean, the logarithms of the times that were averaged.
 
-    A mean of a single time gets the average variance of the other means. If every mean is of a
-    single time, all weights are 1.
+    If only one time was averaged, the mean gets the average variance of the other means. If this
+    applies to every mean, all weights are 1.
     """
     variances = np.array([one.var(ddof=1) / len(one) if len(one) > 1 else np.nan for one in logs])
     if np.isnan(variances).all():

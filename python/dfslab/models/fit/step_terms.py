@@ -29,8 +29,8 @@ SERVER, ADAPTER, LAST_BLOCK, CROSSINGS = range(len(TERMS) - 4, len(TERMS))
 MET = ((SERVER, CROSSINGS), (ADAPTER, LAST_BLOCK))
 # A rate in bytes/s that is so high that its service time is negligible.
 UNLIMITED = 1e15
-# Decides whether a step carries file data. A block of BLOCK_BYTES needs a certain time at the
-# adapter. A step carries file data if it takes at least LEAST_SHARE of this time.
+# A step counts as a step that carries file data if it takes at least LEAST_SHARE of the time that a
+# block of BLOCK_BYTES needs at the adapter.
 BLOCK_BYTES, LEAST_SHARE = 2.0**26, 0.05
 BY_BYTES = np.array(["bytes" in name for name in TERMS])
 BY_LATENCY = np.array(["network latency" in name for name in TERMS])
@@ -72,12 +72,13 @@ class TermValues:
         if not self._carries.get(_without_rest(step), True):
             terms = np.where(BY_BYTES, 0.0, terms)
         # The latency terms are 0 if the step's network wait is computed from the operation tree. If
-        # they were fitted as well, they would absorb other differences between deployments.
+        # the latency terms were fitted as well, they would absorb other differences between
+        # deployments.
         return (np.where(BY_LATENCY, 0.0, terms) if waited else terms), waited
 
     def met(self, outer: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Returns the term values with the number of clients replaced by a queue length. It is the
-        mean queue length that an arriving operation finds, itself included.
+        """Returns the term values with the number of clients replaced by a queue length. This queue
+        length is the mean that an arriving operation finds, including the operation itself.
 
         `outer` has the coefficients of the operation's outermost steps. If it is empty, or if no
         term on clients is used, the term values are returned unchanged.

@@ -27,9 +27,9 @@ class Encoding:
     """The columns of an encoding.
 
     `scale` has the scale of each numeric factor: "linear", or "log" (base 2) if all levels are
-    positive. Each of these has one entry for each column: `names`, `owner` (index of the column's
-    factor) and `signs` (known direction of the effect: 1 or -1, and 0 if unknown). Levels that are
-    names are dummy-coded (0 or 1); the first level is the base.
+    positive. The properties `names`, `owner` (index of the column's factor) and `signs` (known
+    direction of the effect: 1 or -1, and 0 if unknown) have one entry for each column. Levels that
+    are names are dummy-coded (0 or 1); the first level is the base.
     """
 
     factors: tuple[Factor, ...]
@@ -135,8 +135,8 @@ def size_bytes(situation: Situation) -> float:
     """Returns the size of a file in bytes, or 1 for an empty file. Learning methods predict the
     product (operations per second) * (this size).
 
-    The product equals the throughput only if every operation moves a whole file. It is larger than
-    the throughput if some operations move no data, such as deletions.
+    The product equals the throughput only if every operation moves a whole file. The product is
+    larger than the throughput if some operations move no data, such as deletions.
     """
     return situation.environment["file_size"] or 1.0
 
@@ -144,8 +144,8 @@ def size_bytes(situation: Situation) -> float:
 def line_rate(situation: Situation) -> float:
     """Returns the upper bound in operations per second that network adapters and disks allow.
 
-    The bound is infinite if clients may serve the workload from their caches. They may if the
-    workload has none of: direct access, cold caches, fsync, forced writes. The bound is also
+    The bound is infinite if clients may serve the workload from their caches. Clients may do so
+    unless the workload has direct access, cold caches, fsync or forced writes. The bound is also
     infinite if the operations take no hardware time.
     """
     environment = situation.environment

@@ -1,9 +1,9 @@
 """Regressions with scikit-learn's interface: the linear regression of Kumar 2018, the grey box, and
 competing methods. The grey box corrects the predictions of a performance model by regression.
 
-X has shape (rows, columns of an Encoding). For the grey box, X has two more columns in front. They
-are natural logarithms of rates in bytes per second: the sequence model's rate, and the line rate.
-The line rate is infinite where it is unbounded.
+X has shape (rows, columns of an Encoding). For the grey box, X has two more columns in front. These
+two columns are natural logarithms of rates in bytes per second: the sequence model's rate, and the
+line rate. The line rate is infinite where it is unbounded.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ from dfslab.arrays import Floats, Integers
 
 # Number of columns that the grey box takes before those of the encoding.
 PRIORS = 2
-# Ridge penalties of each cell (combination of workload and cache state): of the cell's level
-# (intercept), and of the cell's slopes. The slopes that all cells share have the penalty 1.
+# LEVEL_RIDGE: ridge penalty of the level (intercept) of each cell. CELL_RIDGE: ridge penalty of the
+# slopes of each cell. A cell is a combination of workload and cache state. The slopes that all
+# cells share have the penalty 1.
 LEVEL_RIDGE, CELL_RIDGE = 0.2, 3.0
 STRENGTHS = (1.0, 3.0, 10.0, 30.0)
 SHARES = (0.0, 0.5, 1.0)
@@ -41,7 +42,7 @@ REWEIGHTED = 5
 LIKELIHOOD_STEPS = 60
 # Ratio of a normal distribution's standard deviation to its median absolute deviation.
 SD_OF_MAD = 1.4826
-# Residuals are clipped at this many robust standard deviations before boosting.
+# Before boosting, residuals are clipped at this number of robust standard deviations.
 CLIPPED = 3
 # Ridge penalty of the intercept, relative to 1 for the common slopes.
 INTERCEPT_RIDGE = 1e-3
@@ -91,7 +92,7 @@ class PaperLinear(RegressorMixin, BaseEstimator):
     @property
     def effects(self) -> Floats:
         """The size of each column's effect: coefficient times the column's range. Columns may be
-        ranked by it (errata K10).
+        ranked by the size of the effect (errata K10).
         """
         return np.abs(self.coef_) * self.ranges_
 
@@ -130,10 +131,10 @@ class GreyBox(RegressorMixin, BaseEstimator):
     rate).
 
     The residual is learnt in two steps. The first is a hierarchical ridge regression with Huber's
-    loss (Huber 1964), shrunk towards 0. It has a level and slopes common to all rows. In addition,
-    each cell (combination of values of the columns `cells`) has a level and slopes. In the second
-    step, gradient boosting fits the residual of the first step. The ridge strength and the share of
-    the boosting are chosen by cross-validation over `groups`.
+    loss (Huber 1964), shrunk towards 0. This regression has a level and slopes common to all rows.
+    In addition, each cell (combination of values of the columns `cells`) has a level and slopes. In
+    the second step, gradient boosting fits the residual of the first step. The ridge strength and
+    the share of the boosting are chosen by cross-validation over `groups`.
 
     `signs` has each column's known direction (1, -1, or 0 if unknown). If the direction of a column
     is known, predictions are monotone in this column. `left_` has the cross-validated residual of

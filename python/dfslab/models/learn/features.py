@@ -16,11 +16,11 @@ from dfslab.spec.environment import is_of_group
 from dfslab.spec.scenario import Point
 
 # Quantities of a configuration that are not used as numeric features. `entries` and `first` follow
-# from the size and the number of files. The others are used as features with the values "yes" and
-# "no".
+# from the size and the number of files. The other quantities are used as features with the values
+# "yes" and "no".
 FOLLOWS_FROM_OTHERS = ("entries", "first", "direct", "cold", "fsync", "scattered")
-# Largest number of columns, as a share of the number of configurations, so that residual degrees of
-# freedom remain.
+# Largest ratio of the number of columns to the number of configurations. The limit leaves residual
+# degrees of freedom.
 MOST_COLUMNS = Fraction(2, 3)
 
 
@@ -100,8 +100,8 @@ def columns_for(points: Sequence[Point], scale: str = "log") -> Columns:
             switches += [(key, str(value)) for value in sorted(map(str, observed))[1:]]
         else:
             numbers.append(key)
-    # Numbers with the most levels come first, because the last columns are dropped if there are too
-    # few configurations.
+    # Numeric quantities with the most levels come first, because the last columns are dropped if
+    # there are too few configurations.
     numbers.sort(key=lambda key: (-len({one.get(key, 1.0) for one in described}), key))
     transform = np.log2 if scale == "log" else np.asarray
     centre = {

@@ -1,12 +1,12 @@
-"""Computes half-widths of conformal prediction intervals. They are scaled by the mean error of each
-cell (combination of workload and cache state).
+"""Computes half-widths of conformal prediction intervals. The half-widths are scaled by the mean
+error of each cell (combination of workload and cache state).
 
-The method is Mondrian and normalised conformal prediction (Vovk 2003; Papadopoulos 2008). It uses
-residuals of layouts that were held out of the fit. Each absolute residual is divided by its cell's
-mean error, which is shrunk towards the overall mean. The half-width in a cell is a quantile of
-these ratios, multiplied by the cell's mean error. Rows of one layout are correlated. Each draw
-therefore takes one random row per layout, and the quantile is averaged over the draws (Dunn et al.
-2022).
+The method is Mondrian and normalised conformal prediction (Vovk 2003; Papadopoulos 2008). The
+method uses residuals of layouts that were held out of the fit. Each absolute residual is divided by
+its cell's mean error, which is shrunk towards the overall mean. The half-width in a cell is a
+quantile of these ratios, multiplied by the cell's mean error. Rows of one layout are correlated.
+Each draw therefore takes one random row per layout, and the quantile is averaged over the draws
+(Dunn et al. 2022).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# Weight of the overall mean error, in rows, when the mean error of a cell is shrunk towards it. In
-# a cell with this number of rows, both means have equal weight.
+# Weight, in rows, of the overall mean error towards which the mean error of a cell is shrunk. In a
+# cell with this number of rows, both means have equal weight.
 DRAWN_ROWS = 6.0
 DRAWS = 200
 
@@ -27,9 +27,9 @@ DRAWS = 200
 class HalfWidths:
     """The values from which the half-width of each cell follows.
 
-    They are the mean absolute error of each cell, the mean absolute error of all rows (`mean`), and
-    a quantile of ratios. The error of a cell is shrunk towards `mean`. A ratio is (error of a row)
-    / (mean error of its cell).
+    The values are the mean absolute error of each cell, the mean absolute error of all rows
+    (`mean`), and a quantile of ratios. The error of a cell is shrunk towards `mean`. A ratio is
+    (error of a row) / (mean error of its cell).
     """
 
     of_cell: dict[Hashable, float]

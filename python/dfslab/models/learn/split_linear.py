@@ -1,10 +1,10 @@
 """Fits one linear regression for each operation. The inputs are hardware, layout and size of the
 data.
 
-This is the first model of Kumar 2018 (sections 3.5 and 5). Its coefficients are in Table 5, one
-column for each operation. The model leaves out the tuning options of the file system and the block
-size. The second model of the paper has these parameters. It is not linear, and the paper only ranks
-its parameters.
+The regressions are the first model of Kumar 2018 (sections 3.5 and 5), whose coefficients are in
+Table 5, one column for each operation. The model leaves out the tuning options of the file system
+and the block size. The second model of the paper has these parameters, but the second model is not
+linear, and the paper only ranks its parameters.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dfslab.models.learn.estimators import PaperLinear
 ROWS_PER_COEFFICIENT = 2
 OPERATION = "workload.name"
 # Keys of the workload that describe how data is requested. Keys for the amount of data are not
-# among them.
+# included.
 REQUESTS = ("workload.transfer_size", "workload.cache")
 
 
@@ -60,8 +60,8 @@ class SplitLinear(RegressorMixin, BaseEstimator):
     """Several multiple linear regressions over the columns `features`: one for each combination of
     values of the columns `cells`.
 
-    A combination needs at least ROWS_PER_COEFFICIENT rows for each coefficient. With fewer rows, it
-    is predicted by a regression over all rows and all columns.
+    A combination needs at least ROWS_PER_COEFFICIENT rows for each coefficient. A combination with
+    fewer rows is predicted by a regression over all rows and all columns.
     """
 
     def __init__(self, cells: Sequence[int] = (), features: Sequence[int] = ()) -> None:

@@ -1,5 +1,6 @@
 """Computes the waits of requests in a peak at one server. The load selects one of three models: a
-fluid model above the capacity, M/G/1 below it, and simulation close to the capacity.
+fluid model above the server's capacity, M/G/1 below the capacity, and simulation close to the
+capacity.
 
 `capacity_per_s` (q) is the service rate, `peak_per_s` (p) the arrival rate during `length_s` (T, in
 seconds). In the fluid model, a request that arrives t seconds into the peak waits (p - q) t / q.
@@ -32,7 +33,7 @@ BurstRegime = Literal["fluid", "M/G/1", "simulation"]
 @dataclass(frozen=True)
 class Waiting:
     """The waits of a peak's requests in seconds: mean and one quantile. `regime` names the model by
-    which they were computed.
+    which the waits were computed.
     """
 
     regime: BurstRegime
@@ -57,8 +58,8 @@ def largest_peak_per_s(
     service_s: float = 0.0,
 ) -> float:
     """Returns the largest arrival rate per second of a peak at which a share `quantile` of the
-    requests is answered within `bound_s` seconds. It is below `capacity_per_s` if network and
-    service together take longer than the bound.
+    requests is answered within `bound_s` seconds. The result is below `capacity_per_s` if network
+    and service together take longer than the bound.
 
     `length_s` is the length of the peak. `service_s` is the service time of a request at one
     server. Wu 2013, equation (12), is the case of quantile 1/2 without service time: 2 q (B - C) /
@@ -78,7 +79,7 @@ def largest_peak_of_queue_per_s(capacity_per_s: float, places: float, length_s: 
 
 def drain_s(peak_per_s: float, capacity_per_s: float, length_s: float, base_per_s: float) -> float:
     """Returns the seconds from the end of a peak until its queue is empty. Requests continue to
-    arrive at `base_per_s`. The result is 0 if the peak leaves no queue. It is infinite if
+    arrive at `base_per_s`. The result is 0 if the peak leaves no queue. The result is infinite if
     `base_per_s` is not below the capacity."""
     queued = max(0.0, (peak_per_s - capacity_per_s) * length_s)
     if not queued:
@@ -98,9 +99,9 @@ def steady_wait_s(rate_per_s: float, service_s: float, variation: float = 1.0) -
 def steady_quantile_s(
     rate_per_s: float, service_s: float, quantile: float, variation: float = 1.0
 ) -> float:
-    """Returns a quantile of the M/G/1 wait in seconds. It is 0 if the share of requests that do not
-    wait is at least `quantile`. Waits above 0 are taken as exponential, which is exact for
-    M/M/1."""
+    """Returns a quantile of the M/G/1 wait in seconds. The quantile is 0 if the share of requests
+    that do not wait is at least `quantile`. Waits above 0 are taken as exponential, which is exact
+    for M/M/1."""
     busy = rate_per_s * service_s
     if busy <= 1 - quantile:
         return 0.0
@@ -119,7 +120,8 @@ def waits(
     """Returns the mean and one quantile of the waits of a peak's requests. The load selects the
     model: fluid, steady state, or simulation.
 
-    `base_per_s` is the arrival rate before the peak. Only the simulation uses it and `seed`.
+    `base_per_s` is the arrival rate before the peak. Only the simulation uses `base_per_s` and
+    `seed`.
     """
     load = peak_per_s / capacity_per_s
     if load >= SATURATED:

@@ -1,9 +1,10 @@
 """Models a FIFO shared/exclusive lock as a station of one server with an effective demand.
 
 If the queue is long, the lock has exclusive and shared holders in turn: one exclusive holder, then
-all shared requests up to the next exclusive one. The latter hold the lock until the slowest of them
-is done. Let w be the share of exclusive requests, and let shared holding times be exponential with
-mean h seconds. Then the number K of shared requests between two exclusive ones has P(K = k) = w (1
+all shared requests up to the next exclusive request. The shared requests hold the lock until the
+slowest of them is done. Let w be the share of exclusive requests, and let shared holding times be
+exponential with mean h seconds. Then the number K of shared requests between two exclusive requests
+has P(K = k) = w (1
 - w)^k. Per exclusive request, the shared holders occupy the lock for
 
     E[longest of K] = sum over k of w (1 - w)^k h H_k = h ln(1 / w)        (H_k: harmonic number)
@@ -26,8 +27,8 @@ def shared_cost(exclusive_visits: float, shared_visits: float) -> float:
     """Returns how many seconds one second of shared holding occupies the lock: a factor from 0 to
     1.
 
-    The factor follows from the numbers of exclusive and of shared visits per operation. It is 0 if
-    either number is 0.
+    The factor follows from the numbers of exclusive and of shared visits per operation. The factor
+    is 0 if either number is 0.
     """
     if not exclusive_visits or not shared_visits:
         return 0.0
@@ -55,7 +56,7 @@ class Locks:
     def merged(self, demands: Mapping[Station, float]) -> dict[Station, float]:
         """Returns the demands in seconds at each station, where each lock has only its exclusive
         station. The lock's shared demand is converted to an equivalent exclusive demand and added
-        there."""
+        to the demand at the exclusive station."""
         merged: dict[Station, float] = {}
         for station, demand in demands.items():
             cost = self._cost.get(station, 0.0) if station.kind == SHARED else 1.0

@@ -2,8 +2,8 @@
 size of a burst of requests.
 
 - Files: the memory per file and block is taken from published figures of each system.
-- Requests per second: the capacity follows from the file system's description. It is the smallest
-  of the capacities of processors, lock and threads.
+- Requests per second: the capacity follows from the file system's description. The capacity is the
+  smallest of the capacities of processors, lock and threads.
 - Burst: the largest burst that the server absorbs is computed by models/queue/burst.py.
 
 The three limits follow Wu 2013, section 4.2, with its misprints corrected. Several metadata servers

@@ -14,8 +14,8 @@ import numpy as np
 from dfslab import quantiles
 from dfslab.arrays import Floats
 
-# Smallest probability of a wait by which a variance is divided; a smaller probability is replaced
-# by it.
+# Least probability of a wait that is used as the divisor of a variance. Smaller probabilities are
+# replaced by this value.
 LEAST_BUSY = 1e-3
 
 
@@ -88,8 +88,8 @@ def open_network(
 
 
 def finite_queue(rate_per_s: float, service_s: float, servers: int, places: int) -> FiniteQueue:
-    """Returns the steady state of an M/M/c/K station. It has `servers` threads, and a call queue
-    with `places`. If the queue is full, requests are refused."""
+    """Returns the steady state of an M/M/c/K station. The station has `servers` threads, and a call
+    queue with `places`. If the queue is full, requests are refused."""
     load = rate_per_s * service_s
     if not load:
         return FiniteQueue(0.0, 0.0, rate_per_s, 0.0)

@@ -1,6 +1,6 @@
 """Solves the closed or open queueing network of one phase of a configuration. The network has the
-stations that the phase's operations use. It is solved for one set of calibrated constants, or for
-several sets at once."""
+stations that the phase's operations use. The network is solved for one set of calibrated constants,
+or for several sets at once."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class PhaseStations(ABC, Generic[Solution]):
         """Returns the solution of the closed network for the workload's clients."""
 
     def _overlapped(self) -> list[Overlapped]:
-        """Returns the waits for token buckets as `Overlapped` entries. They overlap with an
+        """Returns the waits for token buckets as `Overlapped` entries. These waits overlap with an
         operation's other work.
 
         Each client has a fixed node, and clients are evenly assigned to nodes. A client therefore
@@ -129,8 +129,8 @@ class PhaseStations(ABC, Generic[Solution]):
 
     def _alike(self, limited: Iterable[Station]) -> list[list[Station]]:
         """Groups token buckets into lists. A list has the buckets of one kind (such as disks) on
-        all node groups with equal roles. They are in one list because an operation may use any of
-        these groups. Buckets of clients are in separate lists."""
+        all node groups with equal roles. Such buckets are in one list because an operation may use
+        any of these groups. Buckets of clients are in separate lists."""
         roles = {
             group.name: frozenset(group.roles) for group in self.situation.placement.deployment.node
         }

@@ -50,10 +50,10 @@ def mean_value_analysis(
     by MVA.
 
     `demands_s` has the seconds at each station for one operation. `latency_s` is the latency of the
-    operation without waits; None means the sum of the demands. For this sum, the solution is exact
-    with single servers. If the latency is larger, it includes pure delays, which do not change the
-    waits of MVA. If it is smaller, services within the operation overlap. Waits are then assumed to
-    overlap in the same proportion.
+    operation without waits; None means the sum of the demands. If the latency is this sum, the
+    solution is exact for stations with one server. If the latency is larger, it includes pure
+    delays, which do not change the waits of MVA. If it is smaller, services within the operation
+    overlap. Waits are then assumed to overlap in the same proportion.
 
     `background_s` is the asynchronous demand at each station. An entry of `overlapped` is
     (stations, share, seconds). The wait is `share` times the wait at these stations, and overlaps
@@ -111,8 +111,8 @@ def many_values(
     """Solves several networks at once by the method of `mean_value_analysis`. `demand` and `extra`
     (asynchronous demand) have shape (stations, networks).
 
-    A row may represent several equal stations. `copies` has their number for each row; None means
-    one station for each row. Each of these stations has the row's demand.
+    A row may represent several equal stations. `copies` has the number of stations of each row;
+    None means one station for each row. Each station of a row has the row's demand.
     """
     count = servers[:, None]
     several = np.ones(len(demand), dtype=int) if copies is None else copies
@@ -203,6 +203,6 @@ def asymptotic_bounds(
     upper = clients / (think_s + latency_s)
     if largest:
         upper = min(upper, 1.0 / largest)
-    # Background work can saturate a station without any client, so the lower bound must not exceed
-    # the upper one.
+    # Background work can saturate a station without any client, so the lower bound is limited to
+    # the upper bound.
     return min(lower, upper), upper

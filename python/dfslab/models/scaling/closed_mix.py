@@ -2,14 +2,14 @@
 numbers.
 
 The clients form a closed workload: each of them always has one operation of the mix in progress.
-The mix as a whole is fitted as a delay and one station (`delayed_station`). By Little's law, its
-mean response time is the number of clients over its rate.
+The mix as a whole is fitted as a delay and one station (`delayed_station`). By Little's law, the
+mean response time of the mix is (number of clients) / (rate of the mix).
 
 Each kind of operation has a separate delay, and a separate demand at the same station. The wait at
 the station is proportional to this demand (BCMP theorem). The mean response time of each kind is
 therefore a linear function of the mean response time of the mix. The 0.99 quantile is the mean
 response time times a ratio. The ratio is interpolated between the measured numbers of clients, and
-grows slowly above the largest of them.
+grows slowly above the largest measured number of clients.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ GAIN = 0.05
 # Exponent of the growth of (0.99 quantile / mean) beyond the largest measured number of clients.
 TAIL_GROWTH = 0.2
 # Half-widths of the 90 % intervals in natural logarithms: of the rate, of the mean response time,
-# and of the 0.99 quantile of the response time. At n clients, they are multiplied by sqrt(|ln(n /
-# m)|), where m is the nearest number of clients that was measured.
+# and of the 0.99 quantile of the response time. At n clients, the half-widths are multiplied by
+# sqrt(|ln(n / m)|), where m is the nearest number of clients that was measured.
 RATE_ERROR, MEAN_ERROR, TAIL_ERROR = 0.15, 0.27, 0.5
-# Smallest value of |ln(n / m)| in the width of an interval. A smaller value is replaced by this
-# one.
+# Smallest value of |ln(n / m)| in the width of an interval. A smaller value is replaced by
+# LEAST_DISTANCE.
 LEAST_DISTANCE = 0.25
 FEWEST_COUNTS = 2
 MOST_CLIENTS = 100_000
@@ -47,9 +47,9 @@ FIT_TOLERANCE = 1e-12
 
 @dataclass(frozen=True)
 class OperationPoint:
-    """The measurement of one kind of operation at one number of clients. It has the operations per
-    second of all clients, and the mean and the 0.99 quantile of the response time in seconds. The
-    quantile is None if unknown."""
+    """The measurement of one kind of operation at one number of clients. The measurement has the
+    operations per second of all clients, and the mean and the 0.99 quantile of the response time in
+    seconds. The quantile is None if unknown."""
 
     rate_per_s: float
     latency_s_mean: float
@@ -128,9 +128,9 @@ class ClosedMix:
 
         If `mix_s` is at most the shortest measured time of the mix, the result is proportional to
         `mix_s`. Otherwise the result follows from a straight line: measured times of this kind as a
-        function of measured times of the mix. It is the line's value at `mix_s`, but at least the
-        shortest measured time of this kind. If the fitted line falls, the result is the geometric
-        mean of the measured times of this kind.
+        function of measured times of the mix. The result is the line's value at `mix_s`, but at
+        least the shortest measured time of this kind. If the fitted line falls, the result is the
+        geometric mean of the measured times of this kind.
         """
         x = np.array([n / _total_per_s(point) for n, point in self.points.items()])
         y = np.array([point[kind].latency_s_mean for point in self.points.values()])

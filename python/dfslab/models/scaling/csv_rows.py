@@ -24,7 +24,8 @@ class CsvRow:
     file: str
 
     def text(self, column: str) -> str:
-        """Returns the text of a column, without spaces around it; "" if it is empty or missing."""
+        """Returns the text of a column, without spaces around it; "" if the column is empty or
+        missing."""
         found = (self.texts.get(column) or "").strip()
         return "" if found.lower() == "nan" else found
 
@@ -64,8 +65,8 @@ class CsvRow:
 
 
 def columns_of(text: str) -> list[str]:
-    """Returns the names of a table's columns. They are in the first line that is not a comment.
-    Returns an empty list if that line is not a line of CSV."""
+    """Returns the names of a table's columns. The names are in the first line that is not a
+    comment. Returns an empty list if that line is not a line of CSV."""
     try:
         return next(csv.reader(_lines(text)), [])
     except csv.Error:

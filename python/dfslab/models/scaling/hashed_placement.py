@@ -14,7 +14,7 @@ from math import exp, lgamma, log
 
 import numpy as np
 
-# Number of placement groups on a server if the table does not give it: Ceph's
+# Number of placement groups on a server if the table does not state this number: Ceph's
 # mon_target_pg_per_osd.
 PLACEMENTS = 100.0
 # Noise between two runs, as a part of the half-width of the 90 % interval in natural logarithms.

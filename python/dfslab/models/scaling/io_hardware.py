@@ -65,8 +65,8 @@ class IoHardware:
     """A system: `clients` nodes with `processes` processes in all, and storage.
 
     `link_bytes_per_s` is the rate of one node's link. `devices` is the number of devices in all
-    `servers` together. They are of one `medium` (a key of MEDIA). A value of None is unknown. An
-    unknown value does not limit the rate, with two exceptions: an unknown link has
+    `servers` together. All devices are of one `medium` (a key of MEDIA). A value of None is
+    unknown. An unknown value does not limit the rate, with two exceptions: an unknown link has
     LINK_BYTES_PER_S, and an unknown number of metadata servers is taken as the number of servers.
     """
 

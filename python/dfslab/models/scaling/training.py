@@ -1,5 +1,5 @@
 """Predicts how many accelerators (such as GPUs) a storage system supplies with training samples.
-The input is a description of its hardware.
+The input is a description of the storage system's hardware.
 
 Samples pass the drives, the servers' links, the clients' links and the clients' processors. The
 capacity of drives and links is the stated rate in bytes per second times the share of this rate
@@ -16,7 +16,7 @@ from math import exp, floor, sqrt
 
 # Size in bytes of the sample (10 MiB) for which the attained share of the clients' links is stated.
 REFERENCE_BYTES = 10.0 * 2**20
-# Cores of a client whose description gives none.
+# Number of cores of a client whose description states no number of cores.
 CORES = 64.0
 # Half-width of the 90 % interval of the number of accelerators, in natural logarithms.
 ERROR = 0.75
@@ -117,8 +117,8 @@ def capacities(
 
 
 def rate_bytes_per_s(capacity: dict[str, float]) -> float:
-    """Returns the rate in bytes per second at which samples arrive. It is lower than the least
-    capacity.
+    """Returns the rate in bytes per second at which samples arrive. The rate is lower than the
+    least capacity.
     """
     return 1 / sqrt(sum(one**-2 for one in capacity.values()))
 
@@ -126,8 +126,9 @@ def rate_bytes_per_s(capacity: dict[str, float]) -> float:
 def accelerators(
     system: TrainingSystem, load: TrainingLoad, shares: Shares | None = None
 ) -> Accelerators:
-    """Returns the largest number of accelerators for which the storage is fast enough. Each of them
-    must reach the required utilisation. The result is 0 if not even one does."""
+    """Returns the largest number of accelerators for which the storage is fast enough. Each
+    accelerator must reach the required utilisation. The result is 0 if the storage is too slow even
+    for one accelerator."""
     capacity = capacities(system, load.sample_bytes, shares)
     rate = rate_bytes_per_s(capacity)
     exact = rate / load.needed_bytes_per_s

@@ -62,8 +62,8 @@ class Cost:
     - `demands`: foreground demand at each station, multiplied by the probability that the execution
       uses the station.
     - `background`: asynchronous demand, which adds load but no latency.
-    - `limited`: demand at token buckets (disks or adapters with burst credit). It adds no latency
-      while the credit lasts.
+    - `limited`: demand at token buckets (disks or adapters with burst credit). This demand adds no
+      latency while the credit lasts.
     - `burst`: the part of `demands` that belongs to one unit of a pipeline or to one repetition. It
       determines how long concurrent copies of the work queue. Here, a client's station counts as
       one copy that is always used.
@@ -126,14 +126,14 @@ class Cost:
 
 
 def station_bound_s(demands: Demands) -> float:
-    """Returns the time in seconds that the busiest station needs for its part of the demands. It is
-    a lower bound for the time of the work that causes the demands."""
+    """Returns the time in seconds that the busiest station needs for its part of the demands. This
+    time is a lower bound for the time of the work that causes the demands."""
     return largest(d / (s.copies * s.servers) for s, d in demands.items())
 
 
 def longest_wait_s(together: Demands, own: Cost, branches: Sequence[Cost]) -> float:
-    """Returns the longest wait at one station of the branch with the cost `own`, in seconds. It
-    waits there for the concurrent `branches`. The result is at least 0.
+    """Returns the longest wait, in seconds, of the branch with the cost `own` for the concurrent
+    `branches`. The longest wait is the maximum over the stations. The result is at least 0.
 
     The wait at a station is A - d - l:
     - A: the time that the station needs for all branches: their demand there (`together`), divided

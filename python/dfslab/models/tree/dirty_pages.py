@@ -1,6 +1,6 @@
 """The dirty pages of a deployment's data servers. The module computes their thresholds, and which
-share of the written data servers write to disk during a run of a single phase. The rest is still in
-the servers' page caches at the end of the run."""
+share of the written data servers write to disk during a run of a single phase. The remaining data
+is still in the servers' page caches at the end of the run."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def data_groups(scenario: Scenario, system: FileSystem) -> list[NodeGroup]:
 
 
 def dirty_pages(scenario: Scenario, system: FileSystem) -> DirtyPages:
-    """Returns the state of the dirty pages of all data servers before a run. There are no dirty
-    pages yet. The thresholds follow from the servers' memory."""
+    """Returns the state of the dirty pages of all data servers before a run, when no page is dirty
+    yet. The thresholds follow from the servers' memory."""
     groups = data_groups(scenario, system)
     return DirtyPages(
         sum(one.count * one.memory * one.dirty_background for one in groups),

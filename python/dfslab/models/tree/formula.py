@@ -152,8 +152,8 @@ class _FormulaReader(Visitor[str, sympy.Expr]):
 
     def _busy(self, node: Node, role: str, time: sympy.Expr) -> sympy.Expr:
         """Returns the expression for the time that one unit occupies a pipeline stage. For a
-        one-way message, it is max(transfer time without propagation, time of the message's body).
-        For any other stage, it is the stage's time `time`."""
+        one-way message, the time is max(transfer time without propagation, time of the message's
+        body). For any other stage, it is the stage's time `time`."""
         if isinstance(node, Call) and node.one_way:
             wire = _message(role, node.role, node.request_bytes) - symbol("network_latency")
             body = self.visit(node.body, node.role)

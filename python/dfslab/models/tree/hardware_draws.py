@@ -66,7 +66,7 @@ def _symbols(
 @lru_cache
 def normal_draws(part: UncertainHardware) -> Floats:
     """Returns DRAWS random numbers with mean 0 and standard deviation 1 for a part of the hardware.
-    They are the same in every process."""
+    The numbers are the same in every process."""
     seed = int.from_bytes(hashlib.sha256(f"hardware {part}".encode()).digest()[:8], "little")
     drawn = np.random.default_rng(seed).standard_normal(DRAWS)
     return np.asarray((drawn - drawn.mean()) / drawn.std())

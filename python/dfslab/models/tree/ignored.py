@@ -42,8 +42,9 @@ LOCAL_SYMBOLS = (
 )
 # Largest relative difference of two rates that are equal but for rounding.
 ROUNDING = 1e-9
-# Keys of the network, with their default values. Each has an effect only in combination with other
-# keys. For example, the congestion control has an effect only if packets are lost.
+# Keys of the network, with their default values. Each of these keys has an effect only in
+# combination with other keys. For example, the congestion control has an effect only if packets are
+# lost.
 TOGETHER: dict[str, float | str] = {"jitter": 0.0, "loss": 0.0, "congestion": "cubic"}
 
 
@@ -105,8 +106,8 @@ def _symbols_of_value(situation: Situation, key: str) -> tuple[str, ...]:
 
 
 def _changes_costs(situation: Situation, constants: Mapping[str, float], key: str) -> bool:
-    """Returns whether the workload's key `key` changes the cost of an operation. It does not if the
-    file system forces data to disk anyway."""
+    """Returns whether the workload's key `key` changes the cost of an operation. For example,
+    `fsync` changes no cost if the file system forces data to disk anyway."""
     without = {**constants, **dict.fromkeys(_symbols_of_value(situation, key), 0.0)}
     return any(
         situation.costs(constants, phase) != situation.costs(without, phase)
@@ -159,9 +160,9 @@ def _of_group(
 def _replaced(
     situation: Situation, constants: Mapping[str, float], group: NodeGroup, key: str
 ) -> bool:
-    """Returns whether half and twice the value of a disk's key leave the rate as it is, because
-    values that were measured on the node's local file system replace it, such as the measured rate
-    of fsync."""
+    """Returns whether a disk's key has no effect because values that were measured on the node's
+    local file system, such as the rate of fsync, replace the key. The key has no effect if neither
+    half nor twice its value changes the predicted rate."""
     measured = dict(group.local_files)
     if not any(measured[one] for one in OF_DISK_KEYS.get(key, ())):
         return False

@@ -39,7 +39,7 @@ from dfslab.spec.steps.node import (
 from dfslab.spec.systems.filesystem import FileSystem
 
 # Wu's parameters (2013, section 3.1) on which the time of a message depends. For each end of the
-# message, they follow from the kind of the role there.
+# message, the parameters follow from the kind of the role at this end.
 OF_NODES = {"client": {"Dp8"}, "data": {"Dp7"}, "metadata": {"Dp4", "Dp5", "Dp6"}}
 OF_MESSAGES = {"Dp9"}
 OF_DATA = {"block_size": "Dap1", "file_size": "Dap2"}
@@ -117,8 +117,8 @@ def total(found: list[Invocation]) -> sympy.Expr:
 
 
 def dependences(system: FileSystem, operation: str, one: Invocation, *, whole: bool) -> set[str]:
-    """Returns Wu's ids of the parameters on which an invocation's time depends. They are the
-    arguments of f_i in Wu 2013, equations (2) to (4) and (7) to (10).
+    """Returns Wu's ids of the parameters on which an invocation's time depends. These parameters
+    are the arguments of f_i in Wu 2013, equations (2) to (4) and (7) to (10).
 
     The time is the total time if `whole` is true, otherwise the self time. As in the paper, a
     message depends on the adapters (and queues) at its ends and on the latency between them. An
@@ -147,8 +147,8 @@ class _Sites(Visitor[tuple[str, sympy.Expr], list[_Site]]):
     that the node is executed).
 
     `outermost` has the names of the client program's calls to look for. Asynchronous work, pipeline
-    stages and branches that differ from each other are not searched. They belong to the invocation
-    that contains them.
+    stages and branches that differ from each other are not searched. Such nodes belong to the
+    invocation that contains them.
     """
 
     def __init__(self, outermost: frozenset[str] = frozenset()) -> None:
@@ -223,7 +223,7 @@ def _is_invoked(node: Node) -> bool:
 
 def _of_site(site: _Site) -> Iterator[Invocation]:
     """Yields the invocation at the node of `site`, then the invocations nested in it. Only a named
-    sequence has nested ones."""
+    sequence has nested invocations."""
     node, role = site.node, site.role
     named = isinstance(node, Seq) and node.name
     nested = (
@@ -252,7 +252,7 @@ class _Without(Visitor[None, Node]):
         self._removed = removed
 
     def visit(self, node: Node, where: None) -> Node:
-        """Returns an empty node in place of a removed one, else a copy of the node."""
+        """Returns an empty node if `node` is removed, else a copy of `node`."""
         return Seq("", ()) if id(node) in self._removed else node.accept(self, None)
 
     def seq(self, node: Seq, where: None) -> Node:

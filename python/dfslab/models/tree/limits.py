@@ -1,5 +1,5 @@
-"""Finds the factors that limit a configuration. A factor is a resource, a latency or a wait. It
-limits the configuration if its small change changes the predicted rate.
+"""Finds the factors that limit a configuration. A factor is a resource, a latency or a wait. A
+factor limits the configuration if a small change of the factor changes the predicted rate.
 
 Each factor has a share, which is an elasticity. If the factor takes one per cent more time, the
 time per operation grows by this per cent. A station that is busy but does not affect the rate has
@@ -32,10 +32,11 @@ STEP = 0.01
 # or too small to act on.
 LEAST_SHARE = 0.02
 NETWORK, LOOPBACK, THINK = "network latency", "latency inside a node", "think time"
-# Smallest utilisation of a saturated resource. Below it, the resource has idle units. This is a
-# choice.
+# Smallest utilisation of a saturated resource. Below this utilisation, the resource has idle units.
+# The value is a choice.
 IDLE = 0.9
-# More clients help if twice as many raise the rate by more than this fraction. This is a choice.
+# More clients help if twice as many clients raise the rate by more than this fraction. The value is
+# a choice.
 CLIENTS_HELP = 0.05
 MACHINE = "machine"
 POOLS = ("threads", "lock")
@@ -133,12 +134,12 @@ def _with_bound(limit: Limit, alone: Prediction, helped: bool) -> Limit:
 
 def _slowest_step(situation: Situation, found: Predictions, index: int) -> str:
     """Returns the name of the outermost step that depends most on the resource with number `index`.
-    It is the step whose time per operation of the workload changes most if the resource takes more
-    or less time. Returns "" if no step depends on the resource. If the workload has several
+    This is the step whose time per operation of the workload changes most if the resource takes
+    more or less time. Returns "" if no step depends on the resource. If the workload has several
     operations, the name of the step's operation precedes the step.
 
-    `found` has the unchanged prediction first. Then it has two predictions for each resource: one
-    in which the resource takes more time, and one in which it takes less time.
+    `found` has the unchanged prediction, followed by two predictions for each resource: one in
+    which the resource takes more time, and one in which it takes less time.
     """
     longer = {
         (operation, path): situation.mix.get(operation, 0.0)
@@ -198,9 +199,9 @@ def _effects(
 
 
 def _tied(changes: Sequence[_ResourceChange], effects: _Effects) -> list[_ResourceChange]:
-    """Returns the changes of tied hardware (see TIED). Time is lost if tied hardware becomes
-    slower, but hardly any is gained if it alone becomes faster, because other hardware is as
-    slow."""
+    """Returns the changes of tied hardware (see TIED). The time per operation grows if one tied
+    resource becomes slower. The time hardly falls if only that resource becomes faster, because
+    other resources are as slow."""
     found = []
     for index, change in enumerate(changes):
         loss, gain = effects.losses[index], effects.gains[index]
@@ -220,7 +221,8 @@ def _joint(
         for one in tied:
             for key, value in one.symbols[factor].items():
                 # A change of one group of nodes also lists the symbols of other groups, with their
-                # unchanged values. These must not replace a value that another change has set.
+                # unchanged values. An unchanged value must not replace a value that another change
+                # has set.
                 if key not in merged or value != _as_declared(base, key):
                     merged[key] = value
         symbols[factor] = merged
@@ -250,11 +252,11 @@ def _as_declared(base: Mapping[str, float], key: str) -> float:
 
 
 def _round_trips(situation: Situation, constants: Mapping[str, float]) -> dict[str, float]:
-    """Returns the number of round trips on the critical path of each operation. Returns no
-    operation if the network has no latency.
+    """Returns the number of round trips on the critical path of each operation. The result is empty
+    if the network has no latency.
 
     The number is the derivative of the operation's latency with respect to twice the network
-    latency. The latency of adapters stays the same, because messages pass different adapters.
+    latency. The latency of adapters is held constant, because messages pass different adapters.
     """
     if not _network_s(situation):
         return {}

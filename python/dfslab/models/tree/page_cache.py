@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 # Number of passes over a set of files that are computed one by one. All later passes have the
-# result of the last of them.
+# result of the last computed pass.
 FOLLOWED_PASSES = 3
 
 
@@ -49,8 +49,9 @@ class PageCache:
         return replace(self, resident=tuple(one for one in self.resident if one[0] != name))
 
     def used(self, name: str, size_bytes: float) -> PageCache:
-        """Returns the cache after a use of `size_bytes` of a set. They are then its most recently
-        used pages. If memory is short, the least recently used pages of other sets are evicted."""
+        """Returns the cache after a use of `size_bytes` of a set. These bytes are then the most
+        recently used pages of the cache. If memory is short, the least recently used pages of other
+        sets are evicted."""
         left_bytes = self.capacity_bytes
         found = []
         for key, held_bytes in ((name, size_bytes), *reversed(self.without(name).resident)):
@@ -68,8 +69,8 @@ class PageCache:
           evenly over the set.
         - If the whole set is read and the missing bytes fit into memory (_room_bytes), all bytes in
           memory are found.
-        - If they do not fit, no byte is found. Reading the missing beginning evicts the pages of
-          the end before they are read.
+        - If the whole set is read and the missing bytes do not fit, no byte is found. Reading the
+          missing beginning evicts the pages of the end before these pages are read.
         """
         held_bytes = self.bytes_of(files.name)
         whole = read_bytes >= files.size_bytes
@@ -82,8 +83,9 @@ class PageCache:
         return (held_bytes if fits else 0.0), self.used(files.name, files.size_bytes)
 
     def _room_bytes(self, name: str) -> float:
-        """Returns the bytes of memory that the set `name` can use without evicting newer sets. They
-        are the free memory, and the memory of all sets that were used before it."""
+        """Returns the bytes of memory that the set `name` can use without evicting newer sets.
+        These bytes are the free memory, and the memory of all sets that were last used before the
+        set `name`."""
         names = [key for key, _ in self.resident]
         older = self.resident[: names.index(name)] if name in names else self.resident
         held_bytes = sum(size_bytes for _, size_bytes in self.resident)
@@ -94,8 +96,8 @@ class PageCache:
         Returns the bytes found in memory, and the cache afterwards.
 
         The probability of a miss is the share of the files that is not in memory. Each miss adds
-        data to the memory. This share therefore decays exponentially with the bytes read, until the
-        memory is full.
+        data to the memory. The share of files that is not in memory therefore decays exponentially
+        with the bytes read, until the memory is full.
         """
         whole_bytes = sum(one.size_bytes for one in sets)
         held_bytes = min(whole_bytes, sum(self.bytes_of(one.name) for one in sets))
@@ -115,7 +117,7 @@ class PageCache:
 
     def read_passes(self, sets: Sequence[FileSet], read_bytes: float) -> tuple[float, PageCache]:
         """Reads `read_bytes` of the sets one after the other, and begins again at the first set
-        after the last one. Returns the bytes found in memory, and the cache afterwards."""
+        after the last set. Returns the bytes found in memory, and the cache afterwards."""
         whole_bytes = sum(one.size_bytes for one in sets)
         cache, hit_bytes, left_bytes = self, 0.0, read_bytes
         for number in range(FOLLOWED_PASSES):
@@ -153,7 +155,7 @@ class DirtyPages:
 
     def waited_share(self, written_bytes: float) -> float:
         """Returns the share of a phase's `written_bytes` that disks must write before the writers
-        are done. Without these bytes, all dirty pages together stay within `limit_bytes`."""
+        are done. The remaining dirty pages then stay within `limit_bytes`."""
         over_bytes = written_bytes + self.dirty_bytes - self.limit_bytes
         return min(1.0, max(0.0, over_bytes / written_bytes))
 

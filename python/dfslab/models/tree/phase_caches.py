@@ -1,5 +1,6 @@
-"""Computes the state of the caches from phase to phase. The results for a phase are how much it
-reads from memory, and which share of its writes must be on disk before it can end.
+"""Computes the state of the caches from phase to phase. The results for each phase are the bytes
+that the phase reads from memory, and the share of its writes that must be on disk before the phase
+can end.
 
 The key `cache` of the scenario determines the state before the first phase:
 - "warm": the existing files are in memory as far as they fit.
@@ -106,10 +107,11 @@ class CacheWalk:
 
     @cached_property
     def throttles(self) -> bool:
-        """Whether all phases together write more than the limit of the servers' dirty pages. It is
-        always false with the cache state "direct".
+        """Whether all phases together write more than the limit of the servers' dirty pages. Always
+        false with the cache state "direct".
 
-        If it is false, no writer ever waits for disks, so the times of phases are not needed.
+        If the value is false, no writer ever waits for disks, so the times of phases are not
+        needed.
         """
         if self._scenario.workload.cache == "direct":
             return False
@@ -157,7 +159,7 @@ class CacheWalk:
         self, phase: WorkPhase, part: PhasePart, state: PageCacheState, number: int
     ) -> tuple[dict[str, dict[str, float]], PageCacheState]:
         """Returns the symbols of the phase's operations, and the state of the caches after the
-        phase. The phase's reads are computed before its writes, because they use the files that
+        phase. The phase's reads are computed before its writes, because reads use the files that
         exist when the phase begins."""
         symbols = {name: dict(own) for name, own in phase.symbols.items()}
         total = self._operations(phase)
@@ -216,9 +218,9 @@ class CacheWalk:
         """Returns the symbols `cold` and `kept` for one kind of reads, and the state of the caches
         after the reads.
 
-        Both are shares of the bytes read: `cold` is read from disk by servers, and `kept` is in the
-        client's memory. No symbols are returned if the phase itself has just written the file
-        (`just_written`).
+        Both symbols are shares of the bytes read: `cold` is read from disk by servers, and `kept`
+        is in the client's memory. No symbols are returned if the phase itself has just written the
+        file (`just_written`).
         """
         if just_written:
             # The phase itself has just written the newest file, so this read does not depend on
@@ -244,8 +246,9 @@ class CacheWalk:
     def _keeps(self, part: PhasePart) -> bool:
         """Returns whether a client finds pages in its cache that it has read or written before.
 
-        It finds none in two cases. Transfers smaller than a page leave no valid page. If several
-        clients use the same files, the pages are on other nodes or invalid.
+        The client finds no such pages in two cases:
+        - Transfers are smaller than a page, so they leave no valid page.
+        - Several clients use the same files, so the pages are on other nodes or invalid.
         """
         shared = "shared" in (self._stream.files, *(one.part.files for one in self._parts))
         return not shared and self._stream.transfer_size_bytes >= PAGE_BYTES

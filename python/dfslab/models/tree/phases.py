@@ -1,4 +1,4 @@
-"""The phases of a workload in the form that predictions need. The module also combines the
+"""The phases of a workload in the form that predictions need. This module also combines the
 predictions of the phases into a prediction of the workload.
 
 All clients begin a phase together, after a barrier. The time of the workload is therefore the sum
@@ -131,7 +131,7 @@ class PhasePart:
 
 def is_program(part: Phase) -> bool:
     """Returns whether each client executes a phase as a program. A program is a cycle of different
-    operations, with computing in between. It has at most MOST_STEPS operations in all."""
+    operations, with computing in between. A program has at most MOST_STEPS operations in all."""
     names = [share.operation for share in part.mix]
     return (
         part.mix_order == "cycle"

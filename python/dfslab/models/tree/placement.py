@@ -1,8 +1,9 @@
 """Maps roles to hardware. The results are the stations of the roles' resources, and the paths of
 messages between roles.
 
-There are two kinds of stations. One stands for one kind of hardware, such as disks, on the nodes of
-one group. The other stands for the threads or the lock of one role.
+There are two kinds of stations. A station of the first kind stands for one kind of hardware, such
+as disks, on the nodes of one group. A station of the second kind stands for the threads or the lock
+of one role.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ ANY_NUMBER = 1_000_000
 
 
 class Station(NamedTuple):
-    """A queueing station. It has `copies` equal parts (one for each node, or for each instance of a
+    """A queueing station with `copies` equal parts (one for each node, or for each instance of a
     role) with `servers` servers each.
 
     A lock has two stations: "lock" for exclusive holders, and "lock.shared" for shared holders,

@@ -30,7 +30,7 @@ from dfslab.spec.streams.workload import stream_mix
 from dfslab.spec.systems.filesystem import FileSystem
 
 # Standard deviation of the natural logarithm of a constant that was measured for the profile of a
-# machine. It is estimated from pairs of profiles that were measured on one busy machine
+# machine. The value is estimated from pairs of profiles that were measured on one busy machine
 # (tests/oracle/test_measured_spread.py).
 MEASURED_SPREAD = 0.2
 # Largest number of entries in a configuration's cache of costs. An entry has the costs for one
@@ -44,11 +44,11 @@ class Situation:
     """A configuration as the models that read operation trees need it: prepared once, and then
     predicted with many sets of calibrated constants.
 
-    The word differs from others on purpose. A `Point` is the configuration as a scenario states it,
-    with its labels. A situation is made of the scenario of a point, without labels, and adds what
-    follows from the descriptions of file system and workload: the values of symbols
-    (`environment`), the mix of operations, the placement of roles on nodes, and the phases with
-    the states of their caches.
+    A situation is not the same as a `Point`. A `Point` is the configuration as a scenario states
+    it, with its labels. A situation is made of the scenario of a point, without labels, and adds
+    what follows from the descriptions of file system and workload: the values of symbols
+    (`environment`), the mix of operations, the placement of roles on nodes, and the phases with the
+    states of their caches.
     """
 
     def __init__(self, scenario: Scenario) -> None:
@@ -101,8 +101,8 @@ class Situation:
 
     def prior_medians(self) -> dict[str, float]:
         """Returns the prior median of each calibrated constant on which the operations in `mix`
-        depend. The profile of the clients' machine has this value. If the profile lacks the
-        constant, the default value of the description is used."""
+        depend. The prior median is the value in the profile of the clients' machine. If the profile
+        lacks the constant, it is the default value of the description."""
         calibrated = self.system.parameters.of_origin("calibrated")
         acting = {key for operation in self.mix for key in self.system.acting(operation)}
         usual = {k: float(p.default or 0.0) for k, p in calibrated.items() if k in acting}
@@ -145,8 +145,8 @@ class Situation:
 
     @property
     def written_back(self) -> float:
-        """The share of deferred writes that disks must complete before the workload can end. It is
-        the mean over the workload's phases, weighted by written bytes."""
+        """The share of deferred writes that disks must complete before the workload can end. The
+        share is the mean over the workload's phases, weighted by written bytes."""
         written = [one.weight * one.written_bytes for one in self.phases]
         if not any(written):
             return self.phases[0].written_back

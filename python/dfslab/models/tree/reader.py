@@ -159,7 +159,7 @@ class TreeReader(Visitor[str, Cost]):
         return self._environment[own if own in self._environment else name]
 
     def count(self, expression: Symbolic) -> float:
-        """Returns the value of a count. Raises Varies if it differs between the sets of
+        """Returns the value of a count. Raises Varies if the count differs between the sets of
         constants.
         """
         number = self.value(expression)
@@ -170,8 +170,8 @@ class TreeReader(Visitor[str, Cost]):
         return number
 
     def holds(self, condition: Expr) -> bool:
-        """Returns whether a condition holds. Raises Varies if that differs between the sets of
-        constants.
+        """Returns whether a condition holds. Raises Varies if the truth value differs between the
+        sets of constants.
         """
         return bool(self.count(condition))
 
@@ -345,9 +345,10 @@ class TreeReader(Visitor[str, Cost]):
         return station.copies == 1 and any(group.name == station.place for group, _ in groups)
 
     def par(self, node: Par, where: str) -> Cost:
-        """Returns the cost of parallel branches; zero without copies. Its latency is the largest of
-        several times. For each branch, this is its latency plus its wait for the other branches.
-        For each station, it is the time for the work of all branches."""
+        """Returns the cost of parallel branches; zero without copies. The latency of the cost is
+        the largest of these times: for each branch, the branch's latency plus its wait for the
+        other branches; for each station, the time that the station needs for the work of all
+        branches."""
         copies = self.count(node.copies)
         if not copies:
             return Cost()

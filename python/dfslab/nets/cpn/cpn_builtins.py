@@ -42,8 +42,8 @@ from dfslab.nets.cpn.cpn_values import (
 )
 from dfslab.spec.input_error import InputError
 
-# The functions of numbers, by their CPN ML names. Each has the number of arguments, the text in the
-# engine's language, and the type of the result (None: the type of the argument).
+# The functions of numbers, by their CPN ML names. Each entry has the number of arguments, the text
+# in the engine's language, and the type of the result (None: the type of the argument).
 NUMBERS: Mapping[str, tuple[int, str, Plain | None]] = {
     "exponential": (1, "exponential(1 / ({0}))", REAL),
     "uniform": (2, "uniform({0}, {1})", REAL),
@@ -73,7 +73,8 @@ COMPUTED: Mapping[str, Callable[..., Any]] = {
     "Int.min": min,
     "Int.max": max,
 }
-# The simulated time in whole time units (seconds). Like a random value, it is read once per firing.
+# The simulated time in whole time units (seconds). Like a random value, the time is read once per
+# firing.
 NOW = Leaf("floor(now())", INT, draws=True)
 SAME = {
     "intTime": "time",
@@ -119,7 +120,8 @@ SAME = {
 }
 
 
-# A function, given the evaluator of the text that calls it and its arguments.
+# The implementation of a predefined function. Its arguments are the evaluator of the text with the
+# call, and the arguments of the call.
 ReaderFunction = Callable[[Evaluator, Sequence[CpnValue]], CpnValue]
 # The functions of lists, texts and time, each with the number of its arguments.
 FUNCTIONS: Mapping[str, tuple[int, ReaderFunction]] = {
@@ -369,7 +371,8 @@ def of_colour(reader: Evaluator, name: str) -> CpnValue | None:
 
 
 def is_made_by(reader: Evaluator, colour: str, constructor: str) -> CpnValue | None:
-    """Returns a test whether `constructor` made a value; None if it is not declared."""
+    """Returns the function that tests whether `constructor` made a value; None if `constructor` is
+    not declared."""
     kind = reader.colours.sets[colour].kind
     if not isinstance(kind, Struct) or constructor not in reader.constructors:
         return None
@@ -378,7 +381,8 @@ def is_made_by(reader: Evaluator, colour: str, constructor: str) -> CpnValue | N
 
 
 def values_of(reader: Evaluator, colour: str) -> list[CpnValue]:
-    """Returns all values of a colour set. Raises InputError if they are too many to list."""
+    """Returns all values of a colour set. Raises InputError if there are too many values to
+    list."""
     return reader.colours.members(colour, reader.context)
 
 

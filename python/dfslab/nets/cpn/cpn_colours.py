@@ -51,8 +51,8 @@ TAKEN = ("int", "real", "bool", "text", "if", "min", "max", "head", "tail", "len
 
 @dataclass(frozen=True)
 class ColourSet:
-    """A colour set of a file: its name, its type, and a function that returns all its values (None
-    if they are too many to list)."""
+    """A colour set of a file: its name, its type, and a function that returns all values of the
+    colour set (None if there are too many values to list)."""
 
     name: str
     kind: ValueType
@@ -77,7 +77,7 @@ class Colours:
         self, name: str, kind: ValueType, members: Callable[[], list[CpnValue]] | None = None
     ) -> None:
         """Adds a colour set with its type. `members`: function that returns all values; None if
-        they are too many to list."""
+        there are too many values to list."""
         self.sets[name] = ColourSet(name, kind, members)
         if isinstance(kind, Struct) and kind not in self.names:
             self.names[kind] = self.free(name)
@@ -254,7 +254,7 @@ class Colours:
             raise InputError(context, text[:60], "is not known before the net runs")
 
     def documents(self, used: set[str], context: str) -> dict[str, list[tuple[str, str]]]:
-        """Returns the colours that the net definition needs. They are the colours of the colour
+        """Returns the colours that the net definition needs. These are the colours of the colour
         sets in `used`, and the colours of records in lists. The key is a colour's name, and the
         value has (field name, type name) for each of its fields."""
         made: dict[str, list[tuple[str, str]]] = {}
@@ -302,7 +302,7 @@ def booleans() -> list[CpnValue]:
 
 def between(low: int, high: int, context: str) -> list[CpnValue]:
     """Returns the numbers from `low` to `high`, both included, as values. Raises InputError if
-    there are too many."""
+    there are too many numbers."""
     if high - low >= MEMBERS_MOST:
         raise InputError(context, high - low + 1, f"at most {MEMBERS_MOST} values can be listed")
     return [constant(at, INT) for at in range(low, high + 1)]

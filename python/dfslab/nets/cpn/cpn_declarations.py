@@ -41,7 +41,8 @@ NAME = re.compile(r"[A-Za-z][A-Za-z0-9_']*")
 
 # The keywords that begin a declaration.
 HEADS = "val|fun|datatype|type|exception|open|infix|infixr|nonfix"
-# Predefined functions of lists, written in CPN ML. They are parsed like functions of a file.
+# Predefined functions of lists, written in CPN ML. These functions are parsed like functions of a
+# file.
 PRELUDE = """
 fun map f [] = [] | map f (x::r) = f x :: map f r
 fun filter f [] = [] | filter f (x::r) = if f x then x :: filter f r else filter f r
@@ -83,9 +84,9 @@ fun ext_col f m = list_to_ms (map f (ms_to_list m))
 
 
 def declarations(text: str, context: str) -> Iterator[Declaration]:
-    """Parses the `val` and `fun` declarations in a text, and yields them in order. Each is parsed
-    separately, so that an error in one declaration does not affect the next. A declaration with an
-    error has no tree."""
+    """Parses the `val` and `fun` declarations in a text, and yields them in order. Each declaration
+    is parsed separately, so that an error in one declaration does not affect the next. A
+    declaration with an error has no tree."""
     text = _opened(uncommented(text))
     depth, heads = 0, []
     for found in re.finditer(rf"\b(let|in|end|{HEADS})\b|\"(?:[^\"\\]|\\.)*\"", text):
@@ -148,9 +149,9 @@ class Declarations:
         box = net.find("globbox")
         for element in self.elements(box) if box is not None else ():
             self.declare(element)
-        # Reading the declarations has added colours for records in lists. They are removed here.
-        # Later, each place or function that uses such a colour adds it again, so unused ones stay
-        # out.
+        # Reading the declarations has added colours for records in lists. These colours are removed
+        # here. Later, each place or function that uses such a colour adds the colour again, so
+        # unused colours stay out.
         self.colours.held.clear()
 
     def elements(self, box: ET.Element) -> Iterator[ET.Element]:
@@ -378,7 +379,7 @@ class Declarations:
     def subset(self, name: str, other: str, kind: ET.Element, context: str) -> None:
         """Declares the colour set `name`, which is a subset of the colour set `other`. The file
         gives either a function that is true for the values of the subset, or a list of these
-        values. Raises InputError if it gives neither."""
+        values. Raises InputError if the file gives neither."""
         of = self.colours.known(other, context)
         by, listed = kind.find("by"), kind.find("with")
         if by is not None:
@@ -401,8 +402,8 @@ class Declarations:
             raise InputError(context, "subset", "says `by` a function or `with` a list")
 
     def bounds(self, kind: ET.Element, context: str) -> tuple[int, int]:
-        """Returns the first and last number of a range in a declaration. Raises InputError if they
-        are not two numbers."""
+        """Returns the first and last number of a range in a declaration. Raises InputError if the
+        bounds are not two numbers."""
         texts = [text_of(one) for one in kind.iter("ml")]
         evaluator = self.evaluator.reading(context)
         found = [evaluator.value(parse(one, context), {}) for one in texts if one]

@@ -64,9 +64,9 @@ class Evaluator:
     """Evaluates the expressions of one text of a file, in which the names that the file declares
     may occur.
 
-    The evaluators of all texts of a file share the tables of names. They differ in the fields
-    `context`, `unknown`, `hoist` and `depth`, and none of these changes: `reading` and `hoisting`
-    return another evaluator.
+    The evaluators of all texts of a file share the tables of names. The evaluators differ in the
+    fields `context`, `unknown`, `hoist` and `depth`. An evaluator never changes these fields:
+    `reading` and `hoisting` return another evaluator.
     """
 
     colours: Colours
@@ -311,8 +311,8 @@ class Evaluator:
         return Closure("fn", tree.parts, dict(env))
 
     def clauses(self, tree: Tree, pairs: Iterable[tuple[Tree, Tree]]) -> tuple[Tree, ...]:
-        """Returns one clause for each pair of pattern and body. If called again for the same tree,
-        it returns the same objects, because a function is identified by its clauses."""
+        """Returns one clause for each pair of pattern and body. A second call for the same tree
+        returns the same objects, because a function is identified by its clauses."""
         if id(tree) not in self.cached:
             self.cached[id(tree)] = tree, tuple(Tree("clause", "", pair) for pair in pairs)
         return self.cached[id(tree)][1]
@@ -352,7 +352,8 @@ class Evaluator:
         raise self.wrong(name, "is no function that is read, nor declared as one")
 
     def apply(self, function: CpnValue, argument: CpnValue) -> CpnValue:
-        """Applies a function to its next argument, and evaluates it if no argument is missing."""
+        """Applies a function to its next argument, and evaluates the function if no further
+        argument is missing."""
         if not isinstance(function, Closure | Builtin):
             raise self.wrong(words(kind_of(function)), "is no function")
         given = (*function.given, argument)
@@ -451,7 +452,8 @@ class Evaluator:
         return replace(entry, value=self.once(entry.value), count=count)
 
     def sequence(self, tree: Tree, env: Env) -> CpnValue:
-        """Evaluates expressions separated by semicolons. Returns the value of the last one."""
+        """Evaluates expressions separated by semicolons. Returns the value of the last
+        expression."""
         values = [self.value(one, env) for one in tree.parts]
         return values[-1]
 

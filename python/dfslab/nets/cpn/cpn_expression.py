@@ -55,7 +55,7 @@ class Scope:
 
     `names` maps variables to their names in the file. `kinds` has, for each variable, the types of
     its token's fields. For names that have a single value instead of a token, `singles` has the
-    type.
+    type of the value.
     """
 
     definition: NetDefinition

@@ -1,6 +1,6 @@
 """Converts functions of CPN ML that must be evaluated during a run to functions of the net. If a
-function is called with several combinations of argument types, it is converted once for each of
-them."""
+function is called with several combinations of argument types, it is converted once for each
+combination."""
 
 from __future__ import annotations
 
@@ -49,8 +49,9 @@ class _Made:
 @dataclass(frozen=True)
 class _Written:
     """A function of the file as one or several functions of the net, in the engine's language. If
-    its result is a record, there is one function of the net for each field. `whole` is then the
-    common start of their names. Otherwise `whole` is the name of the only function."""
+    the result of the function is a record, there is one function of the net for each field, and
+    `whole` is the common start of the names of these functions. Otherwise `whole` is the name of
+    the only function of the net."""
 
     parameters: dict[str, str]
     result: str
@@ -70,8 +71,8 @@ class CalledFunctions:
 
     def called(self, evaluator: Evaluator, closure: Closure, given: Sequence[CpnValue]) -> CpnValue:
         """Returns a call of a function of the net for a call that is evaluated during the run, as
-        text of the engine's language. Each argument is computed only once. `evaluator` is that of
-        the text that calls the function."""
+        text of the engine's language. Each argument is computed only once. `evaluator` is the
+        evaluator of the text that calls the function."""
         abstract = _Abstract(evaluator)
         own = abstract.closure(closure)
         parts = [abstract.value(one) for one in given]
@@ -105,7 +106,8 @@ class CalledFunctions:
         """Converts a function for one combination of argument types, which `key` identifies. The
         body of a recursive function depends on the type of the function's result. Therefore the
         body is evaluated repeatedly until that type no longer changes."""
-        # A function of the net has no locals, and its body is inside no call.
+        # In the body of a function of the net, locals are impossible, and the call depth starts at
+        # 0.
         evaluator = replace(abstract.evaluator, hoist=None, depth=0)
         if len(self.made) >= FUNCTIONS_MOST:
             raise evaluator.wrong(name, f"is used in more than {FUNCTIONS_MOST} ways")
@@ -231,8 +233,8 @@ class _Abstract:
         return leaf.kind, Leaf(name, leaf.kind if leaf.kind != UNKNOWN else INT)
 
     def closure(self, closure: Closure) -> tuple[Any, Closure]:
-        """Returns (key, function with parameters). The parameters replace the values that the
-        function takes from outside its definition, if they are known only during a run.
+        """Returns (key, function with parameters). The parameters replace those values that the
+        function takes from outside its definition and that are known only during a run.
 
         Two functions with equal keys can use the same function of the net.
         """
@@ -253,7 +255,7 @@ class _Abstract:
 
     def is_outside(self, value: CpnValue) -> bool:
         """Returns whether a value must become a parameter of the function that takes it from
-        outside its definition. It must if the value, or a part of it, is known only during a
+        outside its definition. True if the value, or a part of the value, is known only during a
         run."""
         if isinstance(value, Closure):
             env = value.env

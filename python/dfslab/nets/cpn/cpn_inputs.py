@@ -64,8 +64,8 @@ class Taken:
 class Wanted:
     """A condition that a part of a token must equal an expression.
 
-    `whole` is true if the expression is an entire term on the arc, such as `f(x)`. Its value may
-    then also be a multiset of several tokens.
+    `whole` is true if the expression is an entire term on the arc, such as `f(x)`. The value of
+    such an expression may also be a multiset of several tokens.
     """
 
     arc: FileArc
@@ -96,8 +96,8 @@ class Inputs:
         return parse(arc.text or "()", arc.context)
 
     def terms(self, tree: Tree, context: str) -> Iterator[Tree]:
-        """Yields the terms of a multiset. A term with a count, such as `` 2`x ``, is yielded that
-        many times. Raises InputError if a count is not a known number."""
+        """Yields the terms of a multiset. A term with a count, such as `` 2`x ``, is yielded as
+        many times as the count states. Raises InputError if a count is not a known number."""
         if tree.kind == "empty":
             return
         if tree.kind == "sum":
@@ -119,9 +119,9 @@ class Inputs:
         yield from (tree.parts[1] for _ in range(count.constant))
 
     def take(self, arc: FileArc) -> None:
-        """Reads the inscription of an input arc and binds the names in its patterns. Its
-        expressions are only collected; they are compared with the tokens when all arcs have been
-        read."""
+        """Reads the inscription of an input arc and binds the names in its patterns. The
+        expressions of the inscription are only collected; they are compared with the tokens when
+        all arcs have been read."""
         tree = self.parsed(arc)
         if tree.kind == "at" or (tree.kind == "stamp" and tree.parts[1] != Tree("int", "0")):
             raise InputError(
@@ -239,7 +239,7 @@ class Inputs:
     def require_all(self, one: Wanted, value: Bag) -> None:
         """Makes an arc take all tokens of the multiset `value`.
 
-        The arc already takes one token. It must equal the first token of the multiset. For each
+        The arc already takes one token, which must equal the first token of the multiset. For each
         further token of the multiset, the transition takes one more token. Raises InputError if the
         multiset is empty or too large.
         """

@@ -1,5 +1,5 @@
 """Matches patterns of CPN ML with values. A match consists of the names that a pattern binds and
-the condition under which it matches."""
+the condition under which the pattern matches."""
 
 from __future__ import annotations
 
@@ -142,8 +142,8 @@ def constructed(
     """Matches a constructor pattern with a value.
 
     `word` is the constructor: a value of an enumeration, the name of indexed values such as `p(1)`,
-    or a member of a union. `argument` is the pattern of the constructor's argument; None if it has
-    no argument.
+    or a member of a union. `argument` is the pattern of the constructor's argument; None if the
+    constructor has no argument.
     """
     made = reader.globals[word]
     if isinstance(made, Builtin) and argument is not None and not made.name.startswith("union "):

@@ -83,8 +83,8 @@ def compared(
     """Returns the comparison `left word right`. The result also has the text of the opposite
     comparison, which is true if and only if the comparison is false.
 
-    `other` is the operator of the opposite comparison. None means that it follows from `word`, and
-    "" that the comparison has no opposite.
+    `other` is the operator of the opposite comparison. None means that the operator follows from
+    `word`, and "" that the comparison has no opposite.
     """
     other = OPPOSITE[word] if other is None else other
     opposite = f"({left} {other} {right})" if other else ""
@@ -92,8 +92,8 @@ def compared(
 
 
 def negated(value: Leaf) -> Leaf:
-    """Returns the negation of a truth value. The negation of a comparison is its opposite
-    comparison, if it has one."""
+    """Returns the negation of a truth value. If the value is a comparison that has an opposite
+    comparison, the negation is this opposite comparison."""
     if value.known:
         return FALSE if value.constant else TRUE
     text = value.opposite or f"!({value.text})"
@@ -224,7 +224,7 @@ def operated(word: str, left: Leaf, right: Leaf, reader: MergeReader) -> Leaf:
     drawn = left.draws or right.draws
     if word in COMPARED:
         # With NaN, a comparison of reals and its opposite are both false. The opposite is therefore
-        # not the negation, and is not stored for reals.
+        # not the negation, so no opposite is stored for comparisons of reals.
         whole = REAL not in (left.kind, right.kind)
         return compared(left.text, word, right.text, drawn, OPPOSITE[word] if whole else "")
     return Leaf(f"({left.text} {word} {right.text})", result, draws=drawn)
@@ -261,7 +261,8 @@ def consed(head: CpnValue, tail: CpnValue, reader: MergeReader) -> Items:
 
 
 def of_one_type(found: Items, reader: MergeReader) -> Items:
-    """Returns the list. Raises InputError if its elements have different types."""
+    """Returns the list `found` unchanged. Raises InputError if its elements have different
+    types."""
     kinds = [kind_of(one) for one in found.items]
     if found.tail is not None and isinstance(found.tail.kind, ListType):
         kinds += [found.tail.kind.inner] if found.tail.kind.inner else []

@@ -51,7 +51,7 @@ def total(evaluator: MultisetEvaluator, tree: Tree, env: Env) -> CpnValue:
 
 def less(evaluator: MultisetEvaluator, tree: Tree, env: Env) -> CpnValue:
     """Evaluates the operator `--`, which removes the tokens of the right multiset from the left
-    one. The values of the tokens may be unknown while the file is read.
+    multiset. The values of the tokens may be unknown while the file is read.
 
     Raises InputError if a needed number of tokens is unknown at that time. The needed numbers are
     those of each entry of the right multiset, and those of each entry of the left multiset from
@@ -71,10 +71,10 @@ def without(evaluator: MultisetEvaluator, entry: BagEntry, gone: BagEntry) -> Ba
     """Removes the tokens `gone` from the tokens `entry` of a multiset. Returns the remaining tokens
     of `entry`. All tokens of an entry have one value.
 
-    - If the values of `entry` and `gone` are equal, the count of `entry` falls by the count of
-      `gone`, at most to 0.
-    - If they differ, `entry` is returned unchanged.
-    - If only the run shows whether they are equal, the result contains the comparison.
+    - If the values of `entry` and `gone` are equal, the count of `entry` is reduced by the count of
+      `gone`, but not below 0.
+    - If the values differ, `entry` is returned unchanged.
+    - If only the run shows whether the values are equal, the result contains the comparison.
 
     Raises InputError if the values may be equal and the count of `entry` is not known.
     """
@@ -97,8 +97,9 @@ def without(evaluator: MultisetEvaluator, entry: BagEntry, gone: BagEntry) -> Ba
 
 def timed(evaluator: MultisetEvaluator, tree: Tree, env: Env) -> CpnValue:
     """Evaluates tokens with a time stamp or a delay (`@+`), and returns the multiset of delayed
-    tokens. A time stamp of @0 is ignored. Tokens with another time stamp get `is_stamped`, because
-    only an initial marking may have them. Raises InputError if a time stamp is no known number."""
+    tokens. A time stamp of @0 is ignored. Tokens with another time stamp get the mark `is_stamped`,
+    because only an initial marking may have them. Raises InputError if a time stamp is no known
+    number."""
     bag = evaluator.bag(evaluator.value(tree.parts[0], env))
     delay = evaluator.leaf(tree.parts[1], env, (INT, REAL), "a delay")
     if tree.kind == "stamp" and not delay.known:

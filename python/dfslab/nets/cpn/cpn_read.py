@@ -173,9 +173,9 @@ class _CpnReader:
         return net.document()
 
     def monitors(self, net: ET.Element) -> FileMonitors:
-        """Returns the monitors in the `cpnet` element `net`. They are in two groups: the monitors
-        that could be translated for the engine, and the other monitors with the reason why they
-        could not."""
+        """Returns the monitors in the `cpnet` element `net`. The result has two groups: the
+        monitors that were translated for the engine, and the other monitors, each with the reason
+        why it could not be translated."""
         names = {
             key: words(node) or key
             for page in self.pages.values()
@@ -265,8 +265,8 @@ class _CpnReader:
             self.nodes.transitions[path, key] = ReadTransition(path + name, own, number, values)
 
     def fusion_sets(self, net: ET.Element) -> dict[str, str]:
-        """Returns the name of the fusion set of each place that is in one, by the id of the place.
-        Raises InputError if a fusion set names an id that no place has."""
+        """Returns the name of the fusion set of each place that is in a fusion set, by the id of
+        the place. Raises InputError if a fusion set names an id that no place has."""
         known = {key for page in self.pages.values() for key in page.places}
         found = {}
         for fusion in net.findall("fusion"):

@@ -145,8 +145,8 @@ class TransitionReader(Inputs):
 
     def bind_free(self, guards: list[Tree], outputs: list[Tree], code: _Code | None) -> None:
         """Finds the variables that nothing binds: no arc, no guard, and not the code segment. Each
-        of them may take any value of its colour set. Raises InputError if one of these colour sets
-        is too large."""
+        of these variables may have any value of its colour set. Raises InputError if one of these
+        colour sets is too large."""
         later = set(code.names) if code else set()
         trees = [*guards, *outputs, *(one.expression for one in self.wanted)]
         trees += [code.action] if code and code.action else []
@@ -181,9 +181,9 @@ class TransitionReader(Inputs):
         takes the value of the variable `name` from this place and puts the value back."""
         places = [one.place for one in self.taken]
         chosen = not self.conditions and len(set(places)) == len(places)
-        # "random": the engine draws one of the values at random. It can do so if the transition has
-        # no condition and takes at most one token from each place. "fifo": the engine tries the
-        # values in order.
+        # "random": the engine draws one of the values at random. The engine can do so if the
+        # transition has no condition and takes at most one token from each place. "fifo": the
+        # engine tries the values in order.
         discipline = "random" if chosen else "fifo"
         rows = [self.colours.row(one, self.context) for one in members]
         # The unit colour is only a placeholder. The colour of the place is set when the whole file
@@ -326,8 +326,8 @@ def _later(put: Put, delay: str) -> Put:
 
 @dataclass(frozen=True)
 class _Code:
-    """A code segment. `action` is the expression that it computes. `output` is the pattern of its
-    output variables, to which the value of `action` is bound. `names` has the names in this
+    """A code segment. `action` is the expression that the segment computes. `output` is the pattern
+    of its output variables, to which the value of `action` is bound. `names` has the names in this
     pattern."""
 
     output: Tree

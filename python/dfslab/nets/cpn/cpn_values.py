@@ -74,8 +74,8 @@ class Leaf:
     kind: Plain | ListType
     constant: Any = MISSING
     draws: bool = False
-    # `opposite` is set for a comparison. It is the text of the opposite comparison. `conditions` is
-    # set for a conjunction. It has the texts of the conditions that `&&` joins.
+    # `opposite`: for a comparison, the text of the opposite comparison; otherwise "". `conditions`:
+    # for a conjunction, the texts of the conditions that `&&` joins; otherwise empty.
     opposite: str = ""
     conditions: tuple[str, ...] = ()
 
@@ -99,8 +99,8 @@ class Rec:
     """A record, product or union.
 
     `fields` has the label and value of each field. `union` is the name of the union type (empty for
-    other types). `base` is the text of the whole value in the engine's language; it is empty if
-    there is none.
+    other types). `base` is the text of the whole value in the engine's language; `base` is empty if
+    there is no such text.
     """
 
     fields: tuple[tuple[str, CpnValue], ...] = ()
@@ -114,10 +114,11 @@ class Rec:
 
 @dataclass(frozen=True)
 class BagEntry:
-    """Equal tokens of a multiset. `value` is their value, and `count` their number. `when` is the
-    condition under which they are present (None: always). `delay` is their delay; `is_stamped` is
-    whether the file writes the delay as a time stamp (`@`), which only an initial marking may have.
-    `each`, if given, is a list with one token of the multiset for each of its elements."""
+    """Equal tokens of a multiset. `value` is their value, and `count` is the number of these
+    tokens. `when` is the condition under which they are present (None: always). `delay` is their
+    delay; `is_stamped` is whether the file writes the delay as a time stamp (`@`), which only an
+    initial marking may have. `each`, if given, is a list with one token of the multiset for each of
+    its elements."""
 
     value: CpnValue
     count: Leaf
@@ -322,7 +323,8 @@ def words(kind: ValueType) -> str:
 
 def is_static(value: CpnValue) -> bool:
     """Returns whether enough of an argument is known while the file is read to evaluate a call. For
-    a list, this is the number of its elements. For a multiset, it is the numbers of its tokens."""
+    a list, the number of its elements must be known. For a multiset, the numbers of its tokens must
+    be known."""
     if isinstance(value, Leaf):
         return value.known
     if isinstance(value, Rec):

@@ -104,7 +104,8 @@ class _CpnWriter:
 
     def declare_colour(self, name: str, taken: set[str]) -> None:
         """Declares the colour set for a colour of the net: a record colour set, or a unit colour
-        set if the colour has no fields. The colour sets of the fields are declared before it."""
+        set if the colour has no fields. The colour sets of the fields are declared before the
+        colour set of the record."""
         if name in self.declared:
             return
         self.declared.add(name)
@@ -154,8 +155,8 @@ class _CpnWriter:
         """Returns the name of a variable in the file, and declares the variable if needed.
 
         In a file, each variable has one type. If the net uses the name `name` with several types,
-        only the variable of the first type keeps the name. The names of the others contain the
-        type.
+        only the variable of the first type keeps the name. The names of the other variables contain
+        the type.
         """
         own = name if self.variables.get(name, sort) == sort else f"{name}_{sort}"
         if own not in self.variables:

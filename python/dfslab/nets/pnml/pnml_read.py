@@ -5,8 +5,8 @@ transitions, and normal, inhibitor and reset arcs, on any number of pages. Weigh
 numbers. InputError is raised for reference nodes and other types of nets.
 
 Every net is written as a place/transition net. In PNML, such a net has no guards, delays,
-priorities, weights of transitions or token values. These are therefore written as tool-specific
-text.
+priorities, weights of transitions or token values. These properties are therefore written as
+tool-specific text.
 """
 
 from __future__ import annotations

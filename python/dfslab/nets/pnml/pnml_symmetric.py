@@ -72,7 +72,7 @@ class Symmetric:
 
     def colour(self, name: str, kind: ET.Element) -> None:
         """Adds a colour set to the declarations, in the form of a `.cpn` file. `kind`: element that
-        describes its type."""
+        describes the type of the colour set."""
         made = ET.SubElement(self.block, "color", id=f"colour {name}")
         ET.SubElement(made, "id").text = name
         made.append(kind)

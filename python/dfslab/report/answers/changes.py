@@ -11,11 +11,11 @@ from dfslab.studies.decisions.reported.advice_table import NOTHING_GAINS, Recomm
 from dfslab.studies.decisions.reported.advised import Advised
 
 MOST_CHANGES = 3
-# The sentences that replace the changes. The first one follows a sentence on why it is not known
-# what limits.
+# The sentences that replace the changes. WITHHELD follows a sentence that states why the limit is
+# not known.
 WITHHELD = "Withheld, because what limits is not known."
 WITHHELD_BY_NOISE = "Withheld, because repeats differ too much to tell what limits the rate."
-# The workload that is an external program.
+# The name of the workload that runs an external program.
 PROGRAM = "command"
 
 
@@ -29,9 +29,9 @@ def changes(run: FinishedRun, answer: RunAnswer) -> list[str]:
     """Returns texts on the changes of the configuration that raise the rate most, each with its
     gain and interval. There are at most MOST_CHANGES texts.
 
-    Changes on whose gain nothing can be stated come last. If all gains are withheld, the only text
-    is the reason. If no change is predicted to gain more than 2 %, the only text reports this. The
-    list is empty if no gains were computed.
+    Changes whose gain cannot be stated come last. If all gains are withheld, the only text is the
+    reason. If no change is predicted to gain more than 2 %, the only text reports this. The list is
+    empty if no gains were computed.
     """
     advised = run.find(Advised)
     if advised is None or not is_computed(run):
@@ -60,8 +60,9 @@ def _change(one: Recommendation) -> str:
 
 
 def has_advice(run: FinishedRun) -> bool:
-    """Returns whether `dfslab advise` can answer for a run. It needs a workload that the models
-    describe, which a program is not, or the I/O counters of an imported log."""
+    """Returns whether `dfslab advise` can answer for a run. `dfslab advise` needs a workload that
+    the models describe, or the I/O counters of an imported log. The models do not describe external
+    programs."""
     is_program = run.scenario.workload.name == PROGRAM
     return not is_program or kept_counters.load(run.folder) is not None
 
@@ -78,8 +79,8 @@ def gains_hint_of(run: FinishedRun) -> str:
 
 def closing(run: FinishedRun) -> list[str]:
     """Returns the sentences that commands print last for a run: what was observed, what limits the
-    rate, and which change would gain most. The first sentence says so if the run is unfinished. A
-    run without rates has no other sentence.
+    rate, and which change would gain most. If the run is unfinished, the first sentence states
+    this. A run without rates has no other sentence.
 
     If no gains were computed, the last sentence names the command that computes them, or says why
     they cannot be computed. A run of a table has no such sentence, because the command needs a

@@ -23,7 +23,8 @@ def _one_each(result: Result) -> bool:
     """Returns whether a result belongs to the series over the number of processes.
 
     A result with one process and one client may instead be the first point of the series over
-    threads. It belongs to the processes if the scenario varies the number of processes.
+    threads. Such a result belongs to the series over processes if the scenario varies the number of
+    processes.
     """
     return KEYS["processes"] in result.labels and result.point.scenario.workload.processes >= 1
 

@@ -15,13 +15,13 @@ from dfslab.studies.systems import SystemsComparison, SystemsRow
 
 
 def fastest(run: FinishedRun) -> str:
-    """Returns a sentence on the fastest file system of a run. It is the file system with the
-    highest rate in the largest number of workloads.
+    """Returns a sentence on the fastest file system of a run. The fastest file system is the one
+    that has the highest rate in the largest number of workloads.
 
     For each other file system, the sentence states the ratio (rate of the fastest system) / (rate
-    of the other system). It gives the median, the smallest and the largest ratio over the workloads
-    that ran on both systems. Returns "" if the run does not compare file systems, or if no workload
-    ran on two or more of them.
+    of the other system). The sentence gives the median, the smallest and the largest ratio over the
+    workloads that ran on both systems. Returns "" if the run does not compare file systems, or if
+    no workload ran on two or more of them.
     """
     found = run.find(SystemsComparison)
     if found is None:
@@ -44,9 +44,9 @@ def fastest(run: FinishedRun) -> str:
 
 def beyond_noise(run: FinishedRun) -> str:
     """Returns a sentence on the measured differences between file systems that the noise does not
-    explain: in how many workloads the 90 % interval of the fastest file system's rate is above that
-    of each other file system. Returns "" if the run does not compare file systems, or if the
-    intervals overlap in all workloads."""
+    explain. The sentence states in how many workloads the 90 % interval of the fastest file
+    system's rate is above the intervals of all other file systems. Returns "" if the run does not
+    compare file systems, or if the intervals overlap in all workloads."""
     found = run.find(SystemsComparison)
     rows = [] if found is None else _compared(found, MEASURE)
     if found is None or not rows:

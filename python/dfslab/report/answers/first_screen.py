@@ -94,8 +94,8 @@ def _of_noise(run: FinishedRun, measured: Sequence[ConfigurationRate]) -> list[U
 
 
 def measuring_command(scenario: Scenario) -> str:
-    """Returns the command that measures the scenario of a run without measurements. It has a
-    placeholder, MOUNT or URI, if the scenario does not state where the file system is."""
+    """Returns the command that measures the scenario of a run without measurements. The command has
+    a placeholder, MOUNT or URI, if the scenario does not state where the file system is."""
     command = rerun_command([MEASURE])
     choice = scenario.file_system
     if choice.access.is_stated or choice.name == LOCAL:

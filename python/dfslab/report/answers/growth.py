@@ -10,9 +10,9 @@ import numpy as np
 from dfslab.report.answers.rates import ConfigurationRate
 
 # Limits that classify the growth of the rate from the fewest to the most clients. The rate is
-# proportional to the clients if growth of rate >= PROPORTIONAL * growth of clients. It is flat if
-# growth of rate <= FLAT. Both limits are choices: the rates of repetitions usually differ by up to
-# a fifth.
+# proportional to the clients if growth of rate >= PROPORTIONAL * growth of clients. The rate is
+# flat if growth of rate <= FLAT. Both limits are choices: the rates of repetitions usually differ
+# by up to a fifth.
 PROPORTIONAL, FLAT = 0.8, 1.2
 
 

@@ -26,8 +26,8 @@ def unit_of(operations: Iterable[str]) -> str:
 
 def common_unit(runs: Iterable[Iterable[str]]) -> str:
     """Returns the unit in which the rates of several runs can be compared, such as "files read". If
-    the runs have different units, it is the unit of the first of FAMILIES that contains all their
-    operations; "" if there is no such family."""
+    the runs have different units, returns the unit of the first entry of FAMILIES that contains all
+    operations of the runs; "" if there is no such entry."""
     each = [frozenset(one) for one in runs]
     if len({unit_of(one) for one in each}) == 1:
         return unit_of(each[0])

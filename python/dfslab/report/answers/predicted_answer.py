@@ -54,8 +54,8 @@ class RunAnswer:
 
 
 def of_predictions(results: Sequence[Result]) -> RunAnswer | None:
-    """Returns the summary of a run that has predictions only. The predictions are those of the
-    first method that is not a baseline; None if there is no such method."""
+    """Returns the summary of a run that has predictions only. Uses the predictions of the first
+    method that is not a baseline. Returns None if there is no such method."""
     names = [one.method for one in results if one.method not in BASELINES]
     if not names:
         return None
@@ -96,8 +96,8 @@ def gains_hint(source: str) -> str:
 def predicted_limit(results: Sequence[Result], model: str) -> str:
     """Returns a sentence on the limit that a model predicts for most configurations. The sentence
     counts the configurations in which this limit is saturated, and those in which it is
-    latency-bound. If this limit is that of less than half of the configurations, the next limits
-    follow. Returns "" if the model names no limit."""
+    latency-bound. If less than half of the configurations have this limit, the sentence also names
+    the next limits. Returns "" if the model names no limit."""
     names = [one.limits[0].name if one.limits else one.bottleneck for one in results]
     counts = Counter(filter(None, names))
     if not counts:
@@ -118,7 +118,7 @@ def predicted_limit(results: Sequence[Result], model: str) -> str:
 def most(rates: Sequence[ConfigurationRate], with_intervals: bool = False) -> str:
     """Returns a sentence with the highest rate of each type of operation, the highest throughput,
     and the configurations that reached them. Measured values that the page cache may have served
-    are marked. `with_intervals`: whether the 90 % intervals of the values follow them."""
+    are marked. `with_intervals`: whether the 90 % interval follows each value."""
     alone = len(rates) == 1
     names = [
         ", ".join(
@@ -165,7 +165,7 @@ def _in_brackets(*texts: str) -> str:
 
 
 def is_from_memory(one: ConfigurationRate) -> bool:
-    """Returns whether the page cache of this machine may have served the data. It may if the
+    """Returns whether the page cache of this machine may have served the data. True if the
     operations moved bytes and the scenario did not exclude the cache. False for results of other
     tools, which state nothing about this machine's cache."""
     first = one.results[0]

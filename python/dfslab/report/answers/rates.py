@@ -74,7 +74,7 @@ def _taken_together(group: Sequence[Result]) -> ConfigurationRate:
 
 def _mean(group: Sequence[Result], key: str) -> Metric | None:
     """Returns the geometric mean of a metric over the results that have it; None if no result has
-    it.
+    the metric.
 
     No mean is computed if only one result has the metric, or if a value is not positive. The metric
     of the first of these results is then returned with its own interval.
@@ -168,8 +168,8 @@ def _value(rate: Metric, unit: str) -> TableCell:
 
 
 def interval(metric: Metric) -> TableCell:
-    """Returns a cell with the relative size of a metric's interval, such as "4 %". It is the larger
-    half-width of the interval divided by the metric's value.
+    """Returns a cell with the relative size of a metric's interval, such as "4 %". The relative
+    size is the larger half-width of the interval divided by the metric's value.
 
     For wide intervals, the factor f = max(high / value, value / low) is used. From f = 2, the cell
     has f instead, such as "×÷2.1"; from f = 1000, "unknown". The cell has a dash if there is no
@@ -185,8 +185,8 @@ def interval(metric: Metric) -> TableCell:
 
 def limit_of(result: Result) -> str:
     """Returns the strongest limit of a predicted configuration as text; "" if the method names no
-    limit. If the method states them, the limit's share of the time and "saturated" or
-    "latency-bound" are added."""
+    limit. If the method states the limit's share of the time, the text has this share. If the
+    method states that the limit is saturated or latency-bound, the text says so."""
     return limit_cell(result.limits[0]) if result.limits else result.bottleneck
 
 

@@ -29,8 +29,9 @@ from dfslab.studies.checks.noise import TOO_NOISY, pooled_sd
 from dfslab.studies.checks.thresholds import OTHERS
 from dfslab.studies.decisions.doubts import others_share
 
-# Two times t1 and t2 count as equal if |t1 / t2 - 1| is at most this fraction. This is a choice: on
-# a quiet machine, the times of two repetitions of one program may differ by this fraction.
+# Two times t1 and t2 count as equal if |t1 / t2 - 1| is at most this fraction. The value is a
+# choice: on a quiet machine, the times of two repetitions of one program may differ by this
+# fraction.
 SAME = 0.05
 # Number of names of calls in one row of the narrow table of calls. If there are more names, the row
 # states how many.
@@ -42,8 +43,8 @@ NOT_CALLED = "create"
 class OperationTimes:
     """The times of one kind of operation in seconds per call.
 
-    - `calls`: number of calls of the trace with a known duration. If there are none, number of
-      calls that should be replayed.
+    - `calls`: number of calls of the trace with a known duration. If no duration is known, number
+      of calls that should be replayed.
     - `recorded_s_mean`: mean duration of the calls in the recording; None if no duration is known.
     - `replayed_s_mean`: mean duration in the replay.
     - `replayed_s`: mean duration in each repetition of the replay.
@@ -57,8 +58,8 @@ class OperationTimes:
 
     @property
     def recorded_s(self) -> float:
-        """Time in the recording of all calls with a known duration, in seconds; 0 if there are
-        none."""
+        """Time in the recording of all calls with a known duration, in seconds; 0 if no duration is
+        known."""
         return (self.recorded_s_mean or 0.0) * self.calls
 
 
@@ -114,8 +115,8 @@ class ReplayReport:
         return Table(title, heads("operation", "calls", "recorded", "here", "here/recorded"), rows)
 
     def _label(self, operation: str) -> str:
-        """Returns the name of an operation, followed by the names that its calls have in the trace
-        if these differ from it."""
+        """Returns the name of an operation. If the calls of the operation have other names in the
+        trace, these names follow."""
         names = self.survey.names.get(operation, Counter[str]())
         others = [name for name, _ in names.most_common(MOST_NAMES) if name != operation]
         return f"{operation} ({', '.join(others)})" if others else operation
@@ -334,6 +335,6 @@ def _most_common(names: Counter[str], most: int) -> str:
 
 def _noise(times_s: Sequence[float]) -> float | None:
     """Returns the relative standard deviation between the times of repetitions; None if there is
-    only one time, or if one is 0."""
+    only one time, or if a time is 0."""
     known = pooled_sd([times_s]) if min(times_s, default=0) > 0 else None
     return None if known is None else math.expm1(known[0])

@@ -9,8 +9,8 @@ from dfslab.spec.systems.setting_notes import setting_notes
 
 
 def result_notes(results: Iterable[Result]) -> list[str]:
-    """Returns the different notes of results, in their order. The meanings of varied settings of
-    file systems and the keys of the scenario that models ignore follow."""
+    """Returns the different notes of results, in their order. After these notes come the meanings
+    of varied settings of file systems, and the keys of the scenario that models ignore."""
     known = list(results)
     notes = dict.fromkeys(note for one in known for note in one.notes)
     varied = ((one.point.scenario.file_system.name, key) for one in known for key in one.labels)
@@ -19,8 +19,8 @@ def result_notes(results: Iterable[Result]) -> list[str]:
 
 def _ignored(results: Iterable[Result]) -> list[str]:
     """Returns one sentence for all keys that the same models ignore in the same configurations. If
-    a model needs a key in some configurations, the sentence counts the configurations in which it
-    ignores the key."""
+    a model needs a key in some configurations, the sentence counts the configurations in which the
+    model ignores the key."""
     predicted: dict[str, set[str]] = {}
     ignoring: dict[str, dict[str, set[str]]] = {}
     for one in results:

@@ -34,7 +34,7 @@ def result_tables(results: Sequence[Result]) -> list[Table]:
 
 def rate_tables(results: Sequence[Result], title: str) -> list[Table]:
     """Returns a table with the rate of each configuration by one method. Notes that apply to all
-    tables follow the last one.
+    tables follow the last table.
 
     The table is split if it is wider than a small terminal and its operations have several units.
     There is then one table for each unit, such as files read/s.

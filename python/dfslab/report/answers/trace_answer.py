@@ -20,8 +20,8 @@ from dfslab.spec import units
 
 # Largest length of a step's name in a sentence, in characters.
 MOST_NAME = 60
-# With fewer call trees than this, the answer recommends to record more. This is a choice. With 20
-# calls whose standard deviation equals their mean, the 90 % interval of the mean extends 37 % of
+# With fewer call trees than this, the answer recommends to record more. The value is a choice. With
+# 20 calls whose standard deviation equals their mean, the 90 % interval of the mean extends 37 % of
 # the mean to either side.
 FEW_TREES = 20
 # Smallest saving by a processor, disk or link that the answer states as certain, as a fraction of
@@ -32,23 +32,24 @@ UNSURE: SavingVerdict = "cannot tell"
 
 
 def is_of_one_tree(savings: Savings) -> bool:
-    """Returns whether only one tree was replayed. One tree says nothing of other calls, so the
-    savings then have no interval."""
+    """Returns whether only one tree was replayed. One tree does not show how much calls differ, so
+    the savings then have no interval."""
     return savings.trees == 1
 
 
 def sentences(profile: TraceProfile) -> list[str]:
     """Returns the answer of a profile, one string for each sentence. The list is empty for a
-    profile without timed calls. System calls that are not on files are compared with calls on files
-    only by the sum of their times."""
+    profile without timed calls. System calls that do not act on files are compared with calls on
+    files only by the sum of their times."""
     profile, others = of_files(profile)
     found = [_most_time(profile, others), best_step(profile), _best_part(TraceAnalysis.of(profile))]
     return [one for one in found if one][:3]
 
 
 def _most_time(profile: TraceProfile, others: OtherCalls | None) -> str:
-    """Returns a sentence with the step that has the largest self time; "" if no step has any.
-    `others`: the calls that are not on files, which the profile lacks."""
+    """Returns a sentence with the step that has the largest self time; "" if no step has self time.
+    `others`: the calls that do not act on files, which the profile lacks; None if there are no such
+    calls."""
     timed = [one for one in profile.ranking if one.self_ns > 0]
     if not timed:
         return ""

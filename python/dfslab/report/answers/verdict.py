@@ -37,8 +37,8 @@ from dfslab.studies.decisions.doubts import (
 )
 from dfslab.studies.decisions.reported.advised import Advised
 
-# Replaces the statement on what limits the rate if other programs used much processor time. That
-# statement is a conclusion from the growth of rates with the number of clients.
+# Replaces the statement on what limits the rate if other programs used much processor time. The
+# replaced statement would be a conclusion from the growth of rates with the number of clients.
 BUSY_MACHINE = (
     "What limits is withheld: without the other programs, rates may grow differently with clients."
 )
@@ -129,8 +129,8 @@ def _doubt(model: str, comparison: Comparison, run: FinishedRun) -> Doubt | None
 
 def _settling(doubt: Doubt, run: FinishedRun) -> str:
     """Returns the sentence on the runs that would settle a doubt. If only a measurement of a change
-    would settle it, the sentence is that of the advice; "" if the run has no advice or no
-    folder."""
+    would settle the doubt, returns the sentence of the run's advice, or "" if the run has no advice
+    or no folder."""
     if run.is_of_table:
         return ""
     if doubt.settling is not None:

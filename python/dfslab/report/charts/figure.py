@@ -42,10 +42,10 @@ class Series:
 
     `x`, `y`: values; None leaves a gap. `colour`: a name of the palette. `line`: style of the line;
     None: no line. `stepped`: whether the line is a staircase. `mark`: shape of the points; "" for
-    none. `hollow`: for each point, whether only its outline is drawn. `low`, `high`: the interval
-    of each value, drawn as a bar through the point, or with `band` as an area behind the line.
-    `across`: whether `low` and `high` are intervals of `x`, not of `y`. `hints`: for each point,
-    the text that is shown under the pointer. `faint`: whether the points are small and half
+    none. `hollow`: for each point, whether only the outline of the point is drawn. `low`, `high`:
+    the interval of each value, drawn as a bar through the point, or with `band` as an area behind
+    the line. `across`: whether `low` and `high` are intervals of `x`, not of `y`. `hints`: for each
+    point, the text that is shown under the pointer. `faint`: whether the points are small and half
     transparent. `named`: whether the legend has the series.
     """
 

@@ -89,8 +89,8 @@ def ticks_of(axis: Axis, low: float, high: float) -> list[tuple[float, str]]:
 
 
 def _even(low: float, high: float) -> list[float]:
-    """Returns evenly spaced tick values between `low` and `high`. Their distance is 1, 2 or 5 times
-    a power of ten."""
+    """Returns evenly spaced tick values between `low` and `high`. The distance between two ticks is
+    1, 2 or 5 times a power of ten."""
     rough = (high - low) / MOST_TICKS
     if not rough > 0:
         return [low]
@@ -103,8 +103,8 @@ def _even(low: float, high: float) -> list[float]:
 
 
 def _decades(low: float, high: float) -> list[float]:
-    """Returns the tick values of a logarithmic axis from `low` to `high`. They are powers of ten;
-    on an axis of many decades, some of them are left out.
+    """Returns the tick values of a logarithmic axis from `low` to `high`. The values are powers of
+    ten. On an axis of many decades, some powers of ten are left out.
 
     On an axis of less than two decades, 2 and 5 times powers of ten are ticks as well. On an axis
     of less than half a decade, the ticks are evenly spaced.

@@ -21,8 +21,8 @@ BAR_ROW, BAR_LEAST = 15, 30
 # Width of a character of tick labels, largest width of the labels of categories, and height of a
 # line of a label, in pixels. Longer labels are wrapped.
 CHARACTER, WIDEST_LABEL, LINE = 6.0, 180, 13
-# The labels of successive vertical lines are at this number of heights, so that those of near lines
-# do not overlap.
+# Number of different heights at which the labels of successive vertical lines are drawn, so that
+# the labels of near lines do not overlap.
 LABEL_HEIGHTS = 3
 # Space in pixels around the drawing area. BARE_TOP replaces TOP if the vertical axis has
 # categories, because such an axis has no title above it.

@@ -21,7 +21,8 @@ from dfslab.spec.steps.expression import ZERO, Condition, Expr, symbol, sympify
 from dfslab.spec.steps.node import Node, Resource, walk
 from dfslab.spec.systems.filesystem import FileSystem
 
-# Longer lines are broken between the terms of a sum or the arguments of a function.
+# Largest length of a line in characters. Longer lines are broken between the terms of a sum or the
+# arguments of a function.
 WIDTH = 120
 INDENT = "    "
 

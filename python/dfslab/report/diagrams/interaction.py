@@ -123,11 +123,11 @@ class _Chain:
 
 @dataclass(frozen=True)
 class _Place:
-    """The lifeline that acts at a step. It is a role or, if the role is a chain of servers, one
-    server in this chain, given by its position (from 1).
+    """The lifeline that acts at a step. The lifeline is a role or, if the role is a chain of
+    servers, one server of this chain, given by its position (from 1).
 
-    `copies` has the position of a server for each role whose repeated work is being drawn. It is
-    the server that the current repetition uses.
+    For each role whose repeated work is being drawn, `copies` has the position of the server that
+    the current repetition uses.
     """
 
     role: str
@@ -136,8 +136,8 @@ class _Place:
 
     def member(self, role: str) -> int:
         """Returns the position in the chain of `role` of the server that this lifeline calls. If
-        `role` is this lifeline's role, the position is this lifeline's own position. Otherwise it
-        is `copies[role]`, or 1 if `copies` lacks the role."""
+        `role` is this lifeline's role, the position is this lifeline's own position. Otherwise the
+        position is `copies[role]`, or 1 if `copies` lacks the role."""
         return self.number if role == self.role else self.copies.get(role, 1)
 
     def at(self, role: str) -> _Place:
@@ -183,8 +183,8 @@ def _guarding(node: Node) -> tuple[Expr, ...]:
 def _chains(system: FileSystem, tree: Node) -> dict[str, _Chain]:
     """Returns the chains of servers in an operation, by role.
 
-    A pipeline is a chain if its stages repeat for servers of one role and each of them forwards the
-    data.
+    A pipeline is a chain if its stages repeat for servers of one role and each of these servers
+    forwards the data.
     """
     found: dict[str, _Chain] = {}
     for node in walk(tree):
@@ -265,8 +265,8 @@ class _Drawing(Visitor[_Place, list[Event]]):
     def _receiver(self, node: Call, where: _Place) -> _Place:
         """Returns the lifeline that receives a call.
 
-        Within a chain it is the next server, or the previous server for an answer. Otherwise it is
-        the lifeline of the called role.
+        Within a chain, the receiver is the next server, or the previous server for an answer.
+        Otherwise the receiver is the lifeline of the called role.
         """
         chain = self._chains.get(node.role)
         if chain is None or node.role != where.role:
@@ -286,7 +286,7 @@ class _Drawing(Visitor[_Place, list[Event]]):
 
     def _answered(self, step: Node, where: _Place) -> _Place:
         """Returns the lifeline that acts after `step`. After a loop that sends answers back along a
-        chain, it is the first server of the chain. After any other step, it is `where`."""
+        chain, the first server of the chain acts. After any other step, `where` acts."""
         back = isinstance(step, Repeat) and where.role in self._chains and _answers(step.body)
         return replace(where, number=1) if back else where
 

@@ -122,8 +122,8 @@ def _attributes(system: FileSystem, rows: list[Parameter]) -> dict[str, tuple[At
 
 
 def _owner(system: FileSystem, key: str) -> str:
-    """Returns the role to which the parameter `key` belongs. It is the first role with a step whose
-    formulas contain the parameter. If no step contains it, it is the client's role."""
+    """Returns the role to which the parameter `key` belongs. This is the first role with a step
+    whose formulas contain the parameter, or the client's role if no step contains the parameter."""
     for tree in system.operations.values():
         for node in walk(tree):
             acting = not isinstance(node, Call) and node.acting

@@ -42,8 +42,8 @@ def render(study: FinishedRun) -> Markup | None:
     """Returns HTML; None if no program was traced. The HTML has the table of functions, two
     rankings, and the call trees of each configuration.
 
-    The rankings are of steps and of parts (processors, disks, links). They are by the time that
-    would be saved if the step or part were faster.
+    One ranking is of steps, the other of parts (processors, disks, links). Both rank by the time
+    that would be saved if the step or part were faster.
     """
     found = study.find(Programs)
     if found is None:

@@ -74,8 +74,8 @@ def _ordered(importance: Sequence[FactorImportance]) -> list[FactorImportance]:
 
 
 def _importance(found: Learning) -> Markup:
-    """Returns the HTML of the importance of factors. It has a bar chart and a table of all measures
-    of importance. If no importance was computed, the HTML states why.
+    """Returns the HTML of the importance of factors. The HTML has a bar chart and a table of all
+    measures of importance. If no importance was computed, the HTML states why.
 
     The chart has the first-order and the total sensitivity indices, which are shares of the
     variance of the logarithm of the rate.

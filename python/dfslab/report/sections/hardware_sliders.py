@@ -1,6 +1,6 @@
 """Renders the section with a slider for each hardware quantity. The positions of a slider are
-settings of this quantity. The queueing model has predicted them before the page was written,
-because a page has no model and no network."""
+settings of this quantity. The rates at these settings were predicted by the queueing model before
+the page was written, because a page contains no model and makes no network requests."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _quantity(found: SliderQuantity, operations: Sequence[SliderOperation]) -> M
 
 def _labels(found: SliderQuantity, first: int) -> list[str]:
     """Returns the names of the settings. The present hardware has the setting with index `first`.
-    Its name says so if the present setting has the same index in all columns."""
+    The name of this setting says so if the present setting has the same index in all columns."""
     is_common = len(set(found.present)) == 1
     return [
         one.label + (NOW if is_common and place == first else "")
@@ -121,8 +121,8 @@ def _ends(known: Sequence[Metric]) -> tuple[float, float]:
 
 
 def _places(rate: Metric, ends: tuple[float, float]) -> str:
-    """Returns three positions on a logarithmic scale, as text in per cent of its length: the lower
-    end of a rate's interval, the rate, and the upper end of the interval."""
+    """Returns three positions on a logarithmic scale, as text in per cent of the scale's length:
+    the lower end of a rate's interval, the rate, and the upper end of the interval."""
     low, high = ends
     values = (rate.low or rate.value, rate.value, rate.high or rate.value)
     return " ".join(f"{100 * (math.log(one) - low) / (high - low):.1f}" for one in values)
@@ -130,8 +130,8 @@ def _places(rate: Metric, ends: tuple[float, float]) -> str:
 
 def _text(rate: Metric | None, now: Metric | None, moved_bytes: float) -> str:
     """Returns the text of the rate at a setting with its interval, and the bytes per second if an
-    operation moves bytes. If the present rate `now` is different, it follows. Without a rate, the
-    text is "not possible, or not predicted"."""
+    operation moves bytes. If the present rate `now` is different, it follows in the text. Without a
+    rate, the text is "not possible, or not predicted"."""
     if rate is None:
         return "not possible, or not predicted"
     moved = f", {units.text(rate.value * moved_bytes, 'B/s', 3)}" if moved_bytes else ""

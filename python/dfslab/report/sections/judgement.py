@@ -18,7 +18,8 @@ from dfslab.studies.contract import FinishedRun
 TITLE = "How good the models are"
 ORDER = 34
 EMPTY = "No model was compared with a measurement."
-# Intervals are called too narrow or too wide if the count of hits has at most this probability.
+# Intervals are called too narrow or too wide if the number of measured values inside the intervals
+# has at most this probability for correct intervals.
 UNLIKELY = 0.05
 
 

@@ -38,13 +38,13 @@ EMPTY = "No operation was measured."
 MOST_CURVES = 5
 # Smallest distance of two neighbouring points of a logarithmic curve. A point is not drawn if its
 # time and its fraction of operations both differ by less than this fraction from the point drawn
-# before it. This is a choice: a chart of 400 pixels has at most six decades, so the distance is
-# less than two pixels.
+# before it. The value is a choice: a chart of 400 pixels has at most six decades, so the distance
+# is less than two pixels.
 CLOSE = 0.04
 LONG_TABLE = 24
-# The two curves of one operation: latencies, and response times from the scheduled start. The key
-# is the field of the run with the histograms. The value is (suffix of the curve's name, line
-# style).
+# The two curves of one operation: latencies, and response times from the scheduled start. Each key
+# is the name of a run's field that has the histograms. Each value is (suffix of the curve's name,
+# line style).
 CURVES: Mapping[str, tuple[str, Dash]] = {
     "histograms": ("", "solid"),
     "response_histograms": (", from the scheduled start", "dot"),
@@ -154,7 +154,7 @@ def _distributions(ordered: Sequence[Sequence[Result]], name: Name) -> Markup:
 
 def _chart(operation: str, groups: Sequence[Sequence[Result]], name: Name) -> Markup:
     """Returns the HTML of one operation's chart. If there are more than MOST_CURVES configurations,
-    those with one number of clients are drawn, at most MOST_CURVES of them, selected evenly.
+    only configurations with one number of clients are drawn: at most MOST_CURVES, selected evenly.
 
     A group has the results of one configuration's repetitions, which are merged.
     """

@@ -71,10 +71,11 @@ def _ordered(scores: Mapping[str, ErrorScore]) -> list[str]:
 
 def _chart(sets: ScoresBySet, noise: float) -> Markup:
     """Returns the HTML of a chart of the median errors as bars. `noise` is the relative noise
-    between repetitions, which is drawn as a vertical line. It is 0 or not finite if unknown.
+    between repetitions, which is drawn as a vertical line. `noise` is 0 or not finite if the noise
+    is unknown.
 
-    The method "ideal" is left out. It is an upper bound of the rate, not a prediction, and its bar
-    would be much longer than the other bars.
+    The method "ideal" is left out. This method gives an upper bound of the rate, not a prediction,
+    and its bar would be much longer than the other bars.
     """
     methods = [
         m

@@ -21,8 +21,8 @@ def render(study: FinishedRun) -> Markup | None:
     """Returns HTML: the measured and predicted ratios of rates, and the number of pairs of
     configurations whose predicted order is the measured order.
 
-    Returns None if no configurations were ranked, because no held-out workload ran on several of
-    them.
+    Returns None if no configurations were ranked, because no held-out workload ran on several
+    configurations.
     """
     comparison = study.find(Comparison)
     found = orders(comparison.rows) if comparison is not None else []

@@ -88,7 +88,8 @@ def _parity(comparison: Comparison, methods: list[str], name: Name) -> Markup:
 
 def _rows_of(comparison: Comparison, method: str, held: bool) -> list[ComparedPoint]:
     """Returns the configurations whose measured value and whose prediction by `method` are above 0.
-    If `held` is true, these are the held-out configurations, otherwise the others."""
+    If `held` is true, only held-out configurations are returned; otherwise only configurations that
+    were not held out."""
     return [
         row
         for row in comparison.rows

@@ -36,8 +36,9 @@ NOTE = (
 class ComparedWorkload:
     """A workload that may have been run both by threads and by processes.
 
-    `operations`: the types of its operations, as text. `varied`: the values of the scenario keys
-    that vary, except clients, processes and nodes, as text. `clients`: number of clients.
+    `operations`: the types of the workload's operations, as text. `varied`: the values of the
+    scenario keys that vary, except clients, processes and nodes, as text. `clients`: number of
+    clients.
     """
 
     operations: str
@@ -60,7 +61,8 @@ class ThreadsAndProcesses(NamedTuple):
 
 def render(study: FinishedRun) -> Markup | None:
     """Returns HTML: a chart and a table. A row of the chart shows the two rates of one workload:
-    with threads, and with processes. Returns None if no workload was measured with both."""
+    with threads, and with processes. Returns None if no workload was measured both with threads and
+    with processes."""
     pairs = _pairs(study)
     if not pairs:
         return None

@@ -53,7 +53,7 @@ def render(study: FinishedRun) -> Markup | None:
 def _each(values: Iterable[str]) -> str:
     """Returns the distinct values, joined to one text.
 
-    There may be several, because results may come from several machines.
+    There may be several distinct values, because results may come from several machines.
     """
     return "; ".join(dict.fromkeys(values))
 

@@ -40,7 +40,8 @@ NOTE = (
     "the growth of the number of clients."
 )
 Places = dict[int, list[Result]]
-# The curves of a chart by name. A curve has the results of its configurations by number of clients.
+# The curves of a chart, by the name of the curve. A curve has, for each number of clients, the
+# results of its configurations.
 Groups = dict[str, Places]
 
 

@@ -57,8 +57,8 @@ def render(study: FinishedRun) -> Markup | None:
     their residuals, and the evidence for each law. A law is a formula for the response time.
     Returns None if no server was analysed.
 
-    If they were analysed, two further parts follow: the ratios of server capacities at different
-    processor shares, and the responses to bursts of requests.
+    Two further parts follow if their data were analysed: the ratios of server capacities at
+    different processor shares, and the responses to bursts of requests.
     """
     found = study.find(ServerLaw)
     if found is None:

@@ -49,7 +49,7 @@ ORDER = 44
 EMPTY = "No step was measured at four file sizes or more."
 FEWEST_SIZES = 4
 # Margin of the time axis. The axis begins at the smallest time divided by this factor, and ends at
-# the largest time multiplied by it. The value is a choice for legibility.
+# the largest time multiplied by this factor. The value is a choice for legibility.
 LIMIT_MARGIN = 4.0
 COUNTS = ("workload.clients", "workload.operations_per_client", "workload.data_per_client")
 NOTE = (
@@ -74,8 +74,8 @@ UNJUDGED = "Rows left out because all their held-out times are below the noise: 
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """Returns HTML. For each deployment, it has a chart of every step for one file, and a chart for
-    all files of a run. Errors and a table follow.
+    """Returns HTML. For each deployment, the HTML has a chart of every step for one file, and a
+    chart of every step for all files of a run. A table of errors follows.
 
     Returns None if fewer than FEWEST_SIZES file sizes were measured, or if the file size was not
     varied.
@@ -146,8 +146,8 @@ def _each(ones: Sequence[StepAtPoint], name: str) -> Markup:
 
 def is_law(ones: Sequence[StepAtPoint]) -> bool:
     """Returns whether the function that was fitted to the times of one step describes them better
-    than the mean does. It does if the mean square of ln(predicted / measured) is smaller. True if
-    the function or the mean is not known."""
+    than the mean does. The function is better if its mean square of ln(predicted / measured) is
+    smaller. True if the function or the mean is not known."""
 
     def error(method: str) -> float:
         found = [

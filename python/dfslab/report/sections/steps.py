@@ -78,7 +78,7 @@ def first_row(study: FinishedRun) -> ComparedPoint | None:
 
 def first_chart(study: FinishedRun) -> Markup:
     """Returns the HTML of a chart of the steps of the configuration that `first_row` returns; empty
-    if there is none."""
+    if `first_row` returns None."""
     row = first_row(study)
     if row is None:
         return Markup("")
@@ -87,7 +87,7 @@ def first_chart(study: FinishedRun) -> Markup:
 
 
 def _chosen(rows: Sequence[ComparedPoint]) -> list[ComparedPoint]:
-    """Returns the configurations that get a chart, at most MOST_CHARTS. They are the first and the
+    """Returns the configurations that get a chart, at most MOST_CHARTS. These are the first and the
     last configuration of every operation type.
 
     If these would be more than MOST_CHARTS, the middle configuration of each type is returned

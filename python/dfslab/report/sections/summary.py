@@ -1,5 +1,5 @@
-"""Renders the first screen of the page. It has the sentences of the answer, as in the terminal, a
-chart of rates, a chart of where the time goes, and key figures."""
+"""Renders the first screen of the page. The first screen has the sentences of the answer, as in the
+terminal, a chart of rates, a chart of where the time goes, and key figures."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def _answer(found: FirstScreen) -> Markup:
-    """Returns the HTML of what the run answers, and of what it withholds with the reason."""
+    """Returns the HTML of the run's answer. For each part of the answer that is withheld, the HTML
+    has the reason."""
     answer = found.answer
     withheld = LIMIT_UNKNOWN if answer.is_withheld else ""
     rows = [
@@ -115,9 +116,9 @@ def _scope(study: FinishedRun) -> Markup:
 
 
 def _operations(study: FinishedRun) -> str:
-    """Returns the operation type that both charts of the first screen show. It is that of the
+    """Returns the operation type that both charts of the first screen show. This is the type of the
     configuration with the most measured steps. If no steps were measured, it is the operation type
-    with the most configurations. "": no rate is known."""
+    with the most configurations. Returns "" if no rate is known."""
     groups = throughput.by_operations(study)
     row = steps.first_row(study)
     for name, results in groups.items():
@@ -127,8 +128,9 @@ def _operations(study: FinishedRun) -> str:
 
 
 def _chart(study: FinishedRun, operations: str) -> ChartWithNotes:
-    """Returns the first screen's chart of rates. If the run compares file systems, it shows their
-    rates. Otherwise it shows the rates of the operation type `operations`."""
+    """Returns the first screen's chart of rates. If the run compares file systems, the chart shows
+    the rates of the file systems. Otherwise the chart shows the rates of the operation type
+    `operations`."""
     if compared := systems.charts(study):
         return ChartWithNotes(compared[0])
     groups = throughput.by_operations(study)
@@ -143,12 +145,12 @@ def _chart(study: FinishedRun, operations: str) -> ChartWithNotes:
 
 
 def _time(study: FinishedRun, found: FirstScreen | None, operations: str) -> ChartWithNotes:
-    """Returns a chart of how the time of an operation is spent. It shows the measured steps if
-    there are any.
+    """Returns a chart of how the time of an operation is spent. The chart shows the measured steps
+    if there are any.
 
-    Otherwise it shows how much each resource contributes to the time of `operations`, as predicted
-    by the first model that reports limits. The chart is empty if no model reports limits, or if the
-    run withholds its answer.
+    Otherwise the chart shows how much each resource contributes to the time of `operations`, as
+    predicted by the first model that reports limits. The chart is empty if no model reports limits,
+    or if the run withholds its answer.
     """
     if chart := steps.first_chart(study):
         return ChartWithNotes(chart)
@@ -186,8 +188,8 @@ def _figures(study: FinishedRun) -> Markup:
 
 
 def _predicted(study: FinishedRun) -> list[ConfigurationRate]:
-    """Returns the rates that were predicted by one method; an empty list if there is none. It is
-    the first method that is no baseline and has predicted rates."""
+    """Returns the rates that were predicted by one method; an empty list if no such method exists.
+    The method is the first one that is no baseline and has predicted rates."""
     for method in study.methods:
         if method not in BASELINES and (found := by_configuration(study.of_method(method))):
             return found

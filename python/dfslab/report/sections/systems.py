@@ -25,7 +25,7 @@ ORDER = 18
 EMPTY = "The scenario compares no file systems: its sweep names none, or one."
 WORKLOAD = "workload.name"
 # Distance between the points of two file systems in one row of a chart, as a fraction of the row's
-# height. It keeps the points from overlapping.
+# height. This distance keeps the points from overlapping.
 SHIFT = 0.16
 NOTE = (
     "Measured geometric means over repetitions with 90 % intervals. Rates are of all clients; "

@@ -33,14 +33,14 @@ ALONG = {"file_size": "file size", "clients": "clients", "transfer_size": "trans
 # Operations that are one transfer each. Their configurations differ by the transfer size, not by
 # the size of the file.
 TRANSFERS = frozenset({"pread", "pwrite"})
-# Largest number of panels in a chart. This is a choice: about six rows on a wide screen. If there
-# would be more, all configurations with the same number of clients have one panel.
+# Largest number of panels in a chart. The value is a choice: about six rows on a wide screen. If
+# there would be more panels, all configurations with the same number of clients share one panel.
 MOST_PANELS = 24
-# Largest number of panels in the chart of the first screen. This is a choice: the chart stands
-# at the right of the answer, where a second panel would be too small to read.
+# Largest number of panels in the chart of the first screen. The value is a choice: the chart is at
+# the right of the answer, where a second panel would be too small to read.
 MOST_FIRST_PANELS = 1
 # Largest relative difference between the predictions of two models that have one line in common.
-# This is a choice: the difference is about the width of a line.
+# The value is a choice: the difference is about the width of a line.
 SAME = 0.02
 STYLES: Mapping[str, Dash] = {"petri": "dash", "regression": "dot"}
 MEASURED = (
@@ -92,7 +92,7 @@ def _explained(study: FinishedRun) -> str:
 
 def by_operations(study: FinishedRun) -> dict[str, list[Result]]:
     """Returns the results with a rate above 0, by the operation types of their workload. Three
-    kinds of results are left out: of traces, of baselines, and of external programs, whose
+    kinds of results are left out: results of traces, of baselines, and of external programs, whose
     operations dfslab does not generate."""
     groups: dict[str, list[Result]] = {}
     for result in study.settled:
@@ -122,8 +122,8 @@ def chart(operations: str, results: Sequence[Result]) -> tuple[Markup, int]:
 
 
 def first_chart(operations: str, results: Sequence[Result]) -> tuple[ChartWithNotes, int]:
-    """Returns (chart of one operation type for the first screen, number of its panels). It shows
-    the configurations with the most clients only, in at most MOST_FIRST_PANELS panels."""
+    """Returns (chart of one operation type for the first screen, number of its panels). The chart
+    shows only the configurations with the most clients, in at most MOST_FIRST_PANELS panels."""
     return _chart(operations, results, is_first=True)
 
 
@@ -170,8 +170,9 @@ def _chart(
 def _not_drawn(
     results: Sequence[Result], parts: Sequence[_PanelResults], described: Described, along: str
 ) -> Markup:
-    """Returns the HTML of sentences on the configurations that `parts` do not show. Their panel is
-    left out, or another prediction of the same method is drawn at their place."""
+    """Returns the HTML of sentences on the configurations that `parts` do not show. Such a
+    configuration is not drawn because its panel is left out, or because another prediction of the
+    same method is drawn at its position."""
     labels = {one.point_id: one.labels for one in results}
     drawn = {one.point_id for part in parts for one in part.results}
     missing = [labels_text(own) for point, own in labels.items() if point not in drawn]
@@ -211,8 +212,9 @@ def _parts(
     number of clients and each combination of the other varied keys.
 
     The number of clients does not divide the chart if it is on the horizontal axis. The other keys
-    do not divide it if there would be more than MOST_PANELS parts. If `is_first` is true, only the
-    most clients have parts, and there are at most MOST_FIRST_PANELS of them.
+    do not divide the chart if there would be more than MOST_PANELS parts. If `is_first` is true,
+    only configurations with the most clients have parts, and there are at most MOST_FIRST_PANELS
+    parts.
     """
     clients = sorted({float(described[one.point_id]["clients"]) for one in results})
     counts: Sequence[float | None] = [None] if along == "clients" else list(clients)
@@ -269,8 +271,8 @@ def _rate_axis(metric: str) -> Axis:
 def _rows(
     operations: str, results: Sequence[Result], metric: str, names: Mapping[str, str]
 ) -> Markup:
-    """Returns the HTML of a chart with one row for each configuration. It is used if neither sizes
-    nor the number of clients were varied."""
+    """Returns the HTML of a chart with one row for each configuration. This chart is used if
+    neither sizes nor the number of clients were varied."""
     labels = {one.point_id: one.labels for one in results}
     rows = {point: float(row) for row, point in enumerate(labels)}
     series = []
@@ -303,11 +305,11 @@ def _clients(count: float) -> str:
 
 
 def _axis_of(described: Sequence[Mapping[str, float | str]]) -> str:
-    """Returns the key that becomes the horizontal axis of the panels. It is the file size, the
+    """Returns the key that becomes the horizontal axis of the panels. The key is the file size, the
     number of clients or the transfer size, whichever has the most values.
 
-    If the axis is a size, each number of clients gets a separate panel. Therefore only the values
-    of a size at one number of clients count, and the largest of these counts is used.
+    If the axis is a size, each number of clients gets a separate panel. For a size, the values are
+    therefore counted separately for each number of clients, and the largest count is used.
     """
 
     def values(key: str) -> int:
@@ -339,8 +341,9 @@ def _along_axis(results: Sequence[Result], described: Described, along: str) -> 
 def _agreeing(results: Sequence[Result]) -> tuple[list[Result], dict[str, str]]:
     """Drops each method whose predictions equal those of an earlier method (see `_equal`).
 
-    Returns a pair. The first element has the results of the remaining methods. The second has the
-    name of each of them in the legend, which also lists the dropped methods with equal predictions.
+    Returns a pair. The first element has the results of the remaining methods. The second element
+    has, for each remaining method, its name in the legend. This name also lists the dropped methods
+    with equal predictions.
     """
     rates: dict[str, dict[str, float]] = {}
     for one in results:
@@ -355,9 +358,9 @@ def _agreeing(results: Sequence[Result]) -> tuple[list[Result], dict[str, str]]:
 
 
 def _equal(rates: Mapping[str, float], others: Mapping[str, float]) -> bool:
-    """Returns whether the predictions of two methods are equal. They are if both methods predict
-    the same configurations, and their predictions for each configuration differ by at most the
-    fraction SAME. `rates` and `others` have the predicted rates by configuration."""
+    """Returns whether the predictions of two methods are equal. They are equal if both methods
+    predict the same configurations, and their predictions for each configuration differ by at most
+    the fraction SAME. `rates` and `others` have the predicted rates by configuration."""
     return rates.keys() == others.keys() and all(
         abs(math.log(rates[key] / others[key])) <= SAME for key in rates
     )

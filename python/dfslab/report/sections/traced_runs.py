@@ -111,8 +111,8 @@ class TracePart:
 
 
 def body(profile: TraceProfile) -> Markup | None:
-    """Returns the HTML of a trace profile; None if the profile is empty. It has the numbers of
-    spans and call trees before and after compression, the gains of faster steps, the call trees,
+    """Returns the HTML of a trace profile; None if the profile is empty. The HTML has the numbers
+    of spans and call trees before and after compression, the gains of faster steps, the call trees,
     and the rankings of steps."""
     if not profile.roots:
         return None
@@ -151,9 +151,9 @@ def parts(profile: TraceProfile) -> list[TracePart]:
 
 
 def _answer(profile: TraceProfile) -> Markup:
-    """Returns the HTML of the trace's answer. It has a sentence on the step that would save most if
-    it were faster, the size of the trace, and a chart of the steps with the largest savings. If no
-    savings were computed, it has only the size."""
+    """Returns the HTML of the trace's answer. The HTML has a sentence on the step that would save
+    most if it were faster, the size of the trace, and a chart of the steps with the largest
+    savings. If no savings were computed, the HTML has only the size."""
     size = Markup("<p>{}</p>").format(_compression(profile))
     if not profile.savings or not profile.savings.steps:
         return size
@@ -447,7 +447,7 @@ def _changes(compared: CohortComparison) -> Markup:
 
 
 def _sampled(profile: TraceProfile) -> Markup:
-    """Returns the HTML of a note that counts and sums are estimates. It is empty unless the
+    """Returns the HTML of a note that counts and sums are estimates. The HTML is empty unless the
     recorder sampled calls."""
     if not (shown := profile.sampling):
         return Markup("")

@@ -1,5 +1,5 @@
-"""Renders the section on what limits the configurations. It states the limits that each model
-names, and a conclusion from the growth of the measured rates with the number of clients."""
+"""Renders the section on what limits the configurations. The section states the limits that each
+model names, and a conclusion from the growth of the measured rates with the number of clients."""
 
 from __future__ import annotations
 
@@ -96,8 +96,8 @@ def _rows(found: Sequence[Result]) -> list[list[TableCell]]:
 
 def _shares(found: Sequence[Result], places: Sequence[int]) -> str:
     """Returns the share of time of the first limit as text, for the configurations with the indices
-    `places`. The text has the smallest and the largest share. It is one percentage if both are
-    equal, or a dash if no share is known."""
+    `places`. The text has the smallest and the largest share. The text is one percentage if both
+    shares are equal, or a dash if no share is known."""
     known = [found[place].limits[0].share for place in places if found[place].limits]
     if not known:
         return DASH

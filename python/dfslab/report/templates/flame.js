@@ -1,5 +1,5 @@
-// Draws call trees as nested bars. The width of a bar is the chosen measure. A click on a bar
-// zooms in. Bars whose name contains the searched text are highlighted.
+// Draws call trees as nested bars. The width of a bar shows the measure that the user chose. A
+// click on a bar zooms in. Bars whose name contains the searched text are highlighted.
 for (const source of document.querySelectorAll("script.flame")) {
   const profile = JSON.parse(source.textContent);
   const place = source.previousElementSibling;
@@ -113,7 +113,8 @@ for (const source of document.querySelectorAll("script.flame")) {
         + `${((100 * value[at]) / (all || 1)).toFixed(1)} % of all${itself}\n`
         + `${calls.toLocaleString("en")} calls${changed}`;
     };
-    // Each match is counted once. In inverted trees, the callers below a match belong to it.
+    // Each match is counted once. In inverted trees, the callers below a match belong to this
+    // match.
     const lay = (list, left, width, depth, whole) => {
       let from = left;
       for (const at of [...list].sort((one, other) => value[other] - value[one])) {

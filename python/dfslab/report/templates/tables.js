@@ -3,14 +3,15 @@
   const FEWEST_TO_FILTER = 8, FEWEST_TO_SORT = 2;
   const PREFIXES = {n: 1e-9, u: 1e-6, "µ": 1e-6, m: 1e-3, k: 1e3, K: 1e3, M: 1e6, G: 1e9, T: 1e12};
   const UNITS = ["B/s", "B", "s", "Hz", "W", "/s"];
-  // The text of a cell: its lines, the second one in brackets.
+  // The text of a cell: its first line, then its second line in brackets.
   const text = (cell) => {
     const small = cell.querySelector("small")?.textContent.trim() ?? "";
     const first = cell.textContent.trim();
     return small && first.endsWith(small) && first !== small
       ? `${first.slice(0, -small.length).trim()} (${small})` : first;
   };
-  // The number at the start of a cell, in its base unit; NaN if the cell starts with none.
+  // The number at the start of a cell, in its base unit; NaN if the cell does not start with a
+  // number.
   const number = (cell) => {
     const found = /^[×±]?\s*([-+−]?[\d,]*\.?\d+(?:e[-+]?\d+)?)\s*(\S*)/i.exec(text(cell));
     if (found === null) return NaN;

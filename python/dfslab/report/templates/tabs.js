@@ -24,7 +24,8 @@ for (const bar of document.querySelectorAll("nav.tabs")) {
     const middle = link.offsetLeft + link.offsetWidth / 2;
     bar.scrollLeft = middle - bar.offsetLeft - bar.clientWidth / 2;
   };
-  // Opens the part that the address names, or the part that holds the element that it names.
+  // Opens the part that the address names, or the part that contains the element that the address
+  // names.
   const follow = () => {
     const named = document.getElementById(decodeURIComponent(location.hash.slice(1)));
     const chosen = parts.findIndex((part) => named !== null && part.contains(named));

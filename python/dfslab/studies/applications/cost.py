@@ -19,7 +19,7 @@ import numpy as np
 from dfslab.arrays import Floats
 from dfslab.imports.applications.io_counters import DirectionCounters, IoCounters
 
-# Number of draws of the unknown quantities.
+# Number of random values that are drawn for each unknown quantity.
 DRAWS = 128
 # The rate of one storage target (disk group, OST), or of one process that reads or writes alone, in
 # bytes per second. The constants are the median of the rate and the standard deviation of its
@@ -32,8 +32,8 @@ REQUEST_S = 1e-3
 REQUEST_SD = 1.0
 # Time in seconds of a call that only changes the state of the process, such as a seek.
 LOCAL_CALL_S = 1e-6
-# Run-to-run variation of the I/O time. It is the standard deviation of ln(a / b), where a and b are
-# the I/O times of two runs with the same program and input.
+# Run-to-run variation of the I/O time: the standard deviation of ln(a / b), where a and b are the
+# I/O times of two runs with the same program and input.
 REPEAT_SD = 0.25
 # Smallest size in bytes of a large request.
 LARGE_BYTES = 1 << 20

@@ -17,7 +17,7 @@ class IoSaving:
 
     change: what to do, as an instruction. evidence: the counters that show that the change is
     needed, as a sentence with numbers. after_s: the I/O time of the slowest process after the
-    change, in seconds, for each draw of the cost model. It does not include the noise of
+    change, in seconds, for each draw of the cost model. `after_s` does not include the noise of
     repetitions.
     """
 

@@ -75,7 +75,7 @@ def _slow_target(cost: IoCost) -> IoSaving | str | None:
     if cost.time_s < SLOW * mean_s:
         return "slow targets: processes with equal work take similar times"
     # After the change, the process that was slowest is assumed to take 1 to SLOW times the mean
-    # time. This is the usual range if no target or node is slow.
+    # time. The usual range is 1 to SLOW if no target or node is slow.
     after = mean_s * (1 + (SLOW - 1) * uniform(7))
     return IoSaving(
         "avoid the storage target or node of the slowest process",

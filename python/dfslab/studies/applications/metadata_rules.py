@@ -104,8 +104,8 @@ def _fewer_syncs(cost: IoCost) -> IoSaving | str | None:
         return None
     if counters.syncs < SYNC_SHARE * one.counters.calls:
         return f"fewer syncs: {counters.syncs:,} syncs for {one.counters.calls:,} writes"
-    # `share` is the fraction of the time of the writes that the syncs cause. It is at least the
-    # fraction that syncs would cause if a sync cost as much as a write. It is at most 1.
+    # `share` is the fraction of the time of the writes that the syncs cause. The fraction is at
+    # least the one that syncs would cause if a sync cost as much as a write, and at most 1.
     least = counters.syncs / (counters.syncs + one.counters.calls)
     share = least + (1 - least) * uniform(7)
     return IoSaving(

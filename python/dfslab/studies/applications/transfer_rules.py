@@ -10,17 +10,18 @@ from dfslab.studies.applications.cost import DirectionCost, IoCost, uniform
 from dfslab.studies.applications.io_rule import IoRule, IoSaving
 
 MEBI = 1 << 20
-# Least fraction of an application's calls that must be adjacent, sequential or unaligned, so that
-# its calls count as adjacent, sequential or unaligned.
+# The calls of an application count as adjacent (or sequential, or unaligned) if at least this
+# fraction of the calls is.
 MOST_CALLS = 0.5
 # Reads, or writes, are not examined if they take less than this fraction of the I/O time.
 LEAST_PART = 0.05
-# Calls count as small if there are at least SMALL_RATIO times as many of them as large requests
-# would be needed for the same bytes.
+# Calls count as small if their number is at least SMALL_RATIO times the number of large requests
+# that would move the same bytes.
 SMALL_RATIO = 2.0
 # An application counts as reading blocks in order to write them back (read-modify-write) only if
-# three numbers are large: its reads, its writes, and its switches between reads and writes. Each
-# must be at least SWITCH_SHARE * N, where N is the larger of the numbers of reads and of writes.
+# three numbers are large: its reads, its writes, and its switches between reads and writes. Each of
+# these numbers must be at least SWITCH_SHARE * N, where N is the larger of the numbers of reads and
+# of writes.
 SWITCH_SHARE = 0.25
 # Reads count as repeated if the bytes that are read are at least REPEATED times the size of the
 # files.
@@ -43,8 +44,8 @@ def _is_small(cost: IoCost, one: DirectionCost) -> bool:
 
 
 def _needs_others(cost: IoCost, one: DirectionCost) -> bool:
-    """Returns whether large requests need the cooperation of processes. This is so if processes
-    share files and the parts that one process accesses are not adjacent."""
+    """Returns whether large requests need the cooperation of processes. True if processes share
+    files and the parts of a file that one process accesses are not adjacent."""
     return cost.is_shared and one.counters.consecutive_share < MOST_CALLS
 
 
@@ -57,8 +58,8 @@ def _due_to_calls(cost: IoCost, one: DirectionCost) -> Floats:
 
     If the calls are mostly adjacent, the fraction is drawn uniformly from 0 to 1. The kernel may
     then read ahead or gather writes, so that only few, large requests reach the storage. Counters
-    do not report whether it does. For other calls, and for writes to shared files, the fraction is
-    1, because the kernel does not combine these calls.
+    do not report whether the kernel does so. For other calls, and for writes to shared files, the
+    fraction is 1, because the kernel does not combine these calls.
     """
     is_gathered = one.counters.consecutive_share >= MOST_CALLS
     if is_gathered and (one.name == "read" or not cost.is_shared):
@@ -67,8 +68,8 @@ def _due_to_calls(cost: IoCost, one: DirectionCost) -> Floats:
 
 
 def _with_large_requests(cost: IoCost, one: DirectionCost) -> Floats:
-    """Returns draws of a time in seconds of the slowest process. It is the time for `one` (reads or
-    writes) if the process moved its bytes in large requests."""
+    """Returns draws of the time in seconds that the slowest process would take for `one` (reads or
+    writes) if it moved its bytes in large requests."""
     due_s = _due_to_calls(cost, one) * one.calls_s
     after: Floats = one.time_s - due_s + np.minimum(due_s, cost.large_requests_s(one))
     return after
@@ -202,8 +203,8 @@ def _read_once(cost: IoCost) -> IoSaving | str | None:
     if cost.is_shared:
         change = "let one process read each file and send it to the others"
     # `share` is the fraction of the read time that first reads take. In half of the draws, a
-    # repeated read takes as long as a first read. In the other draws it takes less time, down to
-    # none, because a cache may have answered it.
+    # repeated read takes as long as a first read. In the other draws a repeated read takes less
+    # time, possibly none, because a cache may have answered the read.
     share = kept + (1 - kept) * np.maximum(0.0, 2 * uniform(7) - 1)
     return IoSaving(
         change,

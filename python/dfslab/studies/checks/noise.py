@@ -46,8 +46,8 @@ class NoiseFloor(BaseModel):
     - `runs`: number of runs, or of pairs of runs.
     - `noise`: standard deviation as `noise_of` defines it; None in records of earlier versions.
     - `spread`: two equal runs differ by less than this fraction in nine of ten cases.
-    - `detectable`: smallest difference, as a fraction, that is detected with a probability of 80 %.
-      It is detected by comparing two series with `runs` runs each.
+    - `detectable`: smallest difference, as a fraction, that a comparison of two series of `runs`
+      runs each detects with a probability of 80 %.
     - `bias`: mean relative difference of the second run of an A/A pair from the first run, with its
       95 % interval; None if no pairs were made.
     """
@@ -63,7 +63,7 @@ class NoiseFloor(BaseModel):
 
     @property
     def is_biased(self) -> bool:
-        """Whether the second run of a pair differs systematically from the first. This is so if the
+        """Whether the second run of a pair differs systematically from the first: true if the
         interval of the bias does not contain 0. False if no pairs were made."""
         if self.bias_low is None or self.bias_high is None:
             return False
@@ -97,17 +97,18 @@ def pooled_sd(groups: Sequence[Sequence[float]]) -> tuple[float, int] | None:
 
 
 def noisiest(results: Sequence[Result]) -> Mapping[str, LevelValue]:
-    """Returns the labels of the configuration whose repeated rates differ by the largest factor;
-    an empty dictionary if no configuration was measured more than once."""
+    """Returns the labels (varied keys with their values) of the configuration whose repeated rates
+    differ by the largest factor; an empty dictionary if no configuration was measured more than
+    once."""
     factors = {name: max(own) / min(own) for name, own in _values(results, metrics.RATE).items()}
     worst = max(factors, key=lambda name: factors[name], default=None)
     return next((one.labels for one in results if one.point_id == worst), {})
 
 
 def of_repetitions(results: Sequence[Result]) -> list[NoiseFloor]:
-    """Returns the noise of every configuration that was run more than once. All these
-    configurations have the same standard deviation, which is estimated from all of them together.
-    Two or three runs of one configuration would be too few for an estimate."""
+    """Returns the noise of every configuration that was run more than once. One standard deviation
+    is estimated from all these configurations together and is used for each of them, because two or
+    three runs of one configuration are too few for an estimate."""
     groups = {name: own for name, own in _values(results, metrics.RATE).items() if len(own) > 1}
     known = pooled_sd(list(groups.values()))
     if known is None:
@@ -202,9 +203,9 @@ def _named(group: Sequence[NoiseFloor]) -> str:
 def noise_table(found: Sequence[NoiseFloor]) -> Table:
     """Returns a table of noise, with one row for all configurations that have the same values.
 
-    The columns are the number of runs, their noise, the spread between two runs, the smallest
-    difference that can be detected, and, if runs were made in pairs, the bias between the two runs
-    of a pair.
+    The columns are the number of runs, their noise, the spread between two runs, and the smallest
+    difference that can be detected. If runs were made in pairs, a further column has the bias
+    between the two runs of a pair.
     """
     has_pairs = any(one.bias is not None for one in found)
     rows: list[Sequence[TableCell]] = []

@@ -38,8 +38,9 @@ from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario
 from dfslab.studies.runs import completeness
 
-# Least number of operations in each half of a run for the halves to be compared. The random error
-# of a count of 100 operations is 20 % (twice the standard deviation).
+# LEAST_OF_HALF: the halves of a run are compared only if each half has at least this number of
+# operations. HALVES_DIFFER: largest relative difference between the halves of a steady run. This
+# difference is the random error of a count of 100 operations (twice the standard deviation).
 LEAST_OF_HALF = 100
 HALVES_DIFFER = 0.2
 WRITES = frozenset({"write", "pwrite", "append", "overwrite"})
@@ -91,9 +92,9 @@ def _of_one(result: Result) -> Iterator[Evidence]:
 
 
 def _data(result: Result) -> Data:
-    """Returns evidence on the check of files' content. It states that the content was not compared
-    with what was written. It is empty if the content was compared, or if another program made the
-    result."""
+    """Returns evidence on the check of files' content. The evidence states that the content was not
+    compared with what was written. The evidence is empty if the content was compared, or if another
+    program made the result."""
     return Data(is_compared=False) if completeness.is_unverified(result) else Data()
 
 
@@ -212,9 +213,9 @@ def _clients_covered(load: MeasuredLoad, planned: int) -> Mapping[str, int]:
 
 
 def _caches(state: CacheState | None, operations: Mapping[str, OperationCounts]) -> Caches:
-    """Returns the evidence on caches. It has the fraction of the data in page caches at the start,
-    the bytes read from disks, and how often the files were read. It is empty if the state of the
-    caches was not recorded.
+    """Returns the evidence on caches. The evidence has the fraction of the data in page caches at
+    the start, the bytes read from disks, and how often the files were read. The evidence is empty
+    if the state of the caches was not recorded.
 
     The evidence does not state how many bytes are read for the first time. For dfslab's own
     results, no rule needs this number, because the instrument rejects cold runs that read too
@@ -248,7 +249,7 @@ def _generator(load: MeasuredLoad) -> Generator:
 
 
 def hardware(scenario: Scenario, is_known: bool = False) -> Hardware:
-    """Returns the deployment's hardware, as far as it is known. `is_known`: whether the user
+    """Returns the known properties of the deployment's hardware. `is_known`: whether the user
     confirms the declared hardware. The result is empty if the file system is unknown, or if no node
     group has clients or none has data servers.
 
@@ -292,8 +293,8 @@ def _plays(group: NodeGroup, kinds: Mapping[str, str], kind: str) -> bool:
 
 
 def _line(groups: Sequence[NodeGroup], is_enforced: bool) -> float | None:
-    """Returns the line rate of a node in bytes per second. It is the mean over all nodes of the
-    groups. Returns None if a node's line rate is unknown."""
+    """Returns the line rate of a node in bytes per second. The rate is the mean over all nodes of
+    the groups. Returns None if a node's line rate is unknown."""
     usual = NodeGroup().adapter.bandwidth
     if not is_enforced and any(one.adapter.bandwidth == usual for one in groups):
         return None

@@ -20,8 +20,8 @@ from dfslab.spec.members.member_error import DiscoveryError, MemberValueError, d
 
 
 class Finding(BaseModel):
-    """A contradiction that a rule found. It has the name of the rule, the figure, the contradictory
-    numbers, why the figure is wrong, and how to find out the correct figure.
+    """A contradiction that a rule found. The finding has the name of the rule, the figure, the
+    contradictory numbers, why the figure is wrong, and how to find out the correct figure.
 
     `is_doubt`: the numbers do not contradict each other, but the conditions of the run were bad.
     """

@@ -109,8 +109,8 @@ def _texts(scenario: Scenario) -> Iterator[tuple[str, str]]:
 
 def _nodes(scenario: Scenario) -> list[tuple[str, str]]:
     """Returns a pair of words for each kind of nodes. The first word names one node in a change of
-    its hardware, such as "server". The second word names the number of nodes, such as "servers". It
-    is "" if this number cannot change independently."""
+    its hardware, such as "server". The second word names the number of nodes, such as "servers".
+    The second word is "" if this number cannot change independently."""
     system = discover.file_system(scenario.file_system.name)
     kinds = {role.name: role.kind for role in system.roles}
     groups = scenario.deployment.node

@@ -14,7 +14,8 @@ READ = "read"
 
 
 def reads_all_warm(points: Sequence[Point]) -> bool:
-    """Returns whether some configurations read data, and all of these find it in memory."""
+    """Returns whether at least one configuration reads data, and all configurations that read data
+    find the data in memory."""
     caches = {
         one.scenario.workload.cache for one in points if READ in situation_of(one.scenario).mix
     }
@@ -22,8 +23,9 @@ def reads_all_warm(points: Sequence[Point]) -> bool:
 
 
 def cold_twin(point: Point) -> Point | None:
-    """Returns a configuration that reads, with data that is not in memory. Returns None if the
-    configuration does not read data from memory, or if the file system cannot have it so."""
+    """Returns a copy of the configuration `point` in which the data that is read is not in memory
+    at the start. Returns None if `point` does not read data from memory, or if this copy is not
+    allowed."""
     if point.scenario.workload.cache != "warm" or READ not in situation_of(point.scenario).mix:
         return None
     cold = point.scenario.with_values({"workload.cache": "cold"})

@@ -2,9 +2,10 @@
 
 The error is learnt from one of two sources. The first source is changes that were carried out
 (`intervention_error.py`); it is used for gains that a description alone predicts. The second source
-is pairs of recorded configurations that differ in one thing, as described below. It is used for
-gains that a model calibrated on a run predicts, and for kinds of change that were carried out on
-too few file systems. If only one source has data on a kind of change, that source is used.
+is pairs of recorded configurations that differ in one thing, as described below. The second source
+is used for gains that a model calibrated on a run predicts, and for kinds of change that were
+carried out on too few file systems. If only one source has data on a kind of change, that source is
+used.
 
 The error is ln(predicted gain / measured gain). Its variance is proportional to |ln predicted gain|
 + IDLE_SHARE * distance, where the distance of a change is |ln(new value / old value)|. The first
@@ -49,7 +50,7 @@ LEAST_SD = 0.02
 
 
 class ErrorOfChange(BaseModel):
-    """One recorded change. It has the natural logarithms of its predicted gain and of its measured
+    """One recorded change, with the natural logarithms of its predicted gain and of its measured
     gain. `recording`: name of the recording that has the change. `distance`: |ln(new value / old
     value)|."""
 
@@ -132,8 +133,8 @@ class ChangeErrors(BaseModel):
         return "too few recorded changes; the error of two independent predictions"
 
     def _is_learnt(self, basis: Basis, kind: ChangeKind, carried_out: InterventionErrors) -> bool:
-        """Returns whether the error of a kind of change is learnt from carried-out changes. It is
-        not in two cases:
+        """Returns whether the error of a kind of change is learnt from carried-out changes. The
+        error is not learnt from them in two cases:
         - The kind was carried out on too few file systems.
         - The model is calibrated on a run, and there are pairs of recorded configurations for this
           kind. The pairs then take precedence."""
@@ -151,8 +152,8 @@ class ChangeErrors(BaseModel):
 
 def growth(log_gain: float, distance: float) -> float:
     """Returns the variance of the error of a change relative to a reference change. The reference
-    change doubles a value and thereby the rate. `log_gain`: ln(predicted gain). `distance`: |ln(new
-    value / old value)|."""
+    change doubles a value and also doubles the rate. `log_gain`: ln(predicted gain). `distance`:
+    |ln(new value / old value)|."""
     return (abs(log_gain) + IDLE_SHARE * distance) / (DOUBLING * (1 + IDLE_SHARE))
 
 

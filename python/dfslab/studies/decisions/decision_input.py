@@ -140,8 +140,8 @@ def drawn_values(
 def _spreads(
     situation: Situation, names: Sequence[str], calibration: Calibration | None
 ) -> dict[str, float]:
-    """Returns the standard deviation of the natural logarithm of each constant. It is that of the
-    calibration, or that of the prior if the constant was not calibrated."""
+    """Returns the standard deviation of the natural logarithm of each constant: the standard
+    deviation from the calibration, or that of the prior if the constant was not calibrated."""
     found = {key: situation.spread(key) for key in names}
     if calibration is not None:
         errors = {one.key: one.log_standard_error for one in calibration.constants}
@@ -250,8 +250,8 @@ def _rates(results: Sequence[Result], method: str) -> dict[str, list[float]]:
 
 def _noise_sd(results: Sequence[Result]) -> float:
     """Returns the standard deviation of the mean log rate of a configuration. The mean is over the
-    configuration's repetitions. The estimate is pooled over all configurations. It is 0 if nothing
-    was repeated."""
+    configuration's repetitions. The estimate is pooled over all configurations. The result is 0 if
+    nothing was repeated."""
     groups = [one for one in _rates(results, "measure").values() if len(one) > 1]
     known = pooled_sd(groups)
     if known is None:
@@ -261,7 +261,7 @@ def _noise_sd(results: Sequence[Result]) -> float:
 
 @lru_cache(maxsize=512)
 def _draws(key: str) -> tuple[float, ...]:
-    """Returns standard normal random numbers for one constant. They are the same in every
+    """Returns standard normal random numbers for one constant. The numbers are the same in every
     process."""
     seed = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "little")
     return tuple(map(float, np.random.default_rng(seed).standard_normal(DRAWS)))

@@ -21,13 +21,13 @@ from dfslab.studies.compare import is_ordered, sort_key
 from dfslab.studies.runs.rerunning import rerun_command
 
 # Largest median error of a model on held-out configurations with which the limit and the gains that
-# the model predicts are stated. This is a choice: a model with a larger error confuses one resource
-# with another.
+# the model predicts are stated. The value is a choice: a model with a larger error confuses one
+# resource with another.
 CREDIBLE = 0.5
 # Number of repetitions that a noisy run is advised to make.
 REPETITIONS = 10
 # Largest fraction of the processors' time that other programs may use if they are not taken for the
-# cause of noise. This is a choice: an idle system with its services uses less.
+# cause of noise. The value is a choice: an idle system with its services uses less.
 QUIET = 0.1
 NOTHING_HELD_OUT = "no configuration was held out, so no model was put to the test"
 
@@ -73,8 +73,9 @@ def noise_doubt(measured: Sequence[Result]) -> Doubt | None:
 
 def repeated_runs(measured: Sequence[Result]) -> SettlingRun:
     """Returns the runs that would settle a doubt about noise: more repetitions of the same
-    measurements. They are made when the machine is quiet, unless other programs used so little of
-    it that they cannot be the cause. `measured`: the measurements of a run, at least one."""
+    measurements. The runs have to be made when the machine is quiet, unless other programs used so
+    little of the machine that they cannot be the cause of the noise. `measured`: the measurements
+    of a run, at least one."""
     share = others_share(measured)
     if share is None or share > QUIET:
         used = "" if share is None else f" (other programs used {share:.0%} of it)"
@@ -110,12 +111,12 @@ def others_share(results: Sequence[Result]) -> float | None:
 def model_doubt(
     model: str, held_out: Mapping[str, float], measured: Sequence[Result]
 ) -> Doubt | None:
-    """Returns a doubt if the predictions of a model were not put to the test, or if they failed it;
-    otherwise None.
+    """Returns a doubt if the predictions of a model were not put to the test, or if they failed the
+    test; otherwise None.
 
     `held_out`: the median error of each method on held-out configurations, as a fraction.
-    `measured`: the measurements of the run. A model fails if its error is above CREDIBLE, or if a
-    baseline errs as little.
+    `measured`: the measurements of the run. A model fails the test if its error is above CREDIBLE,
+    or if the error of a baseline is at most as large as the model's.
     """
     if model not in held_out:
         return nothing_held_out(measured)

@@ -37,8 +37,8 @@ DOUBTED_FACTOR, DOUBTED_SHARE = 2.0, 0.5
 # Largest ratio of the bounds of an interval that states the size of a gain. A wider interval states
 # only that the gain is above its lower bound or below its upper bound.
 WIDEST = 100.0
-# From this factor on, a factor is printed without decimals. Its inverse is the smallest factor that
-# two decimals can show.
+# Smallest factor that is printed without decimals. The inverse of this value is the smallest factor
+# that two decimals can show.
 WHOLE_FROM = 100.0
 # Because of noise, the natural logarithm of a measured gain may exceed the physically possible
 # value by this amount.
@@ -99,8 +99,9 @@ def legend(gains: Iterable[GainEstimate]) -> list[str]:
 
 
 def probability_text(right: float) -> str:
-    """Returns a probability in whole per cent. It is rounded down, because a rounded-up value could
-    reach the limit of a word (see `sureness`) that the probability itself does not reach."""
+    """Returns a probability in whole per cent. The probability is rounded down, because a
+    rounded-up value could reach the limit of a word (see `sureness`) that the probability itself
+    does not reach."""
     return f"{math.floor(100 * right)} %"
 
 
@@ -109,9 +110,10 @@ class GainEstimate(BaseModel):
 
     `probability`: probability that the factor is above 1. `sd`: standard deviation of the factor's
     natural logarithm. `low`, `high`: bounds of the factor that a measurement of the change would
-    show. They include the noise of this measurement; `probability` and `sd` do not. `hardware_sd`:
-    the part of `sd` that is due to uncertain values of the hardware. `is_learnt_here`: whether the
-    error of such a gain was learnt from changes that were measured on the same file system.
+    show. These bounds include the noise of this measurement; `probability` and `sd` do not include
+    it. `hardware_sd`: the part of `sd` that is due to uncertain values of the hardware.
+    `is_learnt_here`: whether the error of such a gain was learnt from changes that were measured on
+    the same file system.
     """
 
     gain: float
@@ -135,8 +137,8 @@ class GainEstimate(BaseModel):
 
     @property
     def certain_gain(self) -> float:
-        """The gain by which changes are ranked: the bound of a wide interval that is closer to 1,
-        else the predicted gain."""
+        """The gain by which changes are ranked. If the interval is wide, it is the bound of the
+        interval that is closer to 1; otherwise it is the predicted gain."""
         if not self.is_wide:
             return self.gain
         return min(max(1.0, self.low), self.high)
@@ -160,9 +162,10 @@ class GainEstimate(BaseModel):
 
     @property
     def sureness(self) -> Sureness:
-        """The certainty of the reported statement, as a word. It is `UNDECIDED` if a wide interval
-        includes 1. It is at most `LOW` if uncertain values of the hardware decide the gain
-        (`is_doubted`), and at most `MEDIUM` if its error was learnt on other file systems only."""
+        """The certainty of the reported statement, as a word. The word is `UNDECIDED` if a wide
+        interval includes 1. The word is at most `LOW` if uncertain values of the hardware decide
+        the gain (`is_doubted`), and at most `MEDIUM` if the gain's error was learnt on other file
+        systems only."""
         if self.is_undecided:
             return Sureness.UNDECIDED
         if self.is_lowered:

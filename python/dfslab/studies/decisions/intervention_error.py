@@ -1,8 +1,8 @@
 """The error of predicted gains, learnt from changes that were predicted and then carried out on
 real file systems.
 
-The error of one carried-out change is ln(predicted gain / measured gain). It is the sum of two
-parts, the common error of a trial and the remaining error.
+The error of one carried-out change is ln(predicted gain / measured gain). This error is the sum of
+two parts: the common error of a trial and the remaining error.
 
 The common error is measurement noise. All changes of a trial are compared with the same runs of the
 unchanged configuration, so an error of those runs shifts all measured gains of the trial by the
@@ -88,9 +88,9 @@ class KindFactor(BaseModel):
 
 
 class InterventionErrors(BaseModel):
-    """The model's error of the natural logarithm of a gain, for one class of operations. It is
-    learnt from carried-out changes of workloads whose operations move data, or of workloads whose
-    operations only change metadata.
+    """The model's error of the natural logarithm of a gain, for one class of operations. The error
+    is learnt from carried-out changes of workloads whose operations move data, or of workloads
+    whose operations only change metadata.
 
     `active_sd`: standard deviation of the error of a change with a predicted gain of 2. `idle_sd`:
     standard deviation of the error if a value is doubled and no gain is predicted. `measured_sd`:

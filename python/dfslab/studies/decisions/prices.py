@@ -45,7 +45,7 @@ class Prices(CheckedModel):
 
     def _of_shared_cores(self, deployment: Deployment) -> float:
         """Returns the price of the cores of the machine that hosts all nodes; 0 if each node has
-        its own. The cores have the clock of the fastest node."""
+        separate cores. The cores have the clock of the fastest node."""
         clock = max(group.frequency for group in deployment.node)
         return deployment.shared_cores * (self.core + self.clock_per_ghz * clock / _GHZ)
 
@@ -61,10 +61,9 @@ class Prices(CheckedModel):
         )
 
     def of_change(self, before: Scenario, after: Scenario, changes: Iterable[Change]) -> float:
-        """Returns the price of changes. It is the difference between the prices of the deployments,
-        plus the price of lower latencies of disks and of the network. Changes of settings cost
-        nothing. The price is at least 0, because hardware that is no longer needed returns no
-        money."""
+        """Returns the price of changes: the difference between the prices of the deployments, plus
+        the price of lower latencies of disks and of the network. Changes of settings cost nothing.
+        The price is at least 0, because hardware that is no longer needed returns no money."""
         clients = _client_groups(before)
         difference = self.of_deployment(after.deployment, clients)
         difference -= self.of_deployment(before.deployment, clients)

@@ -50,7 +50,7 @@ BEAM = 3
 class _Alike:
     """Configurations that are equal in their operations and in what limits them. All of them have
     the same first limit, and this limit is of the same kind: saturated, latency-bound, or
-    neither. Only the first configuration is predicted; it represents the others.
+    neither. Only the first configuration is predicted; it represents the other configurations.
 
     `total`: number of all configurations. `same_operations`: all configurations with the same
     operations, whatever limits them.
@@ -93,8 +93,9 @@ def recommend(
     they have the same operations and the same limit. Only the MOST_GROUPS most frequent kinds
     are included.
 
-    `within`: largest price of an action. `trust`: which gains are withheld; None to judge it by the
-    measurements in `evidence`. Raises InputError if no configuration has the goal's operation.
+    `within`: largest price of an action. `trust`: which gains are withheld; if it is None, the
+    measurements in `evidence` decide this. Raises InputError if no configuration has the goal's
+    operation.
     """
     model, trust = PairedModel(evidence), trust_in(evidence) if trust is None else trust
     rows: list[Recommendation] = []
@@ -179,8 +180,8 @@ class _Search:
     action is predicted once.
 
     `singles`: the legal single actions whose gain can be trusted. `untrusted`: the legal single
-    actions whose gain is withheld. They are not part of the search, so that no choice depends on a
-    withheld gain."""
+    actions whose gain is withheld. The untrusted actions are not part of the search, so that no
+    choice depends on a withheld gain."""
 
     def __init__(self, model: PairedModel, alike: _Alike, goal: Goal, trust: Trust) -> None:
         self.model, self.alike, self.goal, self.trust = model, alike, goal, trust
@@ -232,8 +233,9 @@ class _Search:
         return sorted([*found, *pairs, *triples], key=lambda one: -one.log_gain)
 
     def _parts(self) -> list[_Tried]:
-        """Returns the single actions from which combinations are built, the best first. There are
-        at most MOST_JOINED. An action for which `is_joinable` is true is included in two cases:
+        """Returns the single actions from which combinations are built, the best first. At most
+        MOST_JOINED actions are returned. An action for which `is_joinable` is true is included in
+        two cases:
         - it has a gain;
         - it relieves a station (processors, disks or links) that is nearly as busy as the
           busiest one.
@@ -298,10 +300,10 @@ def _affordable(search: _Search, prices: Prices, within: float | None) -> list[_
 
 
 def _is_dominated(one: _Tried, found: Sequence[_Tried], costs: Mapping[int, float]) -> bool:
-    """Returns whether another action of the same kinds is cheaper and at least as good: it has the
-    same printed gain or a larger one, does not consist of more changes, and sacrifices nothing. For
-    example, "client link x2" dominates "links x2" if the links of the servers do not matter.
-    `costs`: the price of each action by its `id`."""
+    """Returns whether another action of the same kinds is cheaper and at least as good: the other
+    action has the same printed gain or a larger one, does not consist of more changes, and
+    sacrifices nothing. For example, "client link x2" dominates "links x2" if the links of the
+    servers do not matter. `costs`: the price of each action by its `id`."""
     return any(
         costs[id(other)] < costs[id(one)]
         and _kinds_of(other.action) == _kinds_of(one.action)
@@ -333,9 +335,9 @@ def _shortest(found: Sequence[_Tried]) -> dict[tuple[tuple[str, LevelValue], ...
 
 
 def _assumed(search: _Search) -> list[str]:
-    """Returns at most one sentence: that reads are assumed to find their data in memory, and what
-    limits them without it. There is no sentence if the same limits them in both cases. It
-    has no figure of a model that is not trusted."""
+    """Returns at most one sentence. The sentence states that reads are assumed to find their data
+    in memory, and what would limit the reads if their data were not in memory. The list is empty if
+    both cases have the same limits, or if the gain of an action is withheld."""
     alike = search.alike
     cold = cold_twin(alike.first)
     if cold is None or search.untrusted or not reads_all_warm(alike.same_operations):
@@ -355,8 +357,8 @@ def _price(search: _Search, action: CandidateAction, prices: Prices) -> float:
 
 
 def _cheapest_first(search: _Search, prices: Prices, within: float | None) -> list[CandidateAction]:
-    """Returns the actions whose gain is withheld and whose price is at most `within`. They are
-    ordered by price and name, and not by their predicted gain."""
+    """Returns the actions whose gain is withheld and whose price is at most `within`. The actions
+    are ordered by price and name, and not by their predicted gain."""
     found = [(_price(search, one, prices), one.text, one) for one in search.untrusted]
     kept = [one for one in found if within is None or one[0] <= within]
     return [one[2] for one in sorted(kept, key=lambda one: one[:2])]
@@ -364,8 +366,8 @@ def _cheapest_first(search: _Search, prices: Prices, within: float | None) -> li
 
 def _settling(search: _Search, untrusted: Sequence[CandidateAction]) -> list[str]:
     """Returns the sentence on the runs that would measure the gain of the cheapest action that
-    needs no other hardware. If every action needs some, the sentence is on the cheapest action.
-    `untrusted`: the actions, the cheapest first."""
+    needs no other hardware. If every action needs other hardware, the sentence is on the cheapest
+    action. `untrusted`: the actions, the cheapest first."""
     evidence, point = search.model.evidence, search.alike.first
     possible = [one for one in untrusted if not needs_hardware(one.changes, point)]
     chosen = [*possible, *untrusted][0]

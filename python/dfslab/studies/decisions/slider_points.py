@@ -47,7 +47,7 @@ class SliderOperation(BaseModel):
     """One column of the slider's figures. A column shows one mix of operations of one file system,
     and its rate is predicted for one configuration of the run. `file_system`: name of the file
     system of this configuration. `moved_bytes`: mean number of bytes that an operation moves; 0 if
-    it moves none, or in findings of earlier versions."""
+    the operation moves no bytes, or in findings of earlier versions."""
 
     operations: list[str]
     configuration: str
@@ -183,8 +183,8 @@ def _columns(
     up to MOST_OPERATIONS columns. The notes name the pairs that are left out. `name` returns the
     name of a configuration.
 
-    A column shows one configuration of its pair. It is chosen from the configurations with the
-    largest number of clients, and is the middle one in the order of the run."""
+    A column shows one configuration of its pair. The shown configuration is the middle one, in the
+    order of the run, of the configurations with the largest number of clients."""
     groups: dict[tuple[str, ...], list[_Column]] = {}
     for point in evidence.points:
         stored = predicted.get(point.id)
@@ -205,9 +205,9 @@ def _columns(
 
 @dataclass
 class _Computed:
-    """Computes the settings of one quantity after the other, until the processor time is used up.
-    `predictions`: the number of predictions so far. `spent_s`: the processor time that they took
-    together, in seconds."""
+    """Computes the settings of the quantities, one quantity after the other, until the processor
+    time is used up. `predictions`: the number of predictions so far. `spent_s`: the processor time
+    that they took together, in seconds."""
 
     trust: Trust
     columns: Sequence[_Column]

@@ -46,8 +46,8 @@ class Contradiction:
 
 @dataclass
 class Trust:
-    """The contradictions between model and measurements, because of which predicted gains are
-    withheld from the user. `doubts`: why the run supports no conclusion, so that all gains are
+    """The contradictions between model and measurements. They are the reasons why predicted gains
+    are withheld from the user. `doubts`: why the run supports no conclusion, so that all gains are
     withheld; empty if it supports conclusions."""
 
     contradictions: list[Contradiction] = field(default_factory=list)
@@ -61,16 +61,17 @@ class Trust:
 
     @property
     def settling(self) -> list[str]:
-        """Returns a list with the sentence on the runs that would settle the first doubt. It is
-        empty if there is no doubt, or if only a measurement of the change itself settles it."""
+        """Returns a list with the sentence on the runs that would settle the first doubt. The list
+        is empty if there is no doubt, or if only a measurement of the change itself settles the
+        doubt."""
         runs = [one.settling for one in self.doubts[:1]]
         return [one.sentence() for one in runs if one is not None]
 
 
 def trust_in(evidence: DecisionInput) -> Trust:
-    """Judges the sequence model by the measurements of a run. The reasons because of which the
-    summary of a run withholds what limits are reasons to withhold gains, too. A description without
-    measurements has no contradictions."""
+    """Judges the sequence model by the measurements of a run. If the summary of a run withholds
+    what limits the rate for some reason, gains are withheld for the same reason. A description
+    without measurements has no contradictions."""
     found = Trust()
     if evidence.basis == "description":
         return found
@@ -112,9 +113,9 @@ def _above_capacity(
     evidence: DecisionInput, scenarios: Mapping[str, Scenario]
 ) -> list[Contradiction]:
     """Returns a contradiction for each station (processor, disk or link) whose capacity the
-    measured rates exceed. This is so if the rate of a configuration is above ABOVE_BOUND times
-    the largest rate that the calibrated description allows. The station is the one that is
-    predicted to be the busiest in this configuration."""
+    measured rates exceed. The measured rates exceed the capacity if the rate of a configuration is
+    above ABOVE_BOUND times the largest rate that the calibrated description allows. The station is
+    the one that is predicted to be the busiest in this configuration."""
     found: dict[str, tuple[float, str]] = {}
     for point in evidence.points:
         if point.id not in evidence.measured:

@@ -101,8 +101,8 @@ class PairedModel:
 
     def _is_learnt_here(self, situation: Situation, changes: Sequence[Change]) -> bool:
         """Returns whether the error of a gain was learnt from changes that were measured on the
-        file system of a configuration: changes that were carried out, or the changes of the same
-        kinds that the run measured."""
+        file system of a configuration. Such changes were carried out, or the run measured changes
+        of the same kinds."""
         name = situation.scenario.file_system.name
         if is_learnt_on(name, operations_of(situation)):
             return True
@@ -221,8 +221,9 @@ def whatif(evidence: DecisionInput, texts: Sequence[str], together: bool = True)
 
 
 def explained_settings(evidence: DecisionInput, keys: Sequence[str]) -> list[str]:
-    """Returns the meanings of the settings of file systems that configurations vary and that
-    changes set by `keys`. Only settings whose values are 0 and 1 need a meaning."""
+    """Returns notes that explain settings of file systems: the settings that the configurations
+    vary, and the settings `keys`, which changes set. Only settings whose values are 0 and 1 need a
+    note."""
     return setting_notes(
         (point.scenario.file_system.name, key)
         for point in evidence.points
@@ -406,8 +407,8 @@ def warm_cache(model: PairedModel, change: Change, gains: Sequence[PairedGain]) 
 
 
 def _memory_writes(model: PairedModel, change: Change, gains: Sequence[PairedGain]) -> list[str]:
-    """Returns the sentences that writes are assumed to end in the memory of the servers. There are
-    none if the change is not one of disks, or if the rate of the disks has an effect."""
+    """Returns the sentences that writes are assumed to end in the memory of the servers. The list
+    is empty if the change does not concern disks, or if the rate of the disks has an effect."""
     if change.kind != DISK:
         return []
     return [

@@ -163,8 +163,8 @@ def choose(
 
 
 def _screening_testbeds(coding: Coding, per_testbed: int, has_testbeds: bool) -> int:
-    """Returns the number of testbeds of a screening design. It is the smallest number that meets
-    two conditions:
+    """Returns the number of testbeds of a screening design: the smallest number that meets two
+    conditions:
     - All testbeds together have at least as many runs as the smallest multiple of four that
       exceeds the number of main effects.
     - There are more testbeds than main effects of the factors that are fixed per testbed.

@@ -1,5 +1,5 @@
-"""Ranks the factors of a design by importance. One ranking is computed from predictions of the
-grey-box model for the legal configurations. The other is computed from the measured runs alone."""
+"""Ranks the factors of a design by importance. Two rankings are computed: one from predictions of
+the grey-box model for the legal configurations, and one from the measured runs alone."""
 
 from __future__ import annotations
 
@@ -177,8 +177,8 @@ def of_data(rows: TrainingRows, seed: int) -> dict[str, dict[str, Metric]]:
 
 def _regimes(allowed: Legal) -> list[variance.RegimeRows]:
     """Returns the regimes within which importance is computed separately. A regime is a subset of
-    the configurations. There is one for each state of the page cache, one for networks slower than
-    the disks, and one for disks slower than the network."""
+    the configurations. There is one regime for each state of the page cache, one for networks
+    slower than the disks, and one for disks slower than the network."""
     found: list[variance.RegimeRows] = []
     places = {key: i for i, one in enumerate(allowed.factors) for key in one.keys}
     cache = places.get("workload.cache")

@@ -96,7 +96,7 @@ def noise(measured: Sequence[Result]) -> Noise | None:
 
 
 def seconds_of(measured: Sequence[Result]) -> float:
-    """Returns the time that the measurements took, in seconds. It is the sum of the runs'
+    """Returns the time that the measurements took, in seconds. The time is the sum of the runs'
     durations, an overhead RUN_S for each run, and the estimated start time of each testbed."""
     testbeds = {crossval.testbed_of(result.point): result.point.scenario for result in measured}
     runs = sum(
@@ -112,8 +112,8 @@ def _predicted_s(measured: Sequence[Result]) -> float:
 
 
 def paper_tables(rows: TrainingRows, seed: int) -> list[PaperTable]:
-    """Kumar 2018's linear regression of each operation's throughput (MB/s) on the factors of the
-    paper's first model: hardware, layout and size of the data. Nothing is log-transformed.
+    """Returns Kumar 2018's linear regression of each operation's throughput (MB/s) on the factors
+    of the paper's first model: hardware, layout and size of the data. Nothing is log-transformed.
     Operations with too few runs for the regression are omitted."""
     found = []
     operations = np.array([operation_of(point) for point in rows.points])

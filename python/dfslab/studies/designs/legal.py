@@ -174,7 +174,7 @@ def _constraint(text: str) -> LegalityTest:
 def legal(scenario: Scenario) -> Legal:
     """The legal set of a scenario's design.
 
-    It is determined by the design's constraints and the file system's checks.
+    The legal set is determined by the design's constraints and the file system's checks.
     """
     structural, working, single = [], [], []
     parameter_keys = {

@@ -130,8 +130,8 @@ class PaperTable(BaseModel):
 
 
 class Noise(BaseModel):
-    """Differences between repetitions of the same configuration. They are a lower bound on the
-    error of any model.
+    """Differences between repetitions of the same configuration. These differences are a lower
+    bound on the error of any model.
 
     `median_abs_error`, `p90_abs_error`: the error if the result of one run is used as the
     prediction of another run of the same configuration.

@@ -1,4 +1,4 @@
-"""Proposes the next experiments. These are the runs that reduce the uncertainty about a question's
+"""Proposes the next experiments: the runs that reduce the uncertainty about a question's
 configurations most, relative to their cost in seconds.
 
 In a Gaussian process, a run of the configuration x reduces the variance of the rate of a
@@ -99,7 +99,7 @@ def shrink(
 
     Each selected run maximises the reduction of this mean variance, divided by the run's cost in
     seconds (`costs`). In `covariance`, the first `queries` rows belong to the question's
-    configurations, and the others to the candidates. `noise`: variance of one run.
+    configurations, and the other rows to the candidates. `noise`: variance of one run.
     """
     covariance = covariance.copy()
     found = []

@@ -17,9 +17,9 @@ MOST_POINTS = 16
 
 
 def mean_job_s(points: Sequence[Point], jobs: int) -> float | None:
-    """Returns the expected time of one measurement in seconds. It is the mean duration of a
-    measurement plus an equal share of the time to start testbeds. `points`: all configurations;
-    `jobs`: number of measurements in the run.
+    """Returns the expected time of one measurement in seconds. The expected time is the mean
+    duration of a measurement plus an equal share of the time to start testbeds. `points`: all
+    configurations; `jobs`: number of measurements in the run.
 
     The uncalibrated model predicts at most `MOST_POINTS` configurations, evenly chosen. Returns
     None if the model cannot predict one of them, for example because the workload is an external

@@ -18,8 +18,8 @@ from dfslab.result import Metric
 from dfslab.studies.designs.lessons import FactorImportance
 from dfslab.studies.designs.variance import first_order, metric_of
 
-# Number of slices of PAWN. It has to be a power of two, because for other numbers SALib requests a
-# quantile above 1 by a rounding error.
+# Number of slices of PAWN. The number has to be a power of two, because for other numbers SALib
+# requests a quantile above 1 by a rounding error.
 PAWN_SLICES = 4
 # Least R² at which a factor counts as collinear with others. The R² is that of a regression of the
 # factor's column on the columns of the other factors. R² = 0.9 is a variance inflation factor of

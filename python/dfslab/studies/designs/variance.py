@@ -2,8 +2,8 @@
 
 Y is the log rate, and x_i is the level of factor i. E and V are the mean and the variance over the
 legal rows. The first-order index is V(E(Y | x_i)) / V(Y). The total index is E(V(Y | the other
-factors)) / V(Y). For it, x_i is drawn again from its legal levels given the levels of the other
-factors (Kucherenko 2012). For independent factors these are Sobol's indices.
+factors)) / V(Y). For the total index, x_i is drawn again from its legal levels given the levels of
+the other factors (Kucherenko 2012). For independent factors these are Sobol's indices.
 
 Factors in a common constraint (servers and copies) form a block and are dependent. The first-order
 index of a dependent factor includes effects shared with its block, so it may exceed the total
@@ -169,8 +169,8 @@ def _between(numbers: Integers, values: Floats, used: int) -> tuple[float, float
     """Returns (variance between the groups `numbers`, the part of this variance that chance alone
     explains).
 
-    The part by chance is v (L - 1) / n, for L groups with n rows in total. Here, v is the
-    variance within the groups. It is estimated with n - L - `used` degrees of freedom, where
+    The part by chance is v (L - 1) / n, for L groups with n rows in total. Here, v is the variance
+    within the groups. This variance is estimated with n - L - `used` degrees of freedom, where
     `used` is the number of parameters that were fitted to `values` beforehand.
     """
     counts = np.bincount(numbers)
@@ -204,8 +204,8 @@ def indices(
 
     `answers`: predictions at `drawn.rows`. The first array is from the model and gives the
     estimates; the others are from the model's refits. The intervals include the variance between
-    the fits and the variance of sampling. They are computed as if rows were independent, so they
-    are too wide for stratified rows. Only rows of the `regime` are used.
+    the fits and the variance of sampling. The intervals are computed as if rows were independent,
+    so they are too wide for stratified rows. Only rows of the `regime` are used.
     """
     estimator = _Estimator(drawn, regime)
     random = np.random.default_rng(seed)
@@ -270,12 +270,12 @@ class _Estimator:
     """Computes first-order and total indices of the inputs of a sample within a regime.
 
     First-order indices are computed from the base rows only. Redrawn rows repeat levels of base
-    rows, so they are not independent of them.
+    rows, so redrawn rows are not independent of base rows.
 
     The first-order index of an input x_i compares the means of Y between the levels of x_i. The
-    additive effects of all other blocks are subtracted from Y beforehand. This leaves E(Y | x_i)
-    unchanged, because the other blocks are independent of x_i. It reduces the differences
-    between the means that are due to chance.
+    additive effects of all other blocks are subtracted from Y beforehand. The subtraction leaves
+    E(Y | x_i) unchanged, because the other blocks are independent of x_i. The subtraction reduces
+    the differences between the means that are due to chance.
     """
 
     def __init__(self, drawn: Sample, regime: RegimeRows) -> None:

@@ -48,9 +48,10 @@ class ComparedOperation(BaseModel):
 
     @property
     def verdict(self) -> ExpectationVerdict:
-        """Returns "as expected" if the measured rate is inside the 90 % interval, "cannot tell" if
-        such an interval is wider than TELLING_FACTOR, "slower" if the rate is below the interval,
-        "faster" if it is above, and "not measured" if there is no measured rate."""
+        """Returns "slower" if the measured rate is below the 90 % interval, "faster" if it is
+        above, and "not measured" if there is no measured rate. If the rate is inside the interval,
+        returns "as expected", or "cannot tell" if the interval is wider than the factor
+        TELLING_FACTOR."""
         if self.measured is None:
             return "not measured"
         if self.measured < self.low:
@@ -96,8 +97,8 @@ class PlaceComparison(BaseModel):
     notes: list[str] = []
 
     def sentences(self) -> list[str]:
-        """The answer in one to seven sentences. The first one doubts the hardware, if the rates
-        contradict it."""
+        """The answer in one to seven sentences. The first sentence doubts the hardware, if the
+        rates contradict the hardware."""
         slow = [one for one in self.rows if one.verdict == "slower"]
         found = [*([self.doubt] if self.doubt else []), self._counts()]
         if self.fault:

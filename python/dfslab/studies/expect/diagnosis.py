@@ -44,8 +44,8 @@ FACTORS = (1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0, 20.0)
 SLOW_PARTS: dict[SlowParts, str] = {"link and disks": "", "link": "the link of "}
 DELAYS_S = (5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 1e-1)
 # A fault is named only if 2 ln(likelihood with the fault / likelihood without it) is at least
-# this value. It is the 99.9 % quantile of chi-squared with two degrees of freedom, because a fault
-# has two free parameters: which resource is slow, and how slow it is.
+# this value. The value is the 99.9 % quantile of chi-squared with two degrees of freedom, because a
+# fault has two free parameters: which resource is slow, and how slow it is.
 LEAST_EVIDENCE = 13.8
 # Several resources are named if their evidence (2 ln of the likelihood ratio) is about the same.
 # A resource is named if its evidence is at most this much below that of the likeliest resource. The
@@ -234,11 +234,12 @@ def _candidates(scenario: Scenario, facts: Sequence[HardwareFact]) -> Iterator[_
 
 
 def _of_nodes(scenario: Scenario) -> Iterator[_Candidate]:
-    """Yields deployments in which either the processors of servers are slower, or the messages to
-    and from the metadata server are.
+    """Yields deployments in which the processors of servers are slower, and deployments in which
+    the messages to and from the metadata server are slower.
 
     Processors of the client are not made slower, because their speed was probed. Processors of
-    emulated hosts are not either, because they are the client's processors."""
+    emulated hosts are not made slower either, because emulated hosts use the client's
+    processors."""
     deployment = scenario.deployment
     names = {"metadata": "metadata server", "data": "servers"}
     for kind, words in names.items():

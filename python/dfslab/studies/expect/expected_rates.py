@@ -27,8 +27,8 @@ LOW, HIGH = 0.05, 0.95
 # in which the median errors of predictions were 10 %, 26 to 32 %, and 34 to 44 %. A median error is
 # divided by 0.6745 to get the standard deviation of a normal distribution.
 LARGE_SD, SMALL_SD, METADATA_SD, MEASUREMENT_SD = 0.14, 0.38, 0.49, 0.06
-# A user is advised to declare a hardware fact if its uncertainty causes more than this share of
-# the uncertainty. The share is that of the variance of the log rates, summed over all operations.
+# A user is advised to declare a hardware fact if the fact's uncertainty causes more than this share
+# of the variance of the log rates, summed over all operations.
 LEAST_EXPLAINED = 0.1
 
 
@@ -68,7 +68,7 @@ class Expectation:
     def share_of_facts(self, operation: int) -> Floats:
         """Returns, for each fact, the share of the variance of an operation's log rate that it
         explains, shape (facts,). The share is the squared correlation between the draws of the
-        fact and the draws of the rate. It is 0 if either of them does not vary."""
+        fact and the draws of the rate. The share is 0 if the fact or the rate does not vary."""
         rate = self.log_draws[:, operation]
         if not len(self.fact_draws.T) or rate.std() == 0:
             return np.zeros(self.fact_draws.shape[1])
@@ -149,16 +149,16 @@ def symbols_of(situation: Situation, deployment: Deployment) -> dict[str, float]
 
 
 def normal_draws(name: str, count: int) -> Floats:
-    """Returns standard normal random numbers for the quantity `name`. They are the same in every
-    process."""
+    """Returns standard normal random numbers for the quantity `name`. The numbers are the same in
+    every process."""
     seed = int.from_bytes(hashlib.sha256(f"expect {name}".encode()).digest()[:8], "little")
     return np.asarray(np.random.default_rng(seed).standard_normal(count))
 
 
 def narrowing_fact(found: Expectation, facts: Sequence[HardwareFact]) -> HardwareFact | None:
     """Returns the fact whose declaration would narrow the intervals of all operations most. Returns
-    None if that fact is already known, that is, not an assumed one. Also returns None if that
-    fact explains at most LEAST_EXPLAINED of the variance."""
+    None if the value of that fact is known instead of assumed, or if that fact explains at most the
+    share LEAST_EXPLAINED of the variance."""
     variances = found.log_draws.var(axis=0)
     explained = sum(
         variances[at] * found.share_of_facts(at) for at in range(len(found.centre_per_s))

@@ -1,5 +1,5 @@
-"""The operations that `dfslab expect` compares. They are sized so that they fit into a given
-time."""
+"""The operations that `dfslab expect` compares. The operations are sized so that all of them fit
+into a given time."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ FEWEST_SMALL = 20
 # The files of one operation take at most this share of the free space, and at most MOST_BYTES.
 SPACE_SHARE, MOST_BYTES = 0.1, 1 << 30
 # The value of the model's variable `entries` that represents empty caches in client processes.
-# `entries` is the number of files that each client visited before the operation. After so large a
-# number, the client's cache has no file of the operation.
+# `entries` is the number of files that each client visited before the operation. After this large
+# number of other files, the client's cache has no file of the operation.
 VISITED_FILES = 1e9
 # Least time in seconds to measure one operation, because rates of shorter measurements are mostly
 # noise.
@@ -70,8 +70,8 @@ class GridOperation:
     `point`: the configuration that is run. `written_bytes`: bytes that the operation writes.
     `expected_s`: seconds that the operation should take. `limit_s`: seconds after which the
     operation is cut off. `cache_state`: state of the caches in client processes, as values of
-    the model's variables by name. It has only variables whose values differ from those of
-    `point`."""
+    the model's variables by name. `cache_state` has only variables whose values differ from those
+    of `point`."""
 
     operation: ProbedOperation
     point: Point
@@ -171,7 +171,8 @@ def sweep_of(operations: Sequence[ProbedOperation]) -> list[dict[str, list[Level
 
 def check_space(free_bytes: int | None) -> None:
     """Raises InputError if a place with `free_bytes` of free space has too little for the
-    operations. They use at most the fraction SPACE_SHARE of it. None: the space is unknown."""
+    operations. The operations use at most the fraction SPACE_SHARE of the free space. None means
+    that the free space is unknown."""
     needed_bytes = FEWEST * STREAMS * LEAST_LARGE_BYTES / SPACE_SHARE
     if free_bytes is not None and free_bytes < needed_bytes:
         shown, needed = units.text(free_bytes, "B"), units.text(needed_bytes, "B")
@@ -254,7 +255,8 @@ def _preparation_s(
     scenario: Scenario, operation: ProbedOperation, values: Mapping[str, LevelValue]
 ) -> float:
     """Returns the seconds that it takes to write the files that must exist before an operation
-    starts. There is one operation for each client. Returns 0 if the operation needs no files."""
+    starts. One operation that writes is counted for each client. Returns 0 if the operation needs
+    no files."""
     if not operation.prepared:
         return 0.0
     made = {**values, "workload.cache": "warm"}

@@ -49,10 +49,10 @@ UNCERTAIN: dict[str, UncertainHardware] = {
     COPY_RATE: "memory",
     CALLS: "calls",
 }
-# Values for disks of which only the kind is declared. They are from data sheets (SATA 7200/min,
-# SATA SSD, NVMe of PCIe 3 and 4). DISK_KINDS has the rate in bytes/s and the access time in s of
-# each kind. KIND_SD is the standard deviation of the rate's natural logarithm among disks of one
-# kind.
+# Values for disks of which only the kind is declared. The values are from data sheets (SATA
+# 7200/min, SATA SSD, NVMe of PCIe 3 and 4). DISK_KINDS has the rate in bytes/s and the access time
+# in s of each kind. KIND_SD is the standard deviation of the rate's natural logarithm among disks
+# of one kind.
 DISK_KINDS = {"hdd": (180e6, 8e-3), "ssd": (500e6, 1e-4), "nvme": (3e9, 8e-5)}
 KIND_SD = 0.4
 # Values that are assumed for hardware of which nothing is known.

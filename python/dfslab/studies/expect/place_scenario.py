@@ -370,7 +370,7 @@ def _servers_count(
     settings: dict[str, float],
     notes: list[str],
 ) -> int:
-    """Returns the number of data servers. This is the first of these numbers that is known:
+    """Returns the number of data servers: the first of these numbers that is known:
     - the declared number;
     - the reported number;
     - the usual number of the file system's description or the number of copies, whichever is

@@ -24,10 +24,10 @@ from dfslab.spec.deployment import Deployment, NodeGroup
 from dfslab.studies.expect.grid import GridOperation, log_rates
 
 SlowParts = Literal["link and disks", "link"]
-# Slowdowns that are used to find the share of operations that use one server. They are not meant
-# as real faults. A disk that is DISK_FACTOR times as slow limits every operation that uses it. A
-# delay of MESSAGE_S seconds for each message is most of the time of every operation that sends
-# messages.
+# Slowdowns that are used to find the share of operations that use one server. These slowdowns are
+# not meant as real faults. A disk that is DISK_FACTOR times as slow limits every operation that
+# uses it. A delay of MESSAGE_S seconds for each message is most of the time of every operation that
+# sends messages.
 DISK_FACTOR, MESSAGE_S = 1e3, 0.1
 # An operation counts as using disks if disks that are DISK_FACTOR times as slow in all servers
 # make it take at least USED times as long. It counts as using messages of servers if a delay of
@@ -37,8 +37,8 @@ USED = 1.1
 
 @dataclass(frozen=True)
 class RateChange:
-    """The change of the natural logarithm of each operation's rate. It is given by its mean and its
-    standard deviation over random placements of files on servers, each of shape (operations,)."""
+    """The change of the natural logarithm of each operation's rate: its mean and its standard
+    deviation over random placements of files on servers, each of shape (operations,)."""
 
     mean: Floats
     sd: Floats
@@ -135,8 +135,8 @@ def _change(ratio: float, share: float, count: int) -> tuple[float, float]:
 
 def _binomial(count: int, share: float) -> Floats:
     """Returns the probabilities that 0, 1, …, `count` of `count` transfers use a certain server,
-    shape (count + 1,). Each transfer uses the server with the probability `share`, independently
-    of the others."""
+    shape (count + 1,). Each transfer uses the server with the probability `share`, independently of
+    the other transfers."""
     slow = np.arange(count + 1)
     if share in (0.0, 1.0):
         return np.asarray(slow == count * share, dtype=float)

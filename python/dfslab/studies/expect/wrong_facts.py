@@ -23,12 +23,12 @@ from dfslab.studies.expect.hardware_facts import HardwareFact, with_fact
 # Probability that a measured rate is above its 90 % interval, which equals the probability that it
 # is below.
 OUTSIDE = 0.05
-# The facts are doubted if too many rates are outside their intervals on one side. That is, if the
-# facts were correct, at least as many rates would be outside with a probability of less than
-# DOUBT_CHANCE.
+# The facts are doubted if too many rates are outside their intervals on one side. The number is too
+# large if, with correct facts, at least this number of rates would be outside with a probability of
+# less than DOUBT_CHANCE.
 DOUBT_CHANCE = 0.01
-# Further factors by which a fact may be wrong. They are large, because a probe of a busy disk was
-# once wrong by a factor of 340.
+# Further factors by which a fact may be wrong. These factors are large, because a probe of a busy
+# disk was once wrong by a factor of 340.
 LARGE_FACTORS = (50.0, 100.0, 300.0, 1000.0)
 
 
@@ -58,8 +58,8 @@ def doubt(
 
 def is_many(outside: int, of: int) -> bool:
     """Returns whether `outside` of `of` rates are too many to be outside their intervals on one
-    given side by chance. They are if at least `outside` rates would be outside with a
-    probability of less than DOUBT_CHANCE."""
+    given side by chance. The rates are too many if, by chance alone, at least `outside` rates would
+    be outside with a probability of less than DOUBT_CHANCE."""
     chance = sum(
         math.comb(of, one) * OUTSIDE**one * (1 - OUTSIDE) ** (of - one)
         for one in range(outside, of + 1)

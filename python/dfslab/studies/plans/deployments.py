@@ -1,5 +1,5 @@
-"""The deployments among which a plan chooses. They are built from a small catalogue of node types,
-and each has a scenario."""
+"""The deployments among which a plan chooses. The deployments are built from a small catalogue of
+node types, and each deployment has a scenario."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ class PlanLayout:
 
 
 def usual_systems() -> tuple[str, ...]:
-    """Returns the names of the file systems that a plan compares if the user names none. They are
-    ordered by the position that each file system's description declares."""
+    """Returns the names of the file systems that a plan compares if the user names none. The names
+    are ordered by the position that each file system's description declares."""
     described = [discover.file_system(name) for name in discover.members(discover.FILE_SYSTEMS)]
     compared = [one for one in described if one.plan_position]
     return tuple(one.name for one in sorted(compared, key=lambda one: one.plan_position))
@@ -93,8 +93,8 @@ def copies_key(system: str) -> str:
 
 def copies_of(system: str, copies: int) -> dict[str, int]:
     """Returns {key: value} of the file system's parameter that sets the number of copies. Returns
-    {} if the file system `system` has no such parameter. Raises InputError if it cannot store this
-    number of copies."""
+    {} if the file system `system` has no such parameter. Raises InputError if the file system
+    cannot store this number of copies."""
     parameter = copies_parameter(discover.file_system(system).parameters)
     if parameter is not None:
         return {parameter.key: setting_for(parameter, copies)}

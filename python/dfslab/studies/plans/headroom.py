@@ -1,4 +1,5 @@
-"""Computes how sure a deployment reaches the targets' load: the headroom with its interval."""
+"""Computes how certainly a deployment sustains the load of the targets: the headroom with its
+interval."""
 
 from __future__ import annotations
 
@@ -66,8 +67,9 @@ def _drawn_sd(load: Load, targets: Targets) -> float:
     """Returns the standard deviation of ln(utilisation of the busiest station). A station is a
     processor, disk or link.
 
-    The utilisation varies because the constants of the model and the hardware are uncertain. It is
-    computed for values drawn from their priors. Returns 0 if no station is used.
+    The utilisation varies because the constants of the model and the hardware are uncertain. The
+    utilisation is computed for values drawn from the priors of the constants and of the hardware.
+    Returns 0 if no station is used.
     """
     drawn: dict[str, Floats] = {}
     rates = targets.rates_per_s()

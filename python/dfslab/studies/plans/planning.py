@@ -46,7 +46,7 @@ from dfslab.studies.plans.sizing import (
 )
 from dfslab.studies.plans.targets import KEY, Targets
 
-# What the number of clients of a plan is (see `fewest_clients`), as a note of the table.
+# The note of the table that explains the column of clients (see `fewest_clients`).
 CLIENTS = (
     "Clients: the fewest whose links, as fast as the servers', carry the targets' bytes and all "
     f"copies at {HEADROOM:.0%} utilisation; with faster links there are fewer clients."
@@ -66,12 +66,12 @@ _REASONS: dict[SetBy, str] = {
     "fewest allowed": "the file system: it allows no fewer servers for copies and stripes",
     "certainty": "the certainty: fewer servers reach the targets, but not for sure",
 }
-# Copies of the data if the user gives no number and a file system stores as many.
+# Largest number of copies of the data that is used if the user gives no number.
 USUAL_COPIES = 3
 # Largest number of rows of a plan.
 MOST_ROWS = 6
-# The simulated deployment has at most SIMULATED_SERVERS servers, and SIMULATED_CLIENTS clients. It
-# is simulated SIMULATIONS times.
+# The simulated deployment has at most SIMULATED_SERVERS servers, and SIMULATED_CLIENTS clients. The
+# deployment is simulated SIMULATIONS times.
 SIMULATED_SERVERS, SIMULATED_CLIENTS, SIMULATIONS = 12, 8, 2
 # Number of operations of each simulated client.
 SIMULATED_OPERATIONS = 6
@@ -113,7 +113,8 @@ class PlannedDeployment(BaseModel):
         return sureness(self.probability)
 
     def reason(self) -> str:
-        """Returns the sentence on what sets the number of servers, with the room on their disks."""
+        """Returns the sentence on what sets the number of servers, with the capacity of the
+        servers' disks."""
         found = f"Set by {_REASONS[self.set_by]}"
         if self.stored_bytes:
             stored, disks = (
@@ -172,8 +173,8 @@ class Planned(BaseModel):
     """The result of a plan: the cheapest deployments that reach the targets, the check by
     simulation, and the reasons why other hardware does not reach the targets.
 
-    `unsure`: for each layout that reaches the targets but not for sure, whatever the number of
-    servers, the reason.
+    `unsure`: one reason for each layout that reaches the targets with some number of servers, but
+    with no number of servers for sure.
     """
 
     target: str

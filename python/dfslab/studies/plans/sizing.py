@@ -36,9 +36,9 @@ LEGAL_WITHIN = 16
 HEADROOM = 0.7
 # Largest utilisation at which response times are computed: they have a pole at 1.
 MOST_UTILISATION = 0.999
-# What sets the number of servers of a plan: a target (a rate or a response time), the room for the
-# files and their copies, the fewest servers that the file system allows for its copies and stripes,
-# or the certainty that the targets are reached.
+# What sets the number of servers of a plan. "rate", "time": a target. "disk capacity": the room for
+# the files and their copies. "fewest allowed": the file system, which needs this number of servers
+# for its copies and stripes. "certainty": the certainty that the targets are reached.
 SetBy = Literal["rate", "time", "disk capacity", "fewest allowed", "certainty"]
 # Bytes of one read or write call of a client in a plan.
 TRANSFER = "1 MiB"
@@ -71,8 +71,8 @@ class Load:
 
 @dataclass(frozen=True)
 class Sized:
-    """A number of servers, and their load at the targets' rates. `set_by`: what needs as many
-    servers: fewer of them miss it."""
+    """A number of servers, and their load at the targets' rates. `set_by`: the requirement that a
+    smaller number of servers would miss."""
 
     servers: int
     load: Load
@@ -158,10 +158,10 @@ def fewest_sure_servers(
     targets: Targets,
     is_sure: Callable[[Load], bool],
 ) -> Sized | str:
-    """Returns the smallest number of servers that reaches the targets for sure. It is as exact as
-    the number of `fewest_servers`.
+    """Returns the smallest number of servers that reaches the targets for sure. This number is as
+    exact as that of `fewest_servers`.
 
-    `fewest`: the smallest number that reaches the targets; it is not sure. `is_sure`: whether the
+    `fewest`: the smallest number that reaches the targets, but not for sure. `is_sure`: whether the
     targets' load is surely below the capacity of a deployment. If servers are added and the busiest
     station is as busy as before, or if MOST_NODES are not enough, returns a text with the reason.
     """
@@ -191,9 +191,9 @@ def _between(
     targets: Targets,
     is_enough: Callable[[Load], bool],
 ) -> Sized:
-    """Returns the smallest number of servers above `missed`, at most `enough`, whose load is
-    enough, up to 0.5 % of the number. `set_by` is the kind of target that a smaller number
-    misses."""
+    """Returns the smallest number of servers above `missed`, at most `enough`, for which
+    `is_enough` is true. The number may be up to 0.5 % too large. The field `set_by` of the result
+    is the kind of target that a smaller number misses."""
     low, high, best = missed.servers, enough.servers, enough
     while high - low > max(1, high // 200):
         middle = (low + high) // 2

@@ -14,7 +14,7 @@ BYTES_OPERATIONS = ("read", "write")
 CALLS = ("create", "stat", "list", "rename", "delete")
 _QUANTITY = re.compile(r"^(\w+)\s*(>=|≥|at least|<=|≤|<|>|at most)\s*(.+)$")
 _LATENCY = re.compile(r"^(p50|p90|p99|mean)\s+(\w+)\s*(>=|≥|<=|≤|<|>|at most|at least)\s*(.+)$")
-# A rate or a time without the sign of its bound.
+# A target without a comparison sign, such as "write 2 GB/s" instead of "write >= 2 GB/s".
 _SIGNLESS = re.compile(r"^((?:(?:p50|p90|p99|mean)\s+)?[a-z]+)\s*=?\s*(\d.*)$")
 _FILES = re.compile(r"^([\d.]+)\s*(k|m|g|b|thousand|million|billion)?\s+files?\s+of\s+(.+)$", re.I)
 _COUNTS = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "b": 1e9}
@@ -41,7 +41,7 @@ class Targets:
     """The targets that a deployment has to reach.
 
     `bytes_per_s`: lowest throughput for "read" and "write". `calls_per_s`: lowest rate for each
-    other operation. `files`: number of files to store. `file_bytes`: their mean size.
+    other operation. `files`: number of files to store. `file_bytes`: mean size of a file.
     """
 
     bytes_per_s: dict[str, float] = field(default_factory=dict)
@@ -95,7 +95,8 @@ def parse_targets(text: str) -> Targets:
 
 
 def _missing_sign(part: str) -> str:
-    """Returns the target with the sign that it lacks, or "" if a sign is not what it lacks."""
+    """Returns the text that names the comparison sign that the target `part` lacks. Returns "" if
+    the target is wrong for another reason."""
     if not (match := _SIGNLESS.match(part)):
         return ""
     name, value = match.groups()

@@ -31,8 +31,8 @@ def kept(scenario: Scenario, methods: Sequence[RunMethod], store: Store) -> Unfi
 def reported(
     scenario: Scenario, methods: Sequence[RunMethod], store: Store, notify: Notify
 ) -> Iterator[None]:
-    """A context for the measurements of a run. If the user interrupts them, `notify` receives the
-    sentence on the unfinished run."""
+    """A context for the measurements of a run. If the user interrupts the measurements, `notify`
+    receives the sentence on the unfinished run."""
     try:
         yield
     except KeyboardInterrupt:
@@ -42,8 +42,8 @@ def reported(
 
 
 def unfinished_in(folder: Path) -> Unfinished | None:
-    """Returns what is known of the unfinished run in `folder`. Returns None if the run is complete,
-    and if `folder` is no run folder."""
+    """Returns what is known of the unfinished run in `folder`. Returns None if the run is complete
+    or if `folder` is no run folder."""
     path = folder / "scenario.toml"
     if (folder / stored_results.COMPLETE).exists() or not path.is_file():
         return None
@@ -51,9 +51,9 @@ def unfinished_in(folder: Path) -> Unfinished | None:
 
 
 def reopened(folder: Path, findings: Findings | None, notify: Notify = silent) -> FinishedRun:
-    """Returns the run in a run folder. If it is unfinished, the returned run says so, and `notify`
-    receives the sentence on it. `findings`: the stored findings of its studies; None if there are
-    none."""
+    """Returns the run in a run folder. If the run is unfinished, the field `unfinished` of the
+    result is set, and `notify` receives the sentence on the unfinished run. `findings`: the stored
+    findings of the run's studies; None if there are none."""
     run = FinishedRun(read(folder / "scenario.toml"), findings=findings, folder=folder)
     if not (folder / stored_results.COMPLETE).exists():
         run.unfinished = _of(run.scenario, folder)

@@ -88,7 +88,8 @@ class Knee:
 
 @dataclass(frozen=True)
 class SearchDocument:
-    """The result of a search as JSON: the bounds of the highest rate, the knee and the curve."""
+    """The result of a search as JSON: the bounds of the highest rate that meets the objective, the
+    knee and the curve."""
 
     objective: str
     meets_per_s: float | None

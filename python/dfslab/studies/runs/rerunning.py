@@ -12,10 +12,10 @@ from pydantic import JsonValue
 
 from dfslab.method import MEASURE
 
-# The word that names the run's folder in the commands of stored sentences. These do not contain the
-# path, because the folder can be moved.
+# The word that names the run's folder in the commands of stored sentences. Stored sentences do not
+# contain the folder's path, because the folder can be moved.
 FOLDER = "RUN"
-# This word as the first argument of a command of dfslab.
+# Matches the word FOLDER as the first argument of a command of dfslab.
 _ARGUMENT = re.compile(rf"(\bdfslab [a-z]+ ){FOLDER}\b")
 
 

@@ -15,8 +15,8 @@ Found = TypeVar("Found")
 
 
 class ProcessorTime(BaseModel):
-    """Processor time of this process and its children in seconds, for each stage of a run. It is
-    None for a stage that the run did not have.
+    """Processor time of this process and its children in seconds, for each stage of a run. The time
+    is None for a stage that the run did not have.
 
     `loading_s`: measuring and tracing. `learning_s`: the study `learning`.
     """
@@ -53,8 +53,8 @@ class Stages:
 
     @contextmanager
     def of(self, stage: Stage) -> Iterator[None]:
-        """A context manager that adds the processor time of its body to a stage, also if the body
-        raises an error."""
+        """A context manager that adds the processor time of its body to the stage `stage`, also if
+        the body raises an error."""
         began_s = self._clock()
         try:
             yield

@@ -1,7 +1,7 @@
 """Manages run folders. Each result is written to disk as soon as it is measured, so an interrupted
 run can be resumed. An existing run is never overwritten.
 
-A run folder is `<root>/<name>/<UTC stamp>/`. It has scenario.toml, results/records.jsonl
+A run folder is `<root>/<name>/<UTC stamp>/`. The folder has scenario.toml, results/records.jsonl
 (append-only) with an index, traces/, findings.json, summary.json and results.parquet. The file
 `complete` is added when the run ends. The link `<root>/<name>/latest` points to the folder of the
 run that ended last.
@@ -188,8 +188,8 @@ def open_run(scenario: Scenario, root: Path, fresh: bool = False, clock: Clock =
 
 
 def unfinished(scenario: Scenario, root: Path) -> Store | None:
-    """Returns the unfinished run of the same scenario below `root`; None if there is none. This is
-    the run that `open_run` would open. No folder is created."""
+    """Returns the unfinished run of the same scenario below `root`; None if there is none. The
+    returned run is the one that `open_run` would open. No folder is created."""
     return _unfinished(scenario, root / scenario.name)
 
 

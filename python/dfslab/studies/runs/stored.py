@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 FILE = "findings.json"
 # The append-only file of a run's results, in its folder `results`.
 RECORDS = "records.jsonl"
-# Version of the stored findings. It is increased whenever a study's computation or its result type
-# changes.
+# Version of the stored findings. The version is increased whenever a study's computation or its
+# result type changes.
 FORMAT = 3
 MISSING = "no findings are stored"
 OTHER_FORMAT = "the stored findings are of another version"

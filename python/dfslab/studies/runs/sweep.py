@@ -62,7 +62,8 @@ def sweep(
     """Returns the results of every method at every configuration.
 
     `job_s`: expected seconds of one measurement; None if unknown. The remaining time is computed
-    from it until the first measurement has ended. `clock` measures how long the measurements take.
+    from `job_s` until the first measurement has ended. `clock` measures how long the measurements
+    take.
 
     A failed run is a result with `complete` false, no metrics, and a note with the reason. Raises
     RunFailed if every run fails.
@@ -290,8 +291,8 @@ def _predict(
     """Fits a model to the results `training`, and returns its predictions for all configurations.
     If there are no training results, the model predicts without a fit.
 
-    If a prediction fails, its configuration gets a failure as its result. If the fit fails, all
-    configurations do.
+    If a prediction fails, its configuration gets a failure as its result. If the fit fails, every
+    configuration gets a failure.
     """
     assert not any(result.point.held_out for result in training)
     known: dict[str, Result] = {}

@@ -17,7 +17,7 @@ class Unfinished(Document):
     """A run that lacks measurements because it was interrupted.
 
     `done`: number of measurements that are stored. `planned`: number of measurements that the
-    scenario of the run asks for. `command`: the command that measures the others.
+    scenario of the run asks for. `command`: the command that makes the missing measurements.
     """
 
     done: int

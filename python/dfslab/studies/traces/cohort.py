@@ -25,8 +25,8 @@ from dfslab.fleet.shards import Spans
 LEVEL = 0.05
 LEAST_CALLS = 5
 # The traces of each kind are divided into a slow and a fast cohort. The slow cohort has the slowest
-# fraction SLOW_SHARE of the traces, but at least LEAST_CALLS traces. The fast cohort has all
-# others.
+# fraction SLOW_SHARE of the traces, but at least LEAST_CALLS traces. The fast cohort has all other
+# traces.
 SLOW_SHARE = 0.1
 LEAST_TRACES = 20
 BEFORE_AND_NOW = ("before", "now")

@@ -5,12 +5,12 @@ waited. The threads for which it waited show the cause. If a receiver in a pipel
 sender has data, it waits for the link between them. A faster disk helps only until the next slowest
 disk of the same pipeline is the bottleneck.
 
-Profiles have sums without timestamps, so the overlap within a thread is unknown. The sums therefore
-give only bounds of the saving, `least` and `most`. `most` also includes the client waits that no
-pipeline explains. The verdict depends on these bounds.
-`low` and `high` are a 90 % prediction interval of the saving in other runs. Its width covers the
-variance between calls, which is measured, and the variation between runs, which is assumed to be
-`gain.RUNS_DIFFER` because one trace cannot show it.
+Profiles have sums without timestamps, so it is unknown which work of a thread overlaps. The sums
+therefore give only bounds of the saving, `least` and `most`. `most` also includes the client waits
+that no pipeline explains. The verdict depends on these bounds. `low` and `high` are a 90 %
+prediction interval of the saving in other runs. Its width covers the variance between calls, which
+is measured, and the variation between runs, which is assumed to be `gain.RUNS_DIFFER` because one
+trace cannot show it.
 """
 
 from __future__ import annotations
@@ -305,8 +305,8 @@ def _savings(
     found: dict[str, tuple[float, float, float]] = {}
     for name, saved_ns in _of_streams(observed, part):
         _more(found, name, saved_ns)
-    # It is unknown which part caused the unexplained waits. The `most` of every part is therefore
-    # raised by them. Negative unexplained waits lower the `least` of every part instead.
+    # It is unknown which part caused the unexplained waits. They therefore raise the `most` of
+    # every part or, if they are negative, lower the `least` of every part.
     more_ns = _unexplained_ns(observed)
     found = {
         name: (
@@ -392,9 +392,9 @@ def _unexplained_ns(observed: Parts) -> float:
 
 
 def _among_runs_ns(name: str, point_ns: float, observed: Parts) -> float:
-    """Returns the half-width in ns of a 90 % interval of the client time in other runs. In these
-    runs, the part `name` is faster and has saved `point_ns`. The relative spread of the streams is
-    the median over their kinds, because the saving removes the spread of kinds with slow streams.
+    """Returns the half-width in ns of a 90 % interval of the client time in other runs in which the
+    part `name` is faster and saves `point_ns`. The relative spread of the streams is the median
+    over their kinds, because the saving removes the spread of kinds with slow streams.
     """
     count = sum(count for count, _ in observed.streams)
     spreads = [spread for count, spread in observed.streams if count > 1]

@@ -147,8 +147,8 @@ def tables(profile: TraceProfile) -> dict[str, TableRows]:
 def _call(number: int, parent: int | None, path: CallPath, node: TreeNode) -> dict[str, Value]:
     """Returns a row of the table `calls` for one node of the call tree.
 
-    `read`: number of calls that were recorded. If the row's `count` differs from it, `count` is an
-    estimate.
+    `read`: number of calls that were recorded. If the row's `count` differs from `read`, `count` is
+    an estimate.
     """
     return {
         "node": number,
@@ -283,8 +283,8 @@ def _limited(database: duckdb.DuckDBPyConnection, work: Callable[[], Found]) -> 
     """Returns the answer of `work`. Interrupts `work` after MOST_QUERY_S seconds.
 
     During the query, the memory of this process may grow by twice MOST_QUERY_BYTES. The database
-    limits its memory to MOST_QUERY_BYTES, but this limit does not include the texts that SQL
-    functions make.
+    limits its memory to MOST_QUERY_BYTES, but this limit does not include the strings that SQL
+    functions create.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     pages = int(Path("/proc/self/statm").read_text().split()[0])

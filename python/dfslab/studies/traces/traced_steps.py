@@ -18,8 +18,8 @@ from dfslab.documents.traces.trace_profile import TreeNode
 from dfslab.documents.traces.trace_tree import walk
 from dfslab.result import Step
 
-# At most this number of traced steps without a modelled step are listed: those with the largest
-# total time, the largest first.
+# Largest number of listed traced steps that have no modelled step. The steps with the largest total
+# time are listed, the largest first.
 MOST_ONLY_TRACED = 10
 
 

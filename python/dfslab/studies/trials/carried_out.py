@@ -21,8 +21,9 @@ class CarriedOut(BaseModel):
     """One change that was predicted and then carried out.
 
     `real`: the measured gain; None if the change was not measured. `refused`: why the change was
-    not carried out; "" if it was. `record`: id of the intervention record. `others_share`: largest
-    share of the processors that other programs used during a run; None if unknown.
+    not carried out; "" if it was carried out. `record`: id of the intervention record.
+    `others_share`: largest share of the processors that other programs used during a run; None if
+    unknown.
     """
 
     operations: list[str]

@@ -57,9 +57,9 @@ def _not_emulated(changed: Scenario, changes: Sequence[Change]) -> str:
 
 
 def _refused(changed: Scenario, changes: Sequence[Change]) -> str:
-    """Returns why the testbed cannot carry out the changes: it cannot set one of the changed
-    parameters. Returns "" if it can set all of them. Raises InputError if the testbed refuses the
-    values on this deployment."""
+    """Returns why the testbed cannot carry out the changes: the testbed cannot set one of the
+    changed parameters. Returns "" if it can set all of them. Raises InputError if the testbed
+    refuses the values on this deployment."""
     kind = testbed_class(changed.file_system.name, "file_system.access.testbed")
     for change in changes:
         for key in change.values:

@@ -102,9 +102,9 @@ def interleaved(
             for at, one in enumerate(order):
                 if one.name in trial.refused:
                     continue
-                # In a reversed round, the unchanged configuration is measured last. Without it, the
-                # runs of the other configurations could not be compared. The budget must therefore
-                # allow its run too.
+                # In a reversed round, the unchanged configuration is measured last. Without that
+                # run, the runs of the other configurations could not be compared. The budget must
+                # therefore allow that run too.
                 needed = [one.name] if turn % 2 == 0 or one.name == START else [one.name, START]
                 if not budget.allows(*needed):
                     if at and len(needed) > 1 and budget.allows(START):

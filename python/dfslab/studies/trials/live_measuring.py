@@ -1,5 +1,5 @@
-"""Measures the configurations of a trial on the real file system: on testbeds, which are restarted
-when a configuration needs another one, or in an existing directory."""
+"""Measures the configurations of a trial on the real file system: on testbeds, or in an existing
+directory. A testbed is restarted when a configuration needs another testbed."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ START_S, OVERHEAD_S = 10.0, 2.0
 
 @contextmanager
 def measuring(notify: Notify, place: DiscoveredPlace | None = None) -> Iterator[Measuring]:
-    """A context with the function that measures a scenario once. At its end, testbeds and temporary
-    folders are removed, also after an error or an interrupt.
+    """A context with the function that measures a scenario once. At the end of the context,
+    testbeds and temporary folders are removed, also after an error or an interrupt.
 
     `place`: if it is a running testbed, that testbed is used for all scenarios and stays up.
     """

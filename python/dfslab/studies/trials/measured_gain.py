@@ -3,8 +3,8 @@ the runs without it.
 
 Each run with the change is paired with a neighbouring run without it, so slow drift of the machine
 cancels. The natural logarithm of the ratio is computed for each pair. Two variances of the log
-ratio are computed: over the pairs of this change, and over the pairs of all changes of the trial.
-The larger is used, because a few pairs may agree by chance.
+ratio are computed: one over the pairs of this change, and one over the pairs of all changes of the
+trial. The larger variance is used, because a few pairs may agree by chance.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class MeasuredGain(BaseModel):
 
 def measured_gains(runs: Sequence[TrialRun]) -> dict[str, MeasuredGain]:
     """Returns the measured gain of each changed configuration. A configuration is left out if no
-    round of the trial measured both it and the unchanged configuration."""
+    round of the trial measured both this configuration and the unchanged configuration."""
     ratios = {name: found for name in _changed(runs) if (found := log_ratios(runs, name))}
     freedom = sum(len(one) - 1 for one in ratios.values())
     pooled = sum(_squares(one) for one in ratios.values()) / freedom if freedom else None

@@ -28,8 +28,8 @@ from dfslab.studies.decisions.change_error import LEAST_SD
 from dfslab.studies.decisions.gains import GainEstimate
 from dfslab.studies.decisions.whatif import PairedModel
 
-# A combination has at most MOST_SETTINGS single settings. Only some single settings are combined:
-# the MOST_COMBINED ones with the largest expected improvements.
+# A combination has at most MOST_SETTINGS single settings. Only the MOST_COMBINED single settings
+# with the largest expected improvements are combined.
 MOST_SETTINGS, MOST_COMBINED = 3, 7
 # Least standard deviation that is assumed for the noise of a measured log gain (natural logarithm
 # of the gain).
@@ -95,7 +95,7 @@ class SettingSearch:
         return found
 
     def _joint(self, group: Sequence[PredictedSetting]) -> PredictedSetting | None:
-        """Returns a combination with its predicted gain; None if it is illegal."""
+        """Returns a combination with its predicted gain; None if the combination is illegal."""
         action = group[0].action
         for one in group[1:]:
             action = action.joined(one.action)
@@ -107,7 +107,8 @@ class SettingSearch:
         return PredictedSetting(action, members, math.log(gain))
 
     def predicted(self, one: PredictedSetting) -> GainEstimate:
-        """Returns the gain of a combination by the description and all measurements so far."""
+        """Returns the gain of a combination as estimated from the description and all measurements
+        so far."""
         centre, sd = self._posterior(one)
         return GainEstimate(
             gain=math.exp(centre),
@@ -128,9 +129,9 @@ class SettingSearch:
 
     def next(self, least: float = WORTH_A_RUN) -> PredictedSetting | None:
         """Returns the combination to measure next: the one with the largest expected improvement
-        among the combinations that were not measured yet. Of several with equal improvements, this
-        is the one with the fewest settings. Returns None if no expected improvement is at least
-        `least`."""
+        among the combinations that were not measured yet. Of several combinations with equal
+        improvements, the one with the fewest settings is returned. Returns None if no expected
+        improvement is at least `least`."""
         left = [one for one in self.settings if one.members not in self._measured]
         best = max(left, key=lambda one: (self.improvement(one), -len(one.members)), default=None)
         if best is None or self.improvement(best) < least:

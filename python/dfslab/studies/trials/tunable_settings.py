@@ -32,9 +32,9 @@ def settings_of(
 
     On a testbed that dfslab starts, these settings are the transfer size, `fsync` if it is on, and
     those parameters of the file system's description that the testbed can set. On a running testbed
-    of the user (`is_running`), or in a directory or mount of the user, they are the transfer size
-    and the number of clients, because these settings change nothing in the file system. A setting
-    that needs a permission is included only if `may` has the permission.
+    of the user (`is_running`), or in a directory or mount of the user, the settings are the
+    transfer size and the number of clients. Changes of these two settings change nothing in the
+    file system. A setting that needs a permission is included only if `may` has the permission.
     """
     check_permissions(may)
     found: dict[str, CandidateAction] = {}
@@ -57,12 +57,13 @@ def settings_of(
 
 
 def _sacrifices(scenario: Scenario, changed: Scenario) -> bool:
-    """Returns whether the changed scenario protects data less. This is so in five cases:
+    """Returns whether the changed scenario protects data less. The changed scenario protects data
+    less in five cases:
 
-    - It no longer forces data to disk.
+    - The changed scenario no longer forces data to disk.
     - The servers store fewer bytes for each byte of a file.
     - A parameter of copies or forced writes is smaller.
-    - There are more data fragments, so that fewer fragments remain for parity.
+    - The number of data fragments is larger, so that fewer fragments remain for parity.
     - A parameter of copies that declares no purpose has another value. Either the larger or the
       smaller value may protect less.
     """

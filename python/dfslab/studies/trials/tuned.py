@@ -33,7 +33,7 @@ class TriedSetting(BaseModel):
     @property
     def is_better(self) -> bool:
         """Whether the setting is faster than the start settings beyond the noise of the
-        measurements. This is so if the 90 % interval of its measured gain is above 1."""
+        measurements. True if the 90 % interval of the setting's measured gain is above 1."""
         return self.real is not None and self.real.low is not None and self.real.low > 1.0
 
 

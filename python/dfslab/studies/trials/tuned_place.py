@@ -1,7 +1,7 @@
 """Plans what `dfslab tune` measures.
 
-This is the first configuration of a scenario, or an existing directory or running testbed of the
-user. In the places of the user, only client settings change.
+The module plans the tuning of the first configuration of a scenario, or of an existing directory or
+running testbed of the user. In a directory or testbed of the user, only client settings change.
 """
 
 from __future__ import annotations

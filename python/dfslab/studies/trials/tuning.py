@@ -87,8 +87,8 @@ class _Tuning:
 
     def noise_sd(self) -> float | None:
         """Returns the standard deviation of ln(value) between runs of the start settings; None if
-        there is only one run. It is computed from the differences of successive runs, so slow drift
-        does not count as noise."""
+        there is only one run. The standard deviation is computed from the differences of successive
+        runs, so slow drift does not count as noise."""
         logs = self.starts
         if len(logs) < 2:
             return None
@@ -165,7 +165,7 @@ def _search(state: _Tuning, measuring: Measuring, announce: Notify, report: Prog
 
 def _measured(state: _Tuning, measuring: Measuring, report: Progress) -> bool:
     """Measures the setting that was chosen last and returns whether it could be measured. If it
-    could not, its field `refused` gets the reason."""
+    could not be measured, the reason is stored in the field `refused` of the setting."""
     chosen, one = state.tried[-1]
     try:
         changed = apply(state.plan.point.scenario, chosen.action.changes)
@@ -199,8 +199,8 @@ def _run(
     budget, total = state.budget, 2 * state.plan.runs + 1
     report(len(state.runs), total, name)
     began_s = budget.clock.monotonic_s()
-    # The number of a repetition selects the operations of the workload. It is 0 for all settings,
-    # so that their operations are the same.
+    # The number of a repetition selects the operations of the workload. The number is 0 for all
+    # settings, so that all settings execute the same operations.
     result = measuring(measurable(scenario), 0)
     state.runs.append(trial_run(name, len(state.runs), result, GOAL))
     budget.ran(name, budget.clock.monotonic_s() - began_s)
@@ -227,8 +227,8 @@ def _log_gain(state: _Tuning, name: str) -> float:
 
 def _relative_variance(state: _Tuning, name: str) -> float:
     """Returns the variance of the setting's `_log_gain`, divided by the variance of ln(value) of
-    one run. The ratio is 1.5 if the start settings were measured before and after the setting. It
-    is 2 if the run after the setting is missing."""
+    one run. The ratio is 1.5 if the start settings were measured before and after the setting. The
+    ratio is 2 if the run of the start settings after the setting is missing."""
     _, around = _around(state, name)
     return 1 + 1 / len(around)
 

@@ -41,8 +41,8 @@ class PlannedIntervention:
     """A predicted change of one configuration that is to be carried out.
 
     `start`: the unchanged configuration. `configuration`: the varied keys of the unchanged
-    configuration as text. `refused`: why the change cannot be carried out here; "" if it can.
-    `risk`: what the change sacrifices, such as the durability of data; "" if nothing.
+    configuration as text. `refused`: why the change cannot be carried out here; "" if it can be
+    carried out. `risk`: what the change sacrifices, such as the durability of data; "" if nothing.
     """
 
     start: Scenario
@@ -110,7 +110,7 @@ class VerificationPlan:
         )
 
     def left_out(self) -> list[str]:
-        """Returns one sentence for each risk because of which changes are left out."""
+        """Returns one sentence for each risk that is the reason why changes are left out."""
         by_risk: dict[str, dict[str, None]] = {}
         for one in self.risky:
             by_risk.setdefault(one.risk, {})[one.name] = None
@@ -129,9 +129,10 @@ def plan_of(
     limit_s: float,
     may: Collection[str] = (),
 ) -> VerificationPlan:
-    """Plans to carry out at most `most` changes of an advice, the safest first: in the order of
-    `PlannedIntervention.effort`, and of the advice where that is equal. A change that puts data at
-    risk is left out unless `may` has the permission that it needs."""
+    """Plans to carry out at most `most` changes of an advice, the safest first. The changes are
+    ordered by `PlannedIntervention.effort`; changes with equal effort stay in the order of the
+    advice. A change that puts data at risk is left out unless `may` has the permission that it
+    needs."""
     every = _planned(evidence, advice)
     risky = [one for one in every if not permissions_for(one.risk) <= set(may)]
     safe = sorted((one for one in every if one not in risky), key=lambda one: one.effort)

@@ -18,7 +18,8 @@ async function send(file) {
   }
 }
 
-// The whole page takes files, because a browser would otherwise open one that misses the field.
+// The whole page accepts dropped files, because a browser would otherwise open a file that misses
+// the field.
 addEventListener("dragover", (event) => {
   event.preventDefault();
   place.classList.add("over");

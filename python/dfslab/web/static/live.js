@@ -20,7 +20,7 @@ async function update() {
   element("share").value = found.share;
   element("charts").innerHTML = found.charts;
   element("results").innerHTML = found.results;
-  // A wide table is scrolled by keyboard, too.
+  // A wide table can also be scrolled by keyboard.
   for (const table of element("results").querySelectorAll(".table")) {
     table.tabIndex = 0;
     table.setAttribute("role", "region");

@@ -1,24 +1,26 @@
-// Sends requests to the server, and shows what it refuses.
+// Sends requests to the server, and shows the errors of refused requests.
 
-// Sends a document and returns the answer. Throws an error with the server's one line if refused.
+// Sends a document and returns the answer. If the server refuses the request, throws an error with
+// the line of text that the server sends.
 export async function ask(address, document) {
   return answer(await fetch(address, {method: "POST", body: JSON.stringify(document)}));
 }
 
-// Returns the document in a response. Throws an error with the server's one line if refused.
+// Returns the document in a response. If the response is a refusal, throws an error with the line
+// of text that the server sent.
 export async function answer(response) {
   const found = await response.json();
   if (!response.ok) throw new Error(found.error);
   return found;
 }
 
-// Shows a line in an element that is hidden while there is none.
+// Shows a line of text in an element. The element is hidden while the line is empty.
 export function show(element, text) {
   element.textContent = text;
   element.hidden = text === "";
 }
 
-// Makes an element with a text.
+// Returns a new element with a text.
 export function made(tag, text, kind = "") {
   const element = document.createElement(tag);
   element.textContent = text;

@@ -1,4 +1,5 @@
-// Lets two runs be chosen for the comparison. While two are chosen, no third one can be.
+// Lets the user choose two runs for the comparison. While two runs are chosen, no third run can be
+// chosen.
 const form = document.getElementById("compare");
 if (form) {
   const button = form.querySelector("button.main");

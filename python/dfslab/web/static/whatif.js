@@ -1,5 +1,5 @@
-// Asks the server for a prediction whenever a slider moves or a value is typed, and for a
-// simulation when all rest.
+// Requests a prediction from the server whenever a slider moves or a value is typed, and a
+// simulation when the inputs have stopped changing.
 import {ask, made, show} from "./request.js";
 
 const REST_MS = 350;
@@ -77,7 +77,8 @@ function shown(found) {
   element("chart").innerHTML = found.chart;
 }
 
-// Asks for the newest positions. Only one request is made at a time, so that none can overtake.
+// Requests the prediction for the newest positions. Only one request is made at a time, so that no
+// response can overtake another.
 async function predict() {
   waiting = true;
   if (busy) return;
@@ -133,7 +134,8 @@ form.addEventListener("input", (event) => {
   delete field(event.target).dataset.typed;
   moved();
 });
-// A typed value counts when the field is left or Enter is pressed. An empty field takes it back.
+// A typed value takes effect when the user leaves the field or presses Enter. Clearing the field
+// removes the typed value.
 form.addEventListener("change", (event) => {
   const own = event.target;
   if (own.type !== "text") return;

@@ -1,4 +1,4 @@
-"""Reads the monitor blocks of a `.cpn` file as they are written, without translating them.
+"""Reads the monitor blocks of a `.cpn` file, without translating the monitors for the engine.
 
 The form is that of CPN Tools' document type: a `monitorblock` has monitors; a monitor has the nodes
 that it observes, declarations of functions in CPN ML, and options.
@@ -80,8 +80,8 @@ def _monitor(element: ET.Element) -> WrittenMonitor:
 
 
 def _text(ml: ET.Element | None) -> str:
-    """Returns the CPN ML text of a declaration; "" if there is none. The text is in the element
-    `ml`. The editor CPN IDE writes it in the child element `layout` instead."""
+    """Returns the CPN ML text of a declaration; "" if there is no text. The text is in the element
+    `ml`. The editor CPN IDE writes the text in the child element `layout` instead."""
     if ml is None:
         return ""
     return (ml.text or "").strip() or (ml.findtext("layout") or "").strip()

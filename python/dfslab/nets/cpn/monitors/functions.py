@@ -56,7 +56,7 @@ def binding_element(transition: ReadTransition) -> CpnValue:
 
 def declare_binding_elements(names: Sequence[str], evaluator: Evaluator) -> None:
     """Declares the names of binding elements as constructors. A pattern that contains such a name
-    then compares with it instead of binding it."""
+    then compares a value with the constructor instead of binding the name."""
     for name in names:
         evaluator.constructors.add(name)
         evaluator.globals[name] = Builtin(f"union {name}", 1, lambda context, given: given[0])
@@ -81,9 +81,9 @@ class MonitorFunction:
         return [clause.parts[-1] for clause in self.tree.parts]
 
     def argument(self, element: CpnValue | None, marks: Mapping[str, CpnValue]) -> CpnValue:
-        """Returns the argument with which the function is called. If a part of the function's
-        pattern names a place, it gets the marking of this place from `marks`. Any other part gets
-        the binding element `element`."""
+        """Returns the argument with which the function is called. A part of the function's pattern
+        that names a place gets the marking of this place from `marks`. Any other part gets the
+        binding element `element`."""
         patterns = [clause.parts[0] for clause in self.tree.parts]
         pattern = next((one for one in patterns if one.kind != "any"), patterns[0])
         parts = pattern.parts if pattern.kind == "tuple" else (pattern,)
@@ -109,7 +109,8 @@ class MonitorFunction:
         self, kinds: tuple[Plain, ...], element: CpnValue | None, marks: Mapping[str, CpnValue]
     ) -> Leaf:
         """Evaluates the function, whose value must be a single value of a type in `kinds`. Raises
-        InputError if it is not, or if it depends on the values of tokens of a marking."""
+        InputError if the value is of another type, or if it depends on the values of tokens of a
+        marking."""
         found = self.value(element, marks)
         if not isinstance(found, Leaf) or found.kind not in kinds:
             allowed = " or ".join(words(kind) for kind in kinds)
@@ -119,8 +120,8 @@ class MonitorFunction:
         return found
 
     def optional(self, marks: Mapping[str, CpnValue]) -> float | None:
-        """Returns the number n if the function's body is `SOME n`, and None if it is `NONE`. Raises
-        InputError for any other body, or if n is not known before the run."""
+        """Returns the number n if the function's body is `SOME n`, and None if the body is `NONE`.
+        Raises InputError for any other body, or if n is not known before the run."""
         bodies = self.bodies
         body = bodies[0]
         if len(bodies) == 1 and body.kind == "name" and body.word == "NONE":
@@ -145,7 +146,8 @@ def _name(pattern: Tree) -> str:
 
 def without_draws(drawing: Callable[[], set[str]]) -> Callable[[Leaf, str], Leaf]:
     """Returns a function that removes the mark `draws` from a value. A value with this mark may
-    draw at random. The second argument of the function names the text with the value in errors.
+    draw at random. The second argument of the returned function is the name, for error messages, of
+    the text with the value.
 
     The function raises InputError if the value really draws at random. Reading the clock is
     allowed. `drawing` returns the names of the net's functions that draw at random.

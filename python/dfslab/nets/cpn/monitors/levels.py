@@ -1,6 +1,6 @@
 """Describes how firings change two numbers: the number of tokens of a place, and the number of
 elements in the lists that its tokens hold. Delayed tokens are included, because CPN Tools counts
-them as soon as they are produced."""
+delayed tokens as soon as they are produced."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class ReadNodes:
     transitions: dict[tuple[str, str], ReadTransition] = field(default_factory=dict)
     # The number of instances of each page so far, by the id of the page.
     instances: dict[str, int] = field(default_factory=dict)
-    # The path of each page instance, by its id in the file.
+    # The path of each page instance, by the id of the instance in the file.
     paths: dict[str, str] = field(default_factory=dict)
 
     def next_instance(self, page: str) -> int:
@@ -74,7 +74,8 @@ class Subnet:
 
 
 def subnet_of(monitor: WrittenMonitor, nodes: ReadNodes) -> Subnet:
-    """Returns the nodes that a monitor observes. Raises InputError if the net lacks one."""
+    """Returns the nodes that a monitor observes. Raises InputError if the net lacks one of these
+    nodes."""
     keys = [nodes.key_of(one, monitor) for one in monitor.nodes]
     return Subnet(
         tuple(nodes.places[key] for key in keys if key in nodes.places),

@@ -76,14 +76,15 @@ class _Draft:
 
 @dataclass(frozen=True)
 class _Functions:
-    """The functions of a monitor, and the evaluator that reads them. It knows the counts of all
-    monitors as levels of this one."""
+    """The functions of a monitor, and the evaluator that reads these functions. The evaluator knows
+    the counts of all monitors as levels of this monitor."""
 
     monitor: WrittenMonitor
     evaluator: Evaluator
 
     def of(self, name: str) -> MonitorFunction:
-        """Returns the function `name`. Raises InputError if the file has none of this name."""
+        """Returns the function `name`. Raises InputError if the file has no function of this
+        name."""
         text = self.monitor.functions.get(name, "")
         if not text:
             raise InputError(self.monitor.context, name, "is missing")
@@ -105,8 +106,8 @@ class MonitorTranslator:
         self.evaluator = known.evaluator.hoisting(self.undrawn)
         self.number_of_levels = 0
         # Names of the monitors whose translation has begun but not ended. If a function of a
-        # monitor uses the count of another monitor, the other one is translated first. If the other
-        # one is already in this list, it depends on its own count, which is an error.
+        # monitor uses the count of another monitor, that other monitor is translated first. If that
+        # monitor is already in this list, it depends on its own count, which is an error.
         self.active: list[str] = []
         declare_binding_elements(
             [one.constructor for one in nodes.transitions.values()], self.evaluator
@@ -204,7 +205,7 @@ class MonitorTranslator:
         marks: Mapping[str, CpnValue],
     ) -> FiringObservation | None:
         """Evaluates the predicate and the observer of a monitor for the firings of one transition.
-        Returns None if the predicate is always false for them."""
+        Returns None if the predicate is false for all these firings."""
         when = self.leaf(own, "Predicate", (BOOL,), element, marks)
         if is_false(when):
             return None
@@ -243,7 +244,7 @@ class MonitorTranslator:
             raise InputError(own.monitor.context, "Stop", reason)
 
     def initial(self, own: _Functions, subnet: Subnet) -> float | None:
-        """Returns the value of a data collector at time zero; None if it has none."""
+        """Returns the value of a data collector at time zero; None if it has no such value."""
         if not own.monitor.functions.get("Init function"):
             return None
         sizes = {
@@ -269,9 +270,9 @@ class MonitorTranslator:
         return marking_of_size(Leaf(self.level(draft, found.initial, found.changes), INT))
 
     def counts(self, draft: _Draft) -> Mapping[str, CpnValue]:
-        """Returns a function `NAME.count` for each monitor NAME. It returns the number of
-        observations of NAME so far. A call of it adds this number as a level to the monitor in
-        `draft`."""
+        """Returns a function `NAME.count` for each monitor NAME. `NAME.count` returns the number of
+        observations of NAME so far. A call of `NAME.count` adds this number as a level to the
+        monitor in `draft`."""
         found: dict[str, CpnValue] = {}
         for one in self.written:
 

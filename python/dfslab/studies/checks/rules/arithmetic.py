@@ -81,8 +81,8 @@ def _disagree(one: Evidence) -> str | None:
 
 
 def _zero(one: Evidence) -> str | None:
-    """Returns the contradiction in these two cases; None otherwise. A figure is 0 although the work
-    was done, or a rate is above 0 although no work was done."""
+    """Returns the contradiction if a figure is 0 although work was done, or if a rate is above 0
+    although no work was done. Returns None otherwise."""
     speed, work = one.speed, one.work
     if not work.duration:
         return None
@@ -98,10 +98,10 @@ def _zero(one: Evidence) -> str | None:
 
 
 def _average(one: Evidence) -> str | None:
-    """Returns the contradiction if the stated throughput is wrongly averaged. This is so if it
-    equals the mean of the throughputs of several parts of the work, and this mean differs from
-    (bytes of all parts) / (time of all parts). Returns None otherwise, or if the time of a part is
-    unknown."""
+    """Returns the contradiction if the stated throughput is wrongly averaged. A wrongly averaged
+    throughput equals the mean of the throughputs of several parts of the work, while this mean
+    differs from (bytes of all parts) / (time of all parts). Returns None otherwise, or if the time
+    of a part is unknown."""
     parts, stated = one.repetitions.parts, one.speed.throughput
     if len(parts) < 2 or stated is None or any(not part.time for part in parts):
         return None

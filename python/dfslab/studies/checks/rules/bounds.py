@@ -21,8 +21,8 @@ THREAD_BYTES_PER_S = 100e9
 
 
 def must_cross_network(work: Work, hardware: Hardware) -> bool:
-    """Returns whether every byte has to cross the network. This is true if the storage is remote
-    and the work is one of these:
+    """Returns whether every byte has to cross the network. Every byte has to cross the network if
+    the storage is remote and the work is one of these:
     - cold or direct reads
     - reads of data that is much larger than the clients' memory
     - forced or direct writes"""
@@ -45,7 +45,8 @@ def outgrows(data_bytes: float | None, nodes: int | None, memory_bytes: float | 
 
 
 def must_reach_disks(work: Work, hardware: Hardware) -> bool:
-    """Returns whether every byte has to be read from or written to a disk. This is true of:
+    """Returns whether every byte has to be read from or written to a disk. Every byte has to be
+    read from or written to a disk in these cases:
     - forced writes
     - cold and direct reads from local storage
     - other reads of data that is much larger than the servers' memory"""
@@ -92,8 +93,8 @@ def _memory(one: Evidence) -> str | None:
 def _clients(one: Evidence) -> str | None:
     outstanding = product(one.work.clients, one.work.queue_depth)
     latency_s = one.speed.latency_mean
-    # The rule examines two rates, because the stated rate may be too low. The other rate is
-    # operations / duration. Neither may exceed what is possible.
+    # The rule examines two rates: the stated rate, and operations / duration. The second rate is
+    # needed because the stated rate may be too low. Neither rate may exceed what is possible.
     rates = [one.speed.rate or 0.0]
     if one.work.operations and one.work.duration:
         rates.append(one.work.operations / one.work.duration)

@@ -22,7 +22,7 @@ TREND_CHANGE = 0.1
 BEST_CHANGE = 0.05
 LEAST = 3
 # Largest relative difference between a stated result and the result of the best run at which the
-# two count as equal. They may differ because results are printed with four digits.
+# two count as equal. Equal results may differ because results are printed with four digits.
 EQUAL = 1e-3
 
 

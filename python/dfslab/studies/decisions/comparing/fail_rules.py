@@ -26,7 +26,7 @@ class FailRule:
 
     def covers(self, metric: str) -> bool:
         """Returns whether the rule is about a metric. `metric`: key of the metric in results. A
-        rate has no operation, so a rule on the rate of one operation covers nothing."""
+        rate has no operation, so a rule on the rate of one operation covers no metric."""
         key = parsed(metric)
         name = RATE if self.metric == "rate" else time_name(LATENCY, self.metric)
         return key.name == name and self.operation in ("", key.operation)

@@ -49,13 +49,14 @@ from dfslab.studies.runs.progress_kept import unfinished_in
 FALSE_SHARE = 0.002
 # Probability with which a difference of the smallest detectable size is found.
 POWER = 0.80
-# Noise for which the detectable change is stated before two runs: of a quiet testbed, and of a
-# machine that others use.
+# Two usual values of the noise, as fractions: that of a quiet testbed, and that of a machine that
+# other users load. Before two runs, the detectable change is stated for both values.
 FORESEEN_NOISE = (0.01, 0.05)
 # Smallest assumed standard deviation of a metric's natural logarithm, because clocks and counters
 # are not more precise.
 LEAST_LOG_SD = 0.001
-# Most repetitions that are stated. More are hardly possible, so the noise must be reduced instead.
+# Largest number of repetitions that a sentence names as necessary. More repetitions are hardly
+# possible, so the noise must be reduced instead.
 MOST_REPETITIONS = 1000
 _NOT_REPEATED = "no configuration was measured twice, so the noise is not known"
 
@@ -218,8 +219,8 @@ class _Tested:
 
 def _tested(pair: MetricPair, pooled: PooledNoise, weight: float) -> _Tested:
     """Returns the p-value, the half-width of the interval and the smallest detectable relative
-    change of one effect. They are computed from the variance of the pair's repetitions or from the
-    pooled variance of the metric, whichever is larger."""
+    change of one effect. All three are computed from the variance of the pair's repetitions or from
+    the pooled variance of the metric, whichever is larger."""
     variance, freedom = pooled.variance, pooled.freedom
     if pair.freedom and pair.squares / pair.freedom > variance:
         variance, freedom = pair.squares / pair.freedom, float(pair.freedom)

@@ -96,12 +96,14 @@ class Pairing:
 def pairing_of(
     before: Sequence[Result], after: Sequence[Result], names: tuple[str, str]
 ) -> Pairing:
-    """Pairs the measured configurations of two runs. If no configuration is in both runs, those
-    that differ only in the file system or the deployment are paired. If there are none either,
-    imported transfers that differ only in the name of their job are paired.
+    """Pairs the measured configurations of two runs. If no configuration is in both runs,
+    configurations that differ only in the file system or the deployment are paired. If there are no
+    such configurations either, imported transfers that differ only in the name of their job are
+    paired.
 
     Raises InputError if no configuration was measured in both runs, if all pairs have different
-    operations, or if several configurations of one run would be paired with the same one.
+    operations, or if several configurations of one run would be paired with the same configuration
+    of the other run.
     """
     runs = [
         [one for one in own if one.method == MEASURE and one.complete] for own in (before, after)
@@ -154,8 +156,8 @@ def varied_keys(points: Iterable[Point], without: tuple[str, ...]) -> list[str]:
 
 
 def identity(point: Point, keys: Sequence[str]) -> Identity:
-    """Returns the values of a configuration for `keys`. If a key does not vary in its run, the
-    value is that of its scenario."""
+    """Returns the values of a configuration for `keys`. If a key does not vary in the
+    configuration's run, the value is that of the scenario."""
     fixed = settings_of(point.scenario)
     values = {key: point.labels.get(key, fixed.get(key, "")) for key in keys}
     return tuple((key, sort_key({key: value})[0]) for key, value in values.items())
@@ -173,9 +175,9 @@ def _points_of(groups: Mapping[Identity, Sequence[Result]]) -> dict[Identity, li
 
 
 def check_points(first: tuple[Sequence[Point], str], second: tuple[Sequence[Point], str]) -> None:
-    """Checks before two runs that `pairing_of` will pair their configurations. The arguments are
-    the configurations and the names of both scenarios. Raises InputError for the reasons of
-    `pairing_of`."""
+    """Checks, before two scenarios are run, that `pairing_of` will be able to pair their
+    configurations. The arguments are the configurations and the names of both scenarios. Raises
+    InputError for the reasons of `pairing_of`."""
     both = (first, second)
     for without in IGNORED:
         keys = varied_keys([point for points, _ in both for point in points], without)
@@ -223,8 +225,8 @@ def _check_one_each(groups: Mapping[Identity, Sequence[Point]], name: str) -> No
 
 
 def _is_same_job(before: Sequence[Result], after: Sequence[Result]) -> bool:
-    """Returns whether two groups of results are of one job of another tool each, whose settings are
-    known."""
+    """Returns whether each of two groups of results comes from a single job of another tool, and
+    whether the settings of both jobs are known."""
     every = [*before, *after]
     is_known = all(one.is_imported and TRANSFER_SIZE in one.labels for one in every)
     return is_known and all(len({one.point_id for one in own}) == 1 for own in (before, after))
@@ -272,8 +274,9 @@ def _settings(pairs: Sequence[PairedConfiguration]) -> list[str]:
 
 
 def _origins(pairs: Sequence[PairedConfiguration]) -> list[str]:
-    """Returns sentences on the machines and the software of the runs, if they differ, and on the
-    order of the measurements, if all of one run were made before all of the other."""
+    """Returns sentences on the origins of the runs. If machines or software differ, sentences state
+    the differences. If all measurements of one run were made before all measurements of the other
+    run, a sentence states this order."""
     first = [result.provenance for one in pairs for result in one.before]
     second = [result.provenance for one in pairs for result in one.after]
     return [

@@ -1,5 +1,5 @@
 """The stored result of advice: recommended actions, and actions that are not worth their price.
-Both are shown as sentences, recommended actions also as a table."""
+Both kinds of actions are shown as sentences; recommended actions are also shown as a table."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ class Recommendation(BaseModel):
 
 
 class WithheldAction(BaseModel):
-    """An action whose gain is withheld, because its prediction is not reliable. It has no predicted
-    figure and no predicted limit. The fields are those of Recommendation; `withheld` has the
-    reasons."""
+    """An action whose gain is withheld, because its prediction is not reliable. The document has no
+    predicted figure and no predicted limit. The fields are those of Recommendation; `withheld` has
+    the reasons."""
 
     operations: list[str]
     configurations: int
@@ -92,7 +92,7 @@ class Recommended(BaseModel):
     names, so that neither their order nor their selection depends on a withheld figure. `spared`:
     actions that cost money but gain nothing. `settling`: at most one sentence, which states the
     runs that would measure a withheld gain. `doubts`: the reasons why all gains are withheld; empty
-    if only some or none are.
+    if only some gains or no gains are withheld.
     """
 
     source: str

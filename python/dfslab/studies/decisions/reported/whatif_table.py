@@ -61,9 +61,9 @@ class ChangedOperation(BaseModel):
 
 
 class WithheldChange(BaseModel):
-    """A change whose gain is withheld, because its prediction is not reliable. It has no predicted
-    figure and no predicted limit. One WithheldChange has all configurations with the same mix of
-    operations. The fields are those of ChangedOperation; `withheld` has the reasons."""
+    """A change whose gain is withheld, because its prediction is not reliable. The document has no
+    predicted figure and no predicted limit. One WithheldChange has all configurations with the same
+    mix of operations. The fields are those of ChangedOperation; `withheld` has the reasons."""
 
     change: str
     operations: list[str]
@@ -201,9 +201,9 @@ def _judged(one: ChangedOperation) -> tuple[TableCell, TableCell, TableCell]:
 def most_sentence(rows: Sequence[ChangedOperation]) -> str:
     """Returns the sentence that names the change with the largest gain. Only gains of the highest
     certainty that the file system allows are considered, and changes are compared within each
-    configuration. If several sets of
-    changes have about the largest gain of a configuration, the smallest set is the best one. If
-    configurations have different best changes, the sentence names the best change of each."""
+    configuration. If several sets of changes all have about the largest gain of a configuration,
+    the smallest set is the best one. If configurations have different best changes, the sentence
+    names the best change of each."""
     if not rows:
         return "Which change gains most is withheld."
     best = _best_by_configuration(rows)

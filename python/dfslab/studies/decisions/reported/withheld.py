@@ -21,7 +21,7 @@ class WithheldClients(BaseModel):
 
     @property
     def judgement(self) -> str:
-        """Replaces the words with which a known gain is judged."""
+        """The words that are shown instead of a gain: that it is withheld, and the first reason."""
         return f"{WITHHELD} ({self.withheld[0]})"
 
 

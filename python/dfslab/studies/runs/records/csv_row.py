@@ -1,5 +1,5 @@
-"""Reads one row of a table of runs (CSV) as a result, and judges its figures as those of a stored
-result are judged."""
+"""Reads one row of a table of runs (CSV) as a result, and applies the same checks to its figures as
+to those of a stored result."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from dfslab.spec.design import LevelValue
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies.runs.records import impossible, impossible_bytes
 
-# The column that marks incomplete measurements. A file in which all measurements are complete does
-# not have this column.
+# The column that marks incomplete measurements. The column is missing in a file in which all
+# measurements are complete.
 COMPLETE = "complete"
 # The column of the time during which operations were counted, in seconds. Tables of earlier
 # versions do not have this column.
@@ -151,8 +151,8 @@ class RunRow:
         return bool(self.texts.get(column))
 
     def _named(self, prefix: str) -> list[str]:
-        """Returns the ends of the names of the columns that begin with `prefix` and have a value
-        in this row."""
+        """Returns the names, without `prefix`, of the columns that begin with `prefix` and have a
+        value in this row."""
         known = [key for key, text in self.texts.items() if key.startswith(prefix) and text]
         return [key.removeprefix(prefix) for key in known]
 

@@ -111,7 +111,8 @@ def _quotient(key: str, rate: float, total: int, noun: str, time_s: float) -> It
 def _too_long(values: Mapping[str, float], load: MeasuredLoad, clients: int) -> Iterator[str]:
     """Yields the contradiction if the operations took longer in total than the clients had. The
     clients had (number of clients) x (length of the run), because each client executes one
-    operation at a time. A replayed trace may have more clients than `clients`."""
+    operation at a time. The number of clients is the larger of `clients` and the clients in `load`:
+    a replayed trace may have more clients than `clients`."""
     clients = max(clients, len(load.per_client))
     means = {
         name: values.get(metrics.key(metrics.LATENCY, metrics.MEAN, name), 0.0)

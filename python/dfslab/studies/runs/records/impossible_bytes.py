@@ -13,7 +13,8 @@ from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.streams.vocabulary import Access, OperationName, Stream
 
-# Operations that move a whole file, and operations that move one transfer of an open file.
+# WHOLE_FILES: operations that move a whole file. TRANSFERS: operations that move one transfer of an
+# open file.
 WHOLE_FILES: tuple[OperationName, ...] = ("read", "write", "overwrite")
 TRANSFERS: tuple[OperationName, ...] = ("pread", "pwrite")
 

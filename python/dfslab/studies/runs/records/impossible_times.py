@@ -95,8 +95,8 @@ def _of_summary(place: str, one: Summary) -> Iterator[str]:
     if abs(one.mean_s - mean_s) > ROUNDING * mean_s:
         yield f"{place}.mean_s = {one.mean_s:g}: must be {mean_s:g}, {one.sum_s:g} s / {one.count}"
     # At least half of the times are at least the median, a tenth at least p90, and so on. The
-    # stored quantile is the middle of its bucket, which exceeds the times in it by less than the
-    # relative width of a bucket.
+    # stored quantile is the middle of its histogram bucket. It exceeds each time in the bucket by
+    # less than the relative width of the bucket.
     for name, share in SHARES.items():
         value_s = times_s[f"{name}_s"]
         least_s = value_s * (one.count - max(1, math.ceil(share * one.count)) + 1)

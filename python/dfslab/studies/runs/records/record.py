@@ -18,8 +18,8 @@ from pydantic import JsonValue, ValidationError
 from dfslab.result import Result
 from dfslab.studies.runs.records.impossible import contradiction
 
-# Version of the format. It is increased when the meaning of a stored key changes. In formats 0 and
-# 1, each result has its own file.
+# Version of the format. The version is increased when the meaning of a stored key changes. In
+# formats 0 and 1, each result has its own file.
 FORMAT = 2
 _PREFIX = b'{"sha256":"'
 _HEAD = len(_PREFIX) + hashlib.sha256().digest_size * 2 + len(b'",')

@@ -50,7 +50,7 @@ class Line(NamedTuple):
 
 @dataclass
 class KnownRecords:
-    """The content of a file of records, as far as the file has been read.
+    """The known content of a file of records: the part of the file that has been read.
 
     `run`: identifier of the run, from the file's first line. `end`: offset of the end of the last
     complete line. `number`: number of the last record. `listed`: all intact records. `entries`: the
@@ -160,8 +160,8 @@ class RecordFile:
         return known
 
     def line(self, entry: IndexEntry) -> bytes:
-        """Returns the bytes of one record. They are fewer than `entry.size_bytes` if the file ends
-        before the end of the record."""
+        """Returns the bytes of one record. Fewer than `entry.size_bytes` bytes are returned if the
+        file ends before the end of the record."""
         with self.path.open("rb") as file:
             file.seek(entry.offset)
             return file.read(entry.size_bytes)

@@ -1,5 +1,5 @@
-"""The index of a run's records. It has the position and length of each record, so a run can be
-opened without reading its results.
+"""The index of a run's records. The index has the position and length of each record, so a run can
+be opened without reading its results.
 
 The first line of the index has the identifier of the run; every further line describes one record.
 Each line is a CRC-32 and a JSON list. Entries that are missing or damaged are computed again from

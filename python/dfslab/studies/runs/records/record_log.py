@@ -154,8 +154,8 @@ def _replaced_by(keys: set[ResultKey], known: KnownRecords) -> list[str]:
 
 
 def _cut_off(indexed: KnownRecords, end: int) -> list[Damage]:
-    """Returns the records that the index lists but that the file no longer has in full. They are
-    returned as damage. `end`: the end of the file's last complete line."""
+    """Returns, as damage, the records that the index lists but that the file no longer has in full.
+    `end`: the end of the file's last complete line."""
     return [
         Damage(f"record {one.number}", "is missing: the file was cut off before it", one.key)
         for one in indexed.listed
