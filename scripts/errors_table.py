@@ -16,8 +16,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "python" / "dfslab"
 TABLE = ROOT / "docs" / "errors.md"
 HOLE = "…"
-# Most texts that are listed for one variable of an error message. A variable may stand for several
-# texts.
+# Largest number of texts that are listed for one variable of an error message. A variable may stand
+# for several texts.
 MOST_TEXTS = 12
 
 KINDS = {

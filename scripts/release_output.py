@@ -42,7 +42,8 @@ OPTIONAL = (
     "Would settle it:",
 )
 MEANWHILE = re.compile(r" Meanwhile other programs used # of this machine's processors\.")
-# The title of the table of measured rates, and the note on it if no model is better than the mean.
+# BEST_TITLE is the title of the table of measured rates if a model is better than the mean.
+# NO_BETTER matches the note on the table if no model is better.
 BEST_TITLE = "Measured, and predicted by the best model"
 NO_BETTER = re.compile(r"no model is better than the METHOD of the measurements.*?--wide has all\.")
 # First words of rows of `dfslab doctor` that describe the machine and not the installed package.
@@ -59,9 +60,9 @@ def reduced(output: str) -> str:
 
 
 def _of_best_model(line: str) -> str:
-    """Returns the title or the note of the table of measured rates as if a model were better than
-    the mean of the measurements, which depends on the measurements. Other lines are returned
-    unchanged."""
+    """Returns a line of which the title and the note of the table of measured rates are replaced.
+    It depends on the measurements whether a model is better than the mean. The replaced texts are
+    those for the case that a model is better. Other lines are returned unchanged."""
     line = line.replace("Measured, and predicted by METHOD", BEST_TITLE)
     return NO_BETTER.sub("the best of # methods; --wide has all.", line)
 

@@ -115,7 +115,7 @@ class Trial:
     - `waited_for`: if not 0, the kill came after this number of results was stored.
     - `had`: the number of complete results that the killed sweep had stored.
     - `ended_first`: if true, the sweep ended before the kill, so nothing was killed.
-    - `faults`: what went wrong; empty if nothing did.
+    - `faults`: one text for each fault; empty if the trial passed.
     """
 
     system: str

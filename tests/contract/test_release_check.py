@@ -72,8 +72,8 @@ def check(scripts):
 
 
 def test_a_quiet_and_a_busy_machine_print_the_same_apart_from_numbers(reduced):
-    """The check does not count as differences: other figures, other widths of columns, wrapped
-    cells, disturbances of the measurements, and another name of the run's folder."""
+    """The check ignores five differences between two outputs: figures, widths of columns, wrapped
+    cells, disturbances of the measurements, and the name of the run's folder."""
     assert reduced(RUN) == reduced(QUIET)
     assert reduced(RUN).splitlines() == [
         "Measured, means of # runs",

@@ -171,8 +171,8 @@ def test_a_net_of_its_format_is_read_and_written(installed, tmp_path):
 
 
 def test_its_rule_judges_what_its_reader_reads(installed, tmp_path):
-    """`dfslab check` reads a file of the package's tool, and the package's rule doubts one of the
-    two rates in it."""
+    """`dfslab check` reads a file of the package's tool, and the package's rule reports one of the
+    two rates in the file as doubtful."""
     path = tmp_path / "results.txt"
     path.write_text("#tallies\ncreate 3000\nstat 4321.5\n")
     answer = command.dfslab("check", path, "--json")

@@ -182,7 +182,7 @@ READER = ResultReader(TITLE, lambda head: head.startswith(HEAD), read)
     ],
 )
 def test_a_wrong_reader_of_results_is_named_on_one_line(plugins, before, after, stated):
-    """The command prints one line and exits as for wrong input."""
+    """The command prints one line and exits with the code for wrong input, 2."""
     assert before in READER
     written(plugins, "imports/results/quarrybench.py", READER.replace(before, after, 1))
     results = written(plugins, "qb.txt", "quarrybench v1\n")

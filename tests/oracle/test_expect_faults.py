@@ -98,7 +98,8 @@ def test_no_fault_is_named_where_there_is_none(system):
 
 
 def test_a_directory_has_a_disk_of_this_machine_and_no_server():
-    """A slow disk of a local directory is named in words that fit a directory."""
+    """If the disk of a local directory is slow, the answer names the "disk of this machine". The
+    answer does not mention a server."""
     local = DiscoveredPlace(text="/data", system="local", directory="/data")
     declared = DeclaredHardware(server_disk="80 MB/s")
     made = scenario_of(local, Probed(copy_bytes_per_s=4e9, call_s=1e-6), declared)
@@ -167,8 +168,8 @@ def test_intervals_hold_what_the_description_says_and_are_never_empty(system):
 
 def test_cold_reads_of_a_mount_are_cold_if_caches_of_client_processes_are_emptied():
     """ceph-fuse keeps 200 MiB of file data in its own process, and the kernel does not drop this
-    data with its caches. If this cache is not emptied, cold reads are served from it, and neither a
-    link nor a disk limits them."""
+    data with its caches. If this cache is not emptied, cold reads are served from the cache, and
+    neither a link nor a disk limits the reads."""
     made = scenario_of(place("cephfs"), Probed(copy_bytes_per_s=4e9), DeclaredHardware())
     kept, emptied = (planned(made.busy, 30.0, empties_clients=one) for one in (False, True))
     for at, one in enumerate(emptied):

@@ -103,8 +103,8 @@ def test_the_tables_of_the_package_are_those_of_the_recordings():
 
 
 def widths_of(found):
-    """Returns a dictionary from each file system to a list: for each judged prediction of a gain on
-    this file system, its standard deviation."""
+    """Returns a dictionary from each file system to a list of standard deviations. The list has the
+    standard deviation of each judged prediction of a gain on this file system."""
     widths = {}
     for one, predicted in learning.judged(found):
         widths.setdefault(one.predicted.file_system, []).append(predicted.sd)

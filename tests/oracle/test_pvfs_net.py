@@ -220,8 +220,8 @@ def test_interleaved_streams_of_many_clients_cost_seeks():
 
 
 def test_last_packets_take_their_turn_so_that_no_convoy_forms():
-    """More clients do not lower the total rate, from one to eight clients. Sections 5.2 and 6.2 of
-    the PVFS paper give no reason why they should.
+    """From one to eight clients, more clients do not lower the total rate. Sections 5.2 and 6.2 of
+    the PVFS paper give no reason for a lower total rate.
 
     Servers send packets first come, first served. If full packets had priority over last packets,
     the clients of a server would end together, move to the next server together, and share the rate

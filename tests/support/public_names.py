@@ -32,7 +32,8 @@ def module_name(path: Path, root: Path) -> str:
 
 def defined(module: str, tree: ast.Module) -> Iterator[PublicName]:
     """Returns the public names that a module defines. Functions and classes with a decorator that
-    registers them, which is one that is a method's call (`@app.command()`), are left out."""
+    registers them are left out. Such a decorator is the call of a method, for example
+    `@app.command()`."""
     for node in tree.body:
         match node:
             case ast.FunctionDef() | ast.ClassDef():

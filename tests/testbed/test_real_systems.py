@@ -251,7 +251,7 @@ def test_the_client_sends_as_many_copies_as_the_tree_says(case):
 def test_creating_takes_the_round_trips_that_the_tree_says(case):
     """A create takes at least the smallest number of round trips that the test case states for the
     file system. The predicted number is within the stated range. The measured time has no upper
-    limit, because a busy machine can only add time."""
+    limit, because a busy machine can make a create take longer."""
     known, session = case
     workload = {"name": "metadata", "operation": "create", "operations_per_client": 30}
     result = measured(session, known, **workload)

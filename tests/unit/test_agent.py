@@ -80,7 +80,8 @@ def planted(jar, classes, tmp_path):
 
 
 def places(profile: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Returns every node of a call profile by its path, such as "top/leaf"."""
+    """Returns a dictionary from the path of each node of a call profile, such as "top/leaf", to the
+    node."""
     found: dict[str, dict[str, Any]] = {}
 
     def add(node: dict[str, Any], above: str) -> None:
@@ -215,7 +216,8 @@ def test_work_and_waits_are_apart_and_ranked(planted):
     _, profile = planted("mixed")
     (work, *rest), (wait,) = profile["ranking"], profile["waits"]
     assert (work["path"], wait["path"]) == ("planted:mixed/spin", "planted:mixed/pause")
-    # Only lower bounds of the measured times are checked, because a busy machine can only add time.
+    # Only lower bounds of the measured times are checked, because a busy machine can only make the
+    # times longer.
     assert rest[0]["self_s"] < work["self_s"]
     assert work["self_s"] >= 0.020
     assert wait["self_s"] >= 0.060

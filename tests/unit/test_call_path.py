@@ -1,5 +1,5 @@
-"""Tests of paths of calls. They check which processes and steps a path has, how paths are ordered,
-whether a longer path contains a path, and how a path is written in documents."""
+"""Tests of paths of calls. The tests check which processes and steps a path has, how paths are
+ordered, whether a longer path contains a path, and how a path is written in documents."""
 
 from __future__ import annotations
 

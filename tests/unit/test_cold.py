@@ -108,7 +108,7 @@ class TestbedOfPhases(Testbed):
 
     def __init__(self, *given_bytes: int) -> None:
         super().__init__(0)
-        # Each phase reads the counters twice: at its begin and at its end.
+        # The counters are read twice in each phase: at its start and at its end.
         self._shown = accumulate([0, *given_bytes])
         self._last = 0
 

@@ -1,5 +1,5 @@
-"""Tests of designs of experiments. They contain legal configurations only, are balanced or as
-informative as possible, stay within the budget, and are reproducible."""
+"""Tests of designs of experiments. A design contains only legal configurations, is balanced or as
+informative as possible, stays within the budget, and is reproducible."""
 
 from __future__ import annotations
 
@@ -143,7 +143,8 @@ def test_two_levels_give_the_orthogonal_design():
     rows = design_plan.d_optimal(coding, found.rows(), 8)
     matrix = coding.matrix(rows)
     assert np.linalg.det(matrix.T @ matrix) == pytest.approx(8.0**8, rel=0.05)
-    # A screening design has no given number of runs, but chooses the number: 8.
+    # The number of testbeds is not given (0), so the screening design determines the number. The
+    # design has 8 runs in total.
     testbeds = design_plan.choose(found, "screening", 0, 8, 1)
     assert sum(map(len, testbeds)) == 8
 

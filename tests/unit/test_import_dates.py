@@ -20,8 +20,8 @@ SYNCS = json.loads(tool_texts.FIO_FSYNC)
 
 @pytest.fixture
 def fio(tmp_path):
-    """Provides a function that writes results of fio with a date and a factor on the rates, and
-    returns the path."""
+    """Provides a function that writes results of fio with the given date and returns the path. All
+    rates are multiplied by the argument `factor`."""
 
     def written(name: str, factor: float, **dates: object) -> str:
         job = SYNCS["jobs"][0]

@@ -1,4 +1,5 @@
-"""Tests how the trials of `verification.kills` are resumed and summarised."""
+"""Tests that the trials of `verification.kills` can be resumed and are summarised correctly. A
+trial kills a command of dfslab while the command runs."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Tests of models that are fitted to results.
 
-They check the following:
+The tests check the following:
 
 - The models keep the known signs of effects and the known upper bounds of rates.
-- Their intervals contain the true value as often as stated.
+- The intervals of predictions contain the true value as often as stated.
 - The data are split fairly into training and test data.
 - The tables show the models.
 """

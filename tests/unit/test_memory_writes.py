@@ -30,7 +30,7 @@ clients = 8
 [run]
 methods = ["sequence"]
 """
-# What a user sets in order to see the disk in the prediction.
+# Settings of the workload with which the rate of the disk affects the prediction.
 SEEN = ("workload.fsync=true", "workload.file_size=16 GiB", "workload.operations_per_client=20000")
 
 
@@ -42,7 +42,7 @@ def scenario(tmp_path):
 
 
 def answer(*arguments):
-    """Returns the output of a command in one line, from its first sentence on."""
+    """Runs a command and returns its output, with each run of white space replaced by one space."""
     done = dfslab(*arguments)
     assert done.returncode == 0, done.stderr
     return " ".join(done.stdout.split())

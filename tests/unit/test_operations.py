@@ -1,5 +1,5 @@
 """Tests of the models that fit step times as functions of the file size and the number of clients.
-They cover the parts of steps, the errors on held-out configurations, and the noise floor."""
+The tests cover the parts of steps, the errors on held-out configurations, and the noise floor."""
 
 from __future__ import annotations
 
@@ -144,8 +144,9 @@ def three_datanodes(
     *counts, changes=None, size="16 MiB", work="sequential_write", adapter="600 Mbit/s", **own
 ):
     """Returns a scenario of HDFS with one client, by default for a sequential write. `counts` has
-    the number of nodes of each group of DataNodes. `changes` has, for each group, a dictionary of
-    disk limits that replace the default ones. `own` has parameters of HDFS."""
+    the number of nodes of each group of DataNodes. `changes` has one dictionary for each group,
+    whose limits of the disk replace the default ones. `size` is the file size, `work` the workload,
+    and `adapter` the bandwidth of each DataNode's network adapter. `own` has parameters of HDFS."""
     rates = {"read_rate": "60 MiB/s", "write_rate": "60 MiB/s", "latency": "0 s"}
     node = {"roles": {"datanode": 1}, "disk": rates, "adapter": {"bandwidth": adapter}}
     nodes = [{"name": f"group-{n}", "count": count, **node} for n, count in enumerate(counts)]
@@ -211,8 +212,8 @@ def test_who_waits_for_the_network_is_not_in_anothers_way(server_s, adapter):
     step times takes this into account.
 
     The function is fitted to times at network latencies of 50 and 200 us. Its predictions for a
-    latency of 5 ms are compared with the step times of a closed queueing network. They deviate by
-    less than 3 %.
+    latency of 5 ms are compared with the step times of a closed queueing network. The predictions
+    deviate by less than 3 % from these step times.
     """
     own = {
         "name": "latencies",

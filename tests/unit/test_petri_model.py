@@ -1,6 +1,6 @@
-"""Tests of the method `petri`, which predicts by simulating a Petri net. They cover intervals, step
-times, determinism and the fit of the constants. They also cover predictions that simulate only the
-beginning of a long stream."""
+"""Tests of the method `petri`, which predicts by simulating a Petri net. The tests cover intervals,
+step times, determinism and the fit of the constants. They also cover predictions that simulate only
+the beginning of a long stream."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Tests of repeated measurements, of intervals of rates, and of ramps.
 
-They test three features of runs:
+The tests cover three features of runs:
 
 - A run can repeat measurements until a mean has the requested precision.
 - The interval of a rate is estimated from its values in single seconds.

@@ -1,5 +1,5 @@
-"""Tests of `dfslab replay FILE DIRECTORY`: what it guesses about a recording, its report, and how
-it refuses wrong input."""
+"""Tests of `dfslab replay FILE DIRECTORY`: the properties of a recording that the command guesses,
+its report, and its errors for wrong input."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tests of the web application by HTTP. They cover the requests that it refuses, the list of runs,
-what-if sliders, dropped files and token games."""
+"""Tests of the web application by HTTP. The tests cover refused requests, the list of runs, what-if
+sliders, dropped files and token games."""
 
 from __future__ import annotations
 

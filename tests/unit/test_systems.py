@@ -1,6 +1,6 @@
-"""Tests of scenarios that compare several file systems. They cover tables of roles and parameters,
-illegal combinations, the comparison of results, and the section of the page that shows the
-comparison."""
+"""Tests of scenarios that compare several file systems. The tests cover tables of roles and
+parameters, illegal combinations, the comparison of results, and the section of the page that shows
+the comparison."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tests of testbeds that consist of small Python daemons. They are recorded, listed, checked and
-taken down completely."""
+"""Tests of testbeds that consist of small Python daemons. The testbeds are recorded, listed,
+checked and taken down completely."""
 
 from __future__ import annotations
 

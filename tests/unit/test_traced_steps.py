@@ -1,6 +1,6 @@
-"""Tests of the comparison of traced steps with the steps of a file system's description. They cover
-the times of steps, steps that only the trace or only the description has, and the errors of the
-described times."""
+"""Tests of the comparison of traced steps with the steps of a file system's description. The tests
+cover the times of steps, steps that only the trace or only the description has, and the errors of
+the described times."""
 
 from __future__ import annotations
 

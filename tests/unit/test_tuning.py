@@ -138,8 +138,8 @@ def tuned(plan, planted):
 
 def predicted_law(plan):
     """Returns the predicted rates of scenarios with changed settings, relative to the rate of the
-    start settings. They are predicted by the description of the file system. The key is the TOML
-    text of the scenario."""
+    start settings. The rates are predicted by the description of the file system. The key is the
+    TOML text of the scenario."""
     model = PairedModel(plan.evidence)
     known = {plan.point.scenario.toml(): 1.0}
     search = SettingSearch(model, plan.point, plan.settings)

@@ -1,4 +1,5 @@
-"""Tests that `dfslab predict` lists the hardware that nobody declared, and only that."""
+"""Tests that `dfslab predict` lists exactly the hardware values that the scenario does not
+declare."""
 
 from __future__ import annotations
 

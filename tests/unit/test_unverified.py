@@ -1,5 +1,5 @@
-"""Tests that a result whose content was not compared says so in the terminal, on the page and in
-exports."""
+"""Tests of results of runs that did not verify the content of files. The terminal, the page and
+exports state that the content was not compared."""
 
 from __future__ import annotations
 

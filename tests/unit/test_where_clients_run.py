@@ -1,5 +1,5 @@
-"""Tests that a scenario states where its clients run (threads, processes, nodes) and what starts
-them."""
+"""Tests that a scenario states where its clients run (threads, processes, nodes) and which launcher
+starts the clients."""
 
 from __future__ import annotations
 

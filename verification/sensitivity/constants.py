@@ -30,8 +30,9 @@ TABLE = HERE / "constants.toml"
 PACKAGE = "dfslab"
 SOURCES = HERE.parent / "python" / PACKAGE
 # The folders and modules whose numeric constants need a row: those that compute predictions,
-# intervals and judgements. The other rooms start programs, read files, probe hardware and draw.
-# Their numbers are limits of time, work and size, and no figure is computed from them.
+# intervals and judgements. All other folders of the package start programs, read files, probe
+# hardware and draw. The numbers in these folders are limits of time, work and size, from which no
+# figure is computed.
 PLACES = (
     "models",
     "studies",

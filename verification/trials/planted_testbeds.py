@@ -4,7 +4,7 @@ healthy testbed.
 
 `python -m verification.trials.planted_testbeds FILE_SYSTEM FAULT` starts a testbed, compares its
 rates, and appends the comparison to `data/expecting.jsonl`. The figures use every recorded
-comparison. It needs root.
+comparison. The command needs root rights.
 """
 
 from __future__ import annotations

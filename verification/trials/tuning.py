@@ -7,7 +7,7 @@ best combination.
 `python -m verification.trials.tuning FILE_SYSTEM WORKLOAD` records the next part of one case and
 appends it to `data/tuning.jsonl`. The first part is the outcome of the tuning. Each further part is
 a round of the grid. The command reports if all parts are already recorded. A part that was
-interrupted is not recorded, and is measured again the next time. It needs root.
+interrupted is not recorded, and is measured again the next time. The command needs root rights.
 """
 
 from __future__ import annotations

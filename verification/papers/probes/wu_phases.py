@@ -176,8 +176,8 @@ def read_blocks_dominate() -> Obtained:
 
 def _slower(operation: str, steps: Sequence[str], latency: str, other: str) -> Obtained:
     """Judges whether steps take longer on one deployment than on another in at least 90 % of the
-    tests of all phases. `latency` identifies the deployment that should be slower, and `other` the
-    other one. Both are network latencies."""
+    tests of all phases. `latency` is the network latency of the deployment that should be slower,
+    and `other` is that of the deployment that should be faster."""
     ratios = []
     for phase in (PHASE_1, PHASE_2, PHASE_3):
         slow, fast = (dict(curve(operation, steps, phase, one)) for one in (latency, other))
