@@ -335,7 +335,7 @@ def turns(
 ) -> list[dict[str, Took]]:
     """Runs one uncounted round, then `rounds` x SCALE counted rounds, but at least two. The
     environment variable DFSLAB_BENCH_SCALE sets SCALE. Returns a dictionary for each counted round.
-    It has the costs of the round by the name of the team.
+    The dictionary has the costs of the round by the name of the team.
 
     The first round is not counted, because all testbeds have worked at the same time just before
     it.

@@ -2,8 +2,9 @@
 without calibration. The error is compared with the error of a baseline that predicts the mean of
 the measurements.
 
-The bench runs `scenarios/hdfs.toml` with fewer sizes and clients. It fails when an error misses its
-bar (pass criterion). The last line is one JSON object. The machine should be otherwise idle.
+The bench runs `scenarios/hdfs.toml` with fewer sizes and clients. The bench fails when an error
+misses its bar (pass criterion). The last line is one JSON object. The machine should be otherwise
+idle.
 """
 
 from __future__ import annotations

@@ -105,9 +105,8 @@ Border = dict[str, float]
 
 
 class Peer:
-    """A Java machine that runs Hadoop's benchmarks or plain loops. It is stopped at the end of the
-    `with` block.
-    """
+    """A Java machine that runs Hadoop's benchmarks or plain loops. The Java machine is stopped at
+    the end of the `with` block."""
 
     def __init__(self, class_path: str, folder: Path, name: str) -> None:
         command = ["java", f"-Xmx{HEAP_MIB}m", "-cp", class_path, "HadoopRounds"]
@@ -246,9 +245,8 @@ def our_dfsio(
 
 def border_s_per_mib(target: HadoopTarget, kind: str) -> float:
     """Returns the seconds that moving one MiB between our process and Java takes, for reads or
-    writes (`kind`). This is the median over BORDER_ROUNDS rounds on a file system that does
-    nothing, after the same number of warm-up rounds.
-    """
+    writes (`kind`). The returned value is the median over BORDER_ROUNDS rounds on a file system
+    that does nothing, after the same number of warm-up rounds."""
     changes: dict[str, object] = {
         "uri": "nothing:///",
         "root": "/",

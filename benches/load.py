@@ -101,9 +101,9 @@ def slope_ns(spent_s: Callable[[int], float], count: int) -> float:
 def slopes_ns(
     ours: Callable[[int], float], peer: Callable[[int], float], count: int
 ) -> tuple[float, float]:
-    """Returns the processor time of one operation in ns, for our generator and for the peer. It is
-    (t(4 n) - t(n)) / (3 n), where n is `count` and t(n) is the processor time of a run with n
-    operations. The runs are in the order peer, ours, ours, peer, so that drift affects both
+    """Returns the processor time of one operation in ns, for our generator and for the peer. This
+    time is (t(4 n) - t(n)) / (3 n), where n is `count` and t(n) is the processor time of a run with
+    n operations. The runs are in the order peer, ours, ours, peer, so that drift affects both
     equally."""
     peer_short, short = peer(count), ours(count)
     long, peer_long = ours(4 * count), peer(4 * count)

@@ -1,4 +1,4 @@
-"""Draws Figures 10 to 15 of Nguyen & Apon 2012 as one page. They show the throughput of PVFS
+"""Draws Figures 10 to 15 of Nguyen & Apon 2012 as one page. The figures show the throughput of PVFS
 against the block size.
 
 1, 4 and 8 clients read and write 512 MB, at every level of network detail. For each level, the

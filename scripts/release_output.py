@@ -60,9 +60,10 @@ def reduced(output: str) -> str:
 
 
 def _of_best_model(line: str) -> str:
-    """Returns a line of which the title and the note of the table of measured rates are replaced.
-    It depends on the measurements whether a model is better than the mean. The replaced texts are
-    those for the case that a model is better. Other lines are returned unchanged."""
+    """Returns the line with a fixed title and a fixed note of the table of measured rates. The
+    printed title and note depend on whether a model is better than the mean of the measurements.
+    The fixed texts are those of a run in which a model is better. Other lines are returned
+    unchanged."""
     line = line.replace("Measured, and predicted by METHOD", BEST_TITLE)
     return NO_BETTER.sub("the best of # methods; --wide has all.", line)
 

@@ -62,8 +62,8 @@ CAUSES = {
 
 @dataclass(frozen=True)
 class Job:
-    """One job that both tools run. It has the options that both tools get unchanged, and the bytes
-    of one transfer."""
+    """One job that both tools run. A job has the options that both tools get unchanged, and the
+    bytes of one transfer."""
 
     options: tuple[str, ...]
     transfer_bytes: int
@@ -90,15 +90,15 @@ JOBS = {
     ),
     "writes of 1 MiB over a file": Job(("--rw=write", "--bs=1m", "--overwrite=1"), 1 << 20),
 }
-# Options that make fio behave as dfslab always does. They are given to fio only. `dfslab compat
-# fio` refuses them.
+# Options that make fio behave as dfslab always does. These options are given to fio only. `dfslab
+# compat fio` refuses them.
 ALWAYS = ("--overwrite=1",)
 
 
 @dataclass(frozen=True)
 class Measured:
-    """The result of one run of one tool. It has the transfers per second of wall time, and the
-    seconds of processor time for each transfer."""
+    """The result of one run of one tool. The result has the transfers per second of wall time, and
+    the seconds of processor time for each transfer."""
 
     rate_per_s: float
     processor_s: float
@@ -226,8 +226,8 @@ def measured(
 
 
 def main() -> None:
-    """Prints one line for each job. It has the ratio of the rates, the verdict, the ratio of the
-    processor times, and the ratios of the rates under other conditions of fio."""
+    """Prints one line for each job. The line has the ratio of the rates, the verdict, the ratio of
+    the processor times, and the ratios of the rates under other conditions of fio."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("directory", type=Path)
     parser.add_argument("--pairs", type=int, default=10)

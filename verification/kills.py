@@ -36,8 +36,8 @@ from pathlib import Path
 # Limit in seconds for the other processes of a sweep after one of its processes was killed. A
 # process that lives longer is a fault.
 OUTLIVES_LIMIT_S = 15.0
-# Longest time in seconds from the start of a sweep to its kill. It covers the start of a testbed
-# and some runs.
+# Longest time in seconds from the start of a sweep to its kill. This time covers the start of a
+# testbed and some runs.
 KILL_WITHIN_S = {
     "local": 4.0,
     "dask": 10.0,
@@ -382,7 +382,7 @@ def remaining(
 
 
 def summary(trials: list[Trial]) -> str:
-    """Returns a table with one line for each system. It has these columns:
+    """Returns a table with one line for each system. The table has these columns:
 
     - the number of all trials
     - the number of trials that killed after a number of results

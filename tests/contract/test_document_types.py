@@ -117,7 +117,7 @@ def test_a_result_is_read_as_it_was_stored():
 
 def test_results_with_former_keys_are_read():
     """Earlier versions stored `bottleneck` as `binding`, and the `requested_bytes` of disk reads as
-    `asked_bytes`. Their results are read, and written again with the present keys."""
+    `asked_bytes`. Results of these versions are read, and written again with the present keys."""
     (result, *_) = (one for one in store.load_results(RUN) if one.load is not None)
     document = json.loads(result.model_dump_json())
     del document["bottleneck"]

@@ -12,7 +12,8 @@ from support.late_libraries import HEAVY, PARSING, STANDARD
 
 PYTHON = Path(__file__).parents[2] / "python"
 LATE = HEAVY | PARSING | STANDARD
-# The entry point of the command line. It imports only the module of the command that was given.
+# The entry point of the command line. The entry point imports only the module of the command that
+# was given.
 ENTRY_POINT = "dfslab.cli"
 
 

@@ -131,8 +131,8 @@ def test_each_keeps_the_contract_of_its_kind(installed):
 
 @pytest.mark.heavy
 def test_one_run_has_all_of_them(installed, tmp_path):
-    """One run uses every member of the third-party package. It runs on the package's own testbed,
-    which the run starts and takes down."""
+    """One run uses every member of the third-party package. The run uses the package's own testbed,
+    which it starts and takes down."""
     (tmp_path / "scenario.toml").write_text(SCENARIO)
     answer = command.dfslab("run", "scenario.toml", "--json", cwd=tmp_path)
     assert answer.returncode == 0, answer.stderr

@@ -299,8 +299,8 @@ def test_a_wrong_study_is_refused_before_anything_is_measured(plugins, before, a
     ],
 )
 def test_a_study_that_fails_costs_no_other_finding(plugins, before, after, stated):
-    """The run has its measurements, the other studies' findings and its page. Its notes name the
-    study that failed, with its file and line."""
+    """The run has its measurements, the other studies' findings and its page. The notes of the run
+    name the study that failed, with its file and line."""
     path = written(plugins, "studies/quarry_study.py", STUDY.replace(before, after, 1))
     scenario = written(plugins, "local.toml", LOCAL)
     answer = command.dfslab("run", scenario, "--out", plugins / "runs", "--json")

@@ -115,8 +115,8 @@ def install(folder):
     (metadata / "entry_points.txt").write_text("\n\n".join(groups) + "\n")
 
 
-# A program that runs several commands one after the other in one process. It reads the words of
-# each command from its input, and writes exit codes and outputs to its output.
+# A program that runs several commands one after the other in one process. This program reads the
+# words of each command from its input, and writes exit codes and outputs to its output.
 IN_TURN = """
 import json, sys
 sys.path.insert(0, sys.argv[1])

@@ -16,8 +16,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 NAMES = [path.stem for path in NOTEBOOKS]
-# The notebook that reads a recorded trace and measures nothing. Its outputs are therefore the same
-# in every execution.
+# The notebook that reads a recorded trace and measures nothing. The outputs of this notebook are
+# therefore the same in every execution.
 OF_A_RECORDING = "where-does-an-hdfs-write-go"
 
 

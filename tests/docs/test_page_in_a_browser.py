@@ -170,7 +170,7 @@ def bottom(page: Page, selector: str) -> float:
 
 
 def test_no_two_labels_of_a_chart_are_equal(path):
-    """Labels of the vertical axis tell the rows of a chart apart. They are never cut."""
+    """No two rows of a chart have the same label on the vertical axis. The labels are never cut."""
     text = path.read_text(encoding="utf-8")
     charts = re.findall("<svg viewBox=.*?</svg>", text, re.DOTALL)
     labels = [labels_of(one) for one in charts]

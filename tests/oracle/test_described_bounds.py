@@ -185,7 +185,7 @@ def test_gfs_pushes_along_its_chain_in_b_over_t_plus_r_l(replicas):
 
 def pool(parameters, disks, **keys):
     """Returns the situation (deployment, file system and workload) of a storage pool on one
-    machine. Its disks have a rate of 1e8 B/s and no latency."""
+    machine. The disks of the pool have a rate of 1e8 B/s and no latency."""
     scenario = build(
         Scenario,
         {

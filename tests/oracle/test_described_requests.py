@@ -106,8 +106,8 @@ def test_a_stream_over_a_long_path_has_two_windows_in_flight():
 
 @pytest.mark.parametrize(("names", "calls"), [(100, 1), (1000, 7)])
 def test_a_listing_of_glusterfs_takes_a_round_trip_for_each_buffer(names, calls):
-    """A listing takes a round trip for each buffer of 32 KiB, where each name takes 200 bytes. It
-    takes two more round trips to open the directory and to learn that no name follows."""
+    """A listing takes a round trip for each buffer of 32 KiB, where each name takes 200 bytes. Two
+    more round trips open the directory and report that no name follows."""
     keys = {"operations_per_client": names, "servers": 2, "parameters": {"copies": 2}}
     slow = cost("glusterfs", "metadata", "list", network={"latency": "10 ms"}, **keys)
     fast = cost("glusterfs", "metadata", "list", network={"latency": "5 ms"}, **keys)

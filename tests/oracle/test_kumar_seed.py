@@ -70,9 +70,10 @@ def test_r_squared_of_rows_left_out_may_be_negative():
 
 
 def test_only_the_code_one_and_two_gives_speeds_that_a_network_has():
-    """In the linear model of Kumar's Table 5, a number stands for the type of network. It must be 1
-    for Gigabit and 2 for InfiniBand: if all other columns are 1, the model then gives 103 and 375
-    MB/s, which these networks can carry. The number 0 would give a negative rate (erratum K5)."""
+    """In the linear model of Kumar's Table 5, a number stands for the type of network. The number
+    must be 1 for Gigabit and 2 for InfiniBand. If all other columns are 1, the model then gives 103
+    and 375 MB/s, which these networks can carry. The number 0 would give a negative rate (erratum
+    K5)."""
     ones = [1] * 6
     shown = [float(planted("write", [[code, *ones[1:]]])[0]) for code in (1, 2, 0)]
     assert shown == pytest.approx([103.0, 375.0, -168.0], abs=0.6)

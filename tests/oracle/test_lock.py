@@ -33,8 +33,8 @@ def capacity_per_s(exclusive_share: float, exclusive_hold_s: float, shared_hold_
 
 def simulated_rate(clients, writers_share, think_s=THINK_S, done=60_000, seed=1):
     """Returns the rate from an event simulation that ends after `done` operations. Each client
-    thinks for `think_s` on average and then holds a lock. It holds the lock exclusively with
-    probability `writers_share`. The lock is granted in the order of requests."""
+    thinks for `think_s` on average and then holds a lock. The lock is exclusive with probability
+    `writers_share`. The lock is granted in the order of requests."""
     draw = random.Random(seed)
     events = [(draw.expovariate(1 / think_s), client, "asks", "") for client in range(clients)]
     heapq.heapify(events)

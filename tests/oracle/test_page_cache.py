@@ -1,6 +1,6 @@
-"""Compares the model of page caches, which counts bytes, with two slow but simple simulations. One
-is an LRU list of single pages. The other has writers and disks that advance in small steps of time.
-"""
+"""Compares the model of page caches, which counts bytes, with two slow but simple simulations. The
+first simulation is an LRU list of single pages. In the second simulation, writers and disks advance
+in small steps of time."""
 
 from __future__ import annotations
 

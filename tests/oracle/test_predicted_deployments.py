@@ -156,8 +156,8 @@ def test_equal_groups_of_one_role_share_its_limit():
 def test_direct_writes_of_three_copies_take_the_client_its_time():
     """The predicted rate is near the measured one of about 150 MB/s, for adapters of 8 Gbit/s and
     bricks with disks of 670 MB/s. Write-behind ignores O_DIRECT, so the client does not wait for
-    answers of the bricks. It is limited by its processor, because it sends each byte three times.
-    """
+    answers of the bricks. The client's processor limits the rate, because the client sends each
+    byte three times."""
     keys = {"file_size": "6 GiB", "transfer_size": "128 KiB", "servers": 3}
     direct = replicated("670 MB/s", "8 Gbit/s", cache="direct", **keys)
     assert rate_bytes_per_s(direct) == pytest.approx(150 * MB, rel=0.2)
@@ -226,7 +226,7 @@ WRITTEN = {20: 6.5, 50: 18.7, 75: 38.1, 100: 99.2}
 @pytest.mark.parametrize("gigabytes", WRITTEN)
 def test_a_page_cache_takes_what_may_be_dirty(gigabytes):
     """The predicted time is within 35 % of the measured one. The host has 250 GiB of memory and a
-    disk of 420 MB/s. Its thresholds for dirty pages are not published, so the tolerance is
+    disk of 420 MB/s. The host's thresholds for dirty pages are not published, so the tolerance is
     large."""
     given = situation_of(
         "local",

@@ -41,9 +41,9 @@ def test_one_cached_stripe_takes_the_sum_of_its_steps():
 
 
 def written_s(size: int, h: PaperHardware) -> float:
-    """Returns the time in seconds until a new file of one stripe is written but not yet closed. It
-    is the sum of three requests to the manager, a round trip for the request to the server, and a
-    round trip for the data, each with the processing at client and server."""
+    """Returns the time in seconds until a new file of one stripe is written but not yet closed.
+    This time is the sum of three requests to the manager, a round trip for the request to the
+    server, and a round trip for the data, each with the processing at client and server."""
     created = 3 * (h.manager_call_s + 2 * h.network_latency_s)
     requested = h.client_call_s + size / h.memory_rate_bytes_per_s
     requested += 2 * h.network_latency_s + h.server_request_s

@@ -12,8 +12,8 @@ ROOT = None
 
 
 class Tree:
-    """A node of a call tree, with the calls that it made as `children`. It stands for one call, or
-    for several merged calls of the same structure (`count`)."""
+    """A node of a call tree, with the calls that it made as `children`. The node stands for one
+    call, or for several merged calls of the same structure (`count`)."""
 
     def __init__(self, span, self_ns):
         duration_ns = span["end"] - span["start"]

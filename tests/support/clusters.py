@@ -1,5 +1,5 @@
-"""Functions for tests of workload runs in several processes of this machine. They make a plan and
-check what remains afterwards."""
+"""Functions for tests of workload runs in several processes of this machine. The functions make a
+plan, find the processes of a run, and compute whether the shards of a run overlap in time."""
 
 from __future__ import annotations
 

@@ -96,9 +96,9 @@ def queue_file(*monitors: str) -> str:
 
 @dataclass(frozen=True)
 class MonitorRow:
-    """A row of the table of monitors. It has a monitor and what is expected of it: the number and
-    the mean of its values in 100 s, or, for a monitor that is refused, a part of the error message.
-    """
+    """A row of the table of monitors: a monitor and its expected result. The expected result is the
+    number and the mean of its values in 100 s or, if the monitor is refused, a part of the error
+    message."""
 
     construct: str
     example: str

@@ -29,7 +29,7 @@ def deployment(*nodes: dict[str, Any], **keys: Any) -> Deployment:
 
 
 def placement(*nodes: dict[str, Any], **keys: Any) -> Placement:
-    """Returns the placement of roles on these nodes. It is an input of models."""
+    """Returns the placement of roles on these nodes. Models have the placement as an input."""
     return Placement(deployment(*nodes, **keys))
 
 

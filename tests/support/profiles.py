@@ -90,8 +90,8 @@ def call_profile(paths: Sequence[Path]) -> dict[str, Any]:
 
 
 def tree_node(name: str, *children: TreeNode, **sums: Any) -> TreeNode:
-    """Returns a node `name` of a call tree with the child nodes `children`. Its counts and times
-    are zero unless `sums` gives them."""
+    """Returns a node `name` of a call tree with the child nodes `children`. `sums` has counts and
+    times of the node. Counts and times that `sums` lacks are zero."""
     zeros = dict.fromkeys(("count", "errors", "bytes", "total_ns", "self_ns"), 0)
     times_s = dict.fromkeys(("total_s", "self_s", "min_s", "max_s", "p50_s", "p99_s", "sd_s"), 0.0)
     reported = {"kind": "service", "again": False, "times": None, "of": {}, "exemplars": []}

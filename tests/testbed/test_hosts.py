@@ -24,9 +24,9 @@ from dfslab.testbeds.hosts.hardware import least_round_trip, stream
 pytestmark = pytest.mark.testbed
 MIB = 2**20
 LINK_BYTES_PER_S = 100e6 / 8
-# Accepted relative deviation of measured hardware from declared hardware. It is large enough for a
-# machine with two processors on which other programs run. `make testbeds` shows the deviation on an
-# idle machine.
+# Accepted relative deviation of measured hardware from declared hardware. The tolerance is large
+# enough for a machine with two processors on which other programs run. `make testbeds` shows the
+# deviation on an idle machine.
 TOLERANCE = 0.2
 STARTER = """
 import sys, time

@@ -30,7 +30,7 @@ from support.waiting import wait_until
 pytestmark = pytest.mark.testbed
 DFSLAB = str(Path(sys.executable).with_name("dfslab"))
 ROUND_TRIP_S = 8e-3
-# Time limit in seconds. It only ends a test that has failed.
+# Time limit in seconds. The limit only ends a test that has failed.
 MISSED_WITHIN_S = 240.0
 # The link rate is so low that even a busy machine can provide it to five hosts at once.
 NODE = {
@@ -68,7 +68,7 @@ CASES = [
     Case("cephfs", {"copies": 2}, "osd-2", 1, (0.9, 2.6)),
     Case("juicefs", {}, "", 1, (6.5, 8.5)),
     # When a DataNode crashes, the native client of HDFS continues to read from the other DataNodes.
-    # Its writes to the crashed DataNode fail.
+    # The client's writes to the crashed DataNode fail.
     #
     # The blocks are small, because the NameNode reserves a whole block on a DataNode for each block
     # that is being written. During a fault, many writes are stalled. With blocks of 128 MiB, these

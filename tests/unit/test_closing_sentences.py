@@ -1,6 +1,6 @@
-"""Tests of the last sentence of a run's output. It names the change with the largest predicted
-gain. The terminal, the JSON document and the page have the same sentence. Changes whose gain was
-not computed are not named."""
+"""Tests of the last sentence of a run's output. This sentence names the change with the largest
+predicted gain. The terminal, the JSON document and the page have the same sentence. Changes whose
+gain was not computed are not named."""
 
 from __future__ import annotations
 

@@ -34,7 +34,8 @@ def python(source: str, *arguments: object) -> list[str]:
 
 
 def make(folder: Path, source: str, ready=None, **more) -> Daemon:
-    """Returns a daemon that runs Python source. It counts as ready when the file `ready` exists."""
+    """Returns a daemon that runs Python source. The daemon counts as ready when the file `ready`
+    exists."""
     return Daemon(
         "tester",
         python(source, folder / "ready"),

@@ -53,7 +53,7 @@ BLOCK = factor("block", ("2 KiB", "64 KiB", "1 MiB"), "workload.transfer_size")
 def test_sixteen_of_the_papers_125_layouts_are_legal():
     """Kumar's experiment has 125 layouts: 1 to 5 stripes, 1 to 5 replicas, and 1 to 5 servers with
     one brick each. A layout is legal if the number of servers is a multiple of stripes × replicas.
-    This holds for 16 layouts."""
+    Of the 125 layouts, 16 are legal."""
     names = ("stripe", "replica", "servers")
     free = [factor(name, range(1, 6)) for name in names]
     found = Legal(designed(*free, constraints=["servers % (stripe * replica) == 0"]))

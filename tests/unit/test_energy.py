@@ -1,5 +1,6 @@
-"""Tests of the study `energy`. It computes the power of processors and the energy for each byte.
-From the processors that are no bottleneck, it chooses the one with the least power."""
+"""Tests of the study `energy`. The study computes the power of processors and the energy for each
+byte. Of the processors that are no bottleneck, the study chooses the processor with the least
+power."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def test_outputs_are_checked_before_the_probes(tmp_path, monkeypatch):
     """If an output cannot be written, the command is refused before it probes the hardware. Two
     cases are tested:
 
-    - `init` would overwrite an existing scenario file. It derives the name of this file from the
+    - `init` would overwrite an existing scenario file. The name of this file is derived from the
       given path.
     - `expect` needs a folder `runs`, but a file has this name.
     """
@@ -277,7 +277,7 @@ class SharedClock(ManualClock):
     ("share", "found"), [(0.25, 0.25), (1.0, 1.0), (2.0, 1.0), (0.0, probes.LEAST_SHARE)]
 )
 def test_the_share_of_a_processor_is_what_a_computing_thread_gets(share, found):
-    """The share of a processor is measured with a computing thread. It is not derived from the load
-    of the machine, because a process with priority gets more than the load suggests. The result is
-    at least LEAST_SHARE and at most 1."""
+    """The share of a processor is measured with a computing thread. The share is not derived from
+    the load of the machine, because a process with priority gets more than the load suggests. The
+    result is at least LEAST_SHARE and at most 1."""
     assert probes.processor_share(SharedClock(share)) == pytest.approx(found, rel=0.05)

@@ -25,8 +25,8 @@ from dfslab.studies.runs import csv_runs, store
 from support import synthetic
 from support.measuring import sweep
 
-# Largest allowed value of the function `growth`. This function returns 1 if the work is
-# proportional to the number of configurations, n. It returns 5/3 if the work is proportional to n².
+# Largest allowed value of the function `growth`. For n configurations, this function returns 1 if
+# the work is proportional to n, and 5/3 if the work is proportional to n².
 MOST = 1.04
 CLIENTS = (1, 2, 3, 4, 5)
 KINDS = ("sequential_read", "sequential_write")

@@ -50,8 +50,8 @@ def factor(name, levels, *keys, effect=""):
 
 
 def scenario():
-    """Returns a scenario for GlusterFS with an experimental design. Its factors are the layout, the
-    link rate, the number of clients, the operation and the file size."""
+    """Returns a scenario for GlusterFS with an experimental design. The factors of the design are
+    the layout, the link rate, the number of clients, the operation and the file size."""
     nodes = [
         {"name": "server", "roles": {"brick": 1}, "disk": {"latency": "0 s"}},
         {"name": "client", "roles": {"client": 1}},

@@ -19,7 +19,7 @@ from dfslab.method import RunFailed
 from support.clock import ManualClock
 from support.waiting import wait_until
 
-# Time limit in seconds. It only ends a test that hangs.
+# Time limit in seconds. The limit only ends a test that hangs.
 HANGS_S = 300
 
 

@@ -1,4 +1,4 @@
-"""Tests of open workloads, phases and access patterns. They are given by Python code or by
+"""Tests of open workloads, phases and access patterns. The workloads are given by Python code or by
 scenarios, and run by one or several agents."""
 
 from __future__ import annotations

@@ -215,8 +215,9 @@ def test_a_rate_that_is_not_determined_is_no_key_of_the_profile():
     (line,) = toml("file_commit_rate", "B/s", 1e8, 1e12)
     assert line.startswith("# commit_rate is not determined: the larger requests took no longer")
     assert "--repeats 8 on a quiet machine would settle it" in line
-    # In all three repetitions, the rate is at its upper bound (1e12). This means that the larger
-    # request took no longer than the smaller one, so the rate is not determined.
+    # In all three repetitions, the rate is at its upper bound (1e12). A rate is at this bound if
+    # the larger request took no longer than the smaller request. Therefore the rate is not
+    # determined.
     (line,) = toml("file_commit_rate", "B/s", 1e12, 1e12, 1e12)
     assert line.startswith("# commit_rate is not determined")
     (line,) = toml("file_commits", "1/s", 10.0, 2e4)

@@ -50,8 +50,8 @@ def test_a_run_reports_its_stations_and_keeps_the_laws():
 def test_the_laws_can_fail():
     """The check of the operational laws reports a station that breaks a law.
 
-    A station is a queue and its servers. It is declared by the names of two places. If one of these
-    places does not exist, the station is refused.
+    A station is a queue and its servers. A station is declared by the names of two places. If one
+    of these places does not exist, the station is refused.
     """
     net = queue()
     away = net.place("away")

@@ -13,7 +13,7 @@ from dfslab.report.charts import palette
 
 PAGE = Path(palette.__file__).parents[1] / "templates" / "page.html"
 # Matrices that simulate the lack of one kind of cone in the eye (Machado, Oliveira and Fernandes
-# 2009). They are applied to linear RGB.
+# 2009). The matrices are applied to linear RGB.
 VISION = {
     "full": np.eye(3),
     "protanopia": np.array(

@@ -70,8 +70,8 @@ def test_littles_law_holds_for_what_is_reported():
     here = point("sequential_read", clients=8, operations_per_client=100)
     result = petri.make("petri").run(here)
     inside = result.value("rate_per_s") * result.value("latency_s_mean.read")
-    # By Little's law, the product of rate and latency is the mean number of active clients. It is
-    # slightly less than eight, because the clients do not all end at the same time.
+    # By Little's law, the product of rate and latency is the mean number of active clients. The
+    # product is slightly less than eight, because the clients do not all end at the same time.
     assert 0.93 * 8 <= inside <= 8 * 1.001
 
 

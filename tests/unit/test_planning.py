@@ -245,7 +245,7 @@ def test_descriptions_declare_which_file_systems_a_plan_compares():
 
 
 def test_copies_switch_a_mirror_on():
-    """BeeGFS has no parameter for the number of copies. It has the switch `mirrored` instead: 0
+    """BeeGFS has no parameter for the number of copies. BeeGFS has the switch `mirrored` instead: 0
     stores one copy, and 1 stores two copies."""
     for copies, mirrored in ((1, 0), (2, 1)):
         layout = next(iter(layouts(("beegfs",), copies)))

@@ -249,8 +249,8 @@ def test_what_is_wrong_is_named(tmp_path, reported, message):
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
 def test_a_real_command_is_traced_and_done_again(tmp_path):
-    """A command is traced and replayed. The replay writes as many bytes as the command wrote. It is
-    run at the speed of the trace and at ten times this speed."""
+    """A command is traced and replayed. The replay writes as many bytes as the command wrote. The
+    test replays the command at the speed of the trace and at ten times this speed."""
     work, trace = tmp_path / "work", tmp_path / "trace"
     work.mkdir()
     script = (

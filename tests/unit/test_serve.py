@@ -234,8 +234,9 @@ def test_a_run_calibrates_its_sliders(site):
 def test_an_impossible_change_is_one_line(site):
     page = site.get(f"/whatif?source={HOSTS}").text
     assert "copies" in page
-    # The requested slider position 99 is beyond the last position. It counts as the last position,
-    # which is the largest legal number of copies. More copies than DataNodes would be illegal.
+    # The requested slider position 99 is beyond the last position. A position beyond the last one
+    # counts as the last position, which is the largest legal number of copies. More copies than
+    # DataNodes would be illegal.
     wrong = site.post(
         "/api/whatif", {"source": HOSTS, "positions": {"file_system.replication": 99}}
     )

@@ -146,8 +146,8 @@ def test_the_between_run_deviation_is_pooled_over_the_curve():
 
 def test_the_law_that_wins_by_weight_is_held_against_the_held_out_capacity():
     """A law is a formula for the response time as a function of the number of clients. Each law is
-    fitted to results at some processor shares. It then predicts the capacity q of the server at the
-    held-out shares.
+    fitted to results at some processor shares. The fitted law then predicts the capacity q of the
+    server at the held-out shares.
 
     In this test, the law x ln x has the largest weight. If the held-out results follow this law,
     the conclusion says that it also predicts q best. If the rates at 128 clients are doubled, the

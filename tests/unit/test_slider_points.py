@@ -21,8 +21,8 @@ from support import synthetic
 
 
 def predictions(name: str) -> FinishedRun:
-    """Returns a run of a scenario that comes with dfslab. Its only results are predictions of the
-    queueing model."""
+    """Returns a run of a scenario that comes with dfslab. The only results of the run are
+    predictions of the queueing model."""
     scenario = read(ready.files()[name])
     model = sequence.make("sequence")
     return FinishedRun(scenario, [model.run(point) for point in checked(scenario)[0]])

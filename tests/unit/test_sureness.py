@@ -64,8 +64,8 @@ def test_a_file_system_without_recorded_changes_has_no_word_above_medium(name):
 
 
 def test_a_run_that_measured_such_changes_is_not_capped():
-    """If the run itself measured a kind of change, the certainty of its gain may be high. This
-    holds even if no change of the file system was recorded in other runs."""
+    """If the run itself measured a kind of change, the certainty of its gain may be high, even if
+    no change of the file system was recorded in other runs."""
     gain = GainEstimate(gain=1.5, low=1.2, high=1.9, probability=0.99, sd=0.1)
     assert gain.sureness is Sureness.HIGH
     elsewhere = gain.model_copy(update={"is_learnt_here": False})

@@ -161,7 +161,7 @@ def law_of(known):
 
 def test_the_best_setting_of_the_grid_is_reached_in_three_runs(plan):
     """After three runs, the kept settings have at least 97 % of the best rate of all combinations.
-    This holds if the predictions of the description are right and the measurements have noise of 1
+    In this test, the predictions of the description are right and the measurements have noise of 1
     %."""
     planned = plan()
     known = predicted_law(planned)

@@ -49,7 +49,7 @@ def test_on_one_machine_everything_is_visible_at_once(tmp_path):
 
 @pytest.mark.parametrize("change", observer.CHANGES)
 def test_a_planted_delay_and_its_stale_looks_are_found(change, tmp_path):
-    """The watcher polls until a change becomes visible. It reports the delay since the
+    """The watcher polls until a change becomes visible. The watcher reports the delay since the
     acknowledgement of the change, and the number of stale polls during this delay. The planted
     delay is long enough for two polls."""
     path, said, answer = str(tmp_path / "file"), [], []

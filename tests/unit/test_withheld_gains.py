@@ -105,8 +105,8 @@ def test_json_of_a_withheld_gain_has_its_reason_and_no_figure():
 
 
 def test_withheld_changes_do_not_depend_on_their_gains(monkeypatch):
-    """If the predicted gains are replaced by their inverses, the answer stays the same. This
-    includes the order of the rows and the proposed measurement."""
+    """If the predicted gains are replaced by their inverses, the answer stays the same. The order
+    of the rows and the proposed measurement stay the same, too."""
     scenario, results = planted_run(lambda point: 100.0 / point.scenario.workload.clients)
     evidence = evidence_in(Path("run"), scenario, results)
     changes = ["clients x2", "cores x2", "transfer size x4"]

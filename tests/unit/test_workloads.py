@@ -460,8 +460,8 @@ def test_it_runs_on_the_local_file_system_as_its_stream_says(name, tmp_path):
 def test_who_is_done_keeps_its_files_while_others_read_them(name, tmp_path):
     """A client that has finished does not remove its files while other clients read them.
 
-    The clients are separate processes. They wait for each other only in the last phase of the
-    stream.
+    The clients are separate processes. The clients wait for each other only in the last phase of
+    the stream.
     """
     spec = spec_of(name, **SMALL[name])
     plan = {

@@ -1,5 +1,5 @@
-"""Predictions of drawn points. They are written to a file before any point is measured. The file's
-SHA-256 digest shows that no prediction was altered afterwards."""
+"""Predictions of drawn points. The predictions are written to a file before any point is measured.
+The file's SHA-256 digest shows that no prediction was altered afterwards."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class MachineProfile(BaseModel):
 
     @property
     def node(self) -> NodeGroup:
-        """The only node group of the profile. It has one node."""
+        """The only node group of the profile. This group has one node."""
         return self.deployment.node[0]
 
 

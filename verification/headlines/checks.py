@@ -34,7 +34,7 @@ def museum_of_lies() -> Headlines:
 
 
 def _honest() -> list[str]:
-    """Returns the names of the sets of honest runs whose alarms are counted. They are the sets of
+    """Returns the names of the sets of honest runs whose alarms are counted. These are the sets of
     the museum of lies, and the first recordings of reads and of writes of HDFS. The recordings of
     HDFS have repetitions."""
     repeated = {one for name in wu.SCENARIOS for one in recordings.of_scenario(name)[:2]}

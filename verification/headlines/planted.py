@@ -1,6 +1,6 @@
 """Headline figures of `dfslab expect` on computed rates, which replace measured rates. Some of the
 rates are computed for the deployments of verification/trials/planted_testbeds.py with slow
-hardware. Others are the expected rates of mounts of whose hardware little is known."""
+hardware. Other rates are the expected rates of mounts of whose hardware little is known."""
 
 from __future__ import annotations
 

@@ -48,8 +48,8 @@ def expected() -> Headlines:
 
 
 def metadata_server() -> Headlines:
-    """Returns the headline figures of all recordings of the metadata server. They include the name
-    of the selected law for each curve of the response time."""
+    """Returns the headline figures of all recordings of the metadata server. The figures include
+    the name of the selected law for each curve of the response time."""
     subjects = wu_namenode.subjects()
     laws: Headlines = {}
     for subject in subjects:

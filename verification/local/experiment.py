@@ -1,5 +1,5 @@
 """Computes the errors of predicted rates for the recordings of local file systems. A prediction
-uses the description and the recorded profile of the machine. It uses no measured rate."""
+uses the description and the recorded profile of the machine. A prediction uses no measured rate."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def subjects() -> list[str]:
 
 
 def figures(subject: str) -> list[Figure]:
-    """Returns the figures of a recording for each number of clients. They are the median and the
-    90th percentile of |error| of predictions by the present description. Another figure is the
-    coverage of the intervals that were frozen before the measurement."""
+    """Returns the figures of a recording for each number of clients. Two figures are the median and
+    the 90th percentile of |error| of predictions by the present description. The third figure is
+    the coverage of the intervals that were frozen before the measurement."""
     found = []
     rows = measured(subject)
     for clients in CLIENTS:

@@ -1,5 +1,6 @@
-"""The result that dfslab obtains for a statement of a paper. It has a text and a verdict. It is
-taken from the committed figures of the recordings, or computed by a function (a probe)."""
+"""The result that dfslab obtains for a statement of a paper. The result has a text and a verdict.
+The result is taken from the committed figures of the recordings, or computed by a function (a
+probe)."""
 
 from __future__ import annotations
 

@@ -29,8 +29,8 @@ SEND_BLOCK, SEND_PACKET = "BlockSender#sendBlock", "BlockSender#sendPacket"
 LOCATIONS = "FSNamesystem#getBlockLocations"
 TO_DISK = ("write to disk", "flush to disk")
 REQUEST = "request (open, read)"
-# Functions that Liu 2018 names. Their times can be added, because no function in NAMED calls
-# another one.
+# Functions that Liu 2018 names. The times of these functions can be added, because no function in
+# NAMED calls another function in NAMED.
 NAMED = (CREATE, CLOSE, SEND_BLOCK, LOCATIONS, *TO_DISK)
 # Table 1 of Liu 2018: mean delay in seconds of each function at the six request frequencies.
 TABLE_1 = {
@@ -119,9 +119,9 @@ def _sum_s(found: dict[str, Call], functions: Sequence[str]) -> float:
 
 
 def lead(found: dict[str, Call], function: str, without: Sequence[str] = ()) -> float:
-    """Returns how far a function leads the other functions in NAMED by total duration. It is the
-    total duration of `function` divided by the largest total duration of another function. The
-    functions in `without` are ignored."""
+    """Returns how far a function leads the other functions in NAMED by total duration. The returned
+    ratio is the total duration of `function` divided by the largest total duration of another
+    function. The functions in `without` are ignored."""
     others = [one for one in NAMED if one != function and one not in without]
     return found[function].sum_s / max(_sum_s(found, [one]) for one in others)
 

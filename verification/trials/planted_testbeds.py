@@ -1,6 +1,6 @@
 """Compares the measured rates of testbeds with the rates that `dfslab expect` predicts. Some
-testbeds are healthy. The others have a planted fault, although they declare the same hardware as a
-healthy testbed.
+testbeds are healthy. All other testbeds have a planted fault, although they declare the same
+hardware as a healthy testbed.
 
 `python -m verification.trials.planted_testbeds FILE_SYSTEM FAULT` starts a testbed, compares its
 rates, and appends the comparison to `data/expecting.jsonl`. The figures use every recorded

@@ -1,6 +1,6 @@
 """Judges advice from Darshan logs on public pairs of logs. A pair has a log from before a change of
-a program and a log from after it. The advice is computed from the first log. It must rank the real
-change first, and must predict a saving near the measured one.
+a program and a log from after it. The advice is computed from the first log. The advice must rank
+the real change first, and must predict a saving near the measured saving.
 
 verification/data/aiio-pairs.csv has counters of logs of one Lustre machine. The project hpc-io/aiio
 published the logs (revision 82d6cb9, modified BSD licence), and PyDarshan 3.5.0 read them. The

@@ -50,7 +50,7 @@ def group_of(point: FrozenPrediction) -> str:
 
 
 def text(campaigns: Sequence[CampaignFiles]) -> str:
-    """Returns the report on earlier campaigns. It has three parts:
+    """Returns the report on earlier campaigns. The report has three parts:
 
     - the errors and the coverage of the frozen and of the present predictions, by kind of point
     - the constants that are fitted to the points

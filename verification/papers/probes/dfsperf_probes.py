@@ -132,8 +132,8 @@ def greater(pairs: Sequence[Pair], apart: float) -> Obtained:
 
     A pair is decided if one rate is at least `apart` times the other. The verdict follows from the
     numbers of decided and undecided pairs (see `verdict_of`). The text lists the ratios of decided
-    pairs. It lists the ratios of undecided pairs if there are few of them, and otherwise states
-    their range.
+    pairs. If few pairs are undecided, the text also lists the ratios of undecided pairs. Otherwise
+    the text states the range of these ratios.
     """
     known = [(what, larger, smaller) for what, larger, smaller in pairs if larger and smaller]
     ratios = {what: larger / smaller for what, larger, smaller in known}
@@ -420,7 +420,7 @@ def figure_3_processes(run: RecordedRun) -> Obtained:
 
 def figure_4() -> Obtained:
     """Returns the numbers of nodes and clients in the scenario. Figure 4 of the DFS-Perf report
-    also varies these two numbers. They are listed and not judged."""
+    also varies these two numbers. The two numbers are listed and not judged."""
     points = check(recordings.scenario("dfs-perf"))
     workloads = [point.scenario.workload for point in points]
     clients = sorted({one.clients for one in workloads if not one.nodes})

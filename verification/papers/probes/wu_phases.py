@@ -81,8 +81,8 @@ def _total_s(result: Result, steps: Sequence[str], one_file: bool) -> float:
 
 
 def _of(*curves: Curve) -> str:
-    """Returns a text with two times of each curve in milliseconds. They are the time at the
-    smallest file size and the time at the largest file size."""
+    """Returns a text with two times of each curve in milliseconds: the time at the smallest file
+    size, and the time at the largest file size."""
     return ", ".join(f"{1e3 * one[0][1]:.3g} to {1e3 * one[-1][1]:.3g} ms" for one in curves)
 
 
