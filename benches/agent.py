@@ -307,7 +307,7 @@ def warm_up(teams: Mapping[str, Team], switch: Switch, load: Load, limit_s: floa
     variable DFSLAB_BENCH_SCALE sets SCALE.
 
     The agents of a traced testbed record in every second round. So the JVM compiles both the code
-    that records and the code that does not.
+    that records calls and the code of paused agents.
     """
     end = time.monotonic() + limit_s * SCALE
     testbeds = {id(team.contender): name for name, team in teams.items()}

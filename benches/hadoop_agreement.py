@@ -2,12 +2,12 @@
 Java client and machine.
 
 Three programs take turns: TestDFSIO and NNThroughputBenchmark in one Java machine, plain loops with
-the same calls in a second one, and our load generator in a third. All three programs keep running,
-so that none compiles its code while it is timed. A run benefits from what the previous run left in
-caches, which changed the rates of reads by a fifth. The order in a round is therefore ours, theirs,
-theirs, ours. Rounds differ by a third. A figure is therefore the middle of the rounds' ratios of
-ours to theirs, with its 95 % interval. The middle is the Hodges-Lehmann estimator of the logarithms
-(`paired.middle`).
+the same calls in a second Java machine, and our load generator in a third Java machine. All three
+programs keep running, so that none compiles its code while it is timed. A run benefits from what
+the previous run left in caches, which changed the rates of reads by a fifth. The order in a round
+is therefore ours, theirs, theirs, ours. Rounds differ by a third. A figure is therefore the middle
+of the rounds' ratios of ours to theirs, with its 95 % interval. The middle is the Hodges-Lehmann
+estimator of the logarithms (`paired.middle`).
 
 Moving data between our process and Java costs time, mostly for a copy of each transfer. This cost
 (the cost of the border) is measured with a file system that does nothing. The data of an

@@ -1,13 +1,13 @@
 """Compares the load generator with raw calls and fio. The last line is one JSON object.
 
 The processor time of one operation is the difference between runs of 4 N and N operations, divided
-by 3 N. The difference removes the start-up. Our runs and the peer's alternate, so disturbances of
-the machine affect both; the middle of the rounds' ratios is reported. On a shared machine, memory
-speed changes within seconds. Rounds are therefore short and many, and both programs read the same
-file. A file that fits in the processor's cache shows how much the generator costs in addition to
-the raw reads. A larger file shows how much this cost matters when data come from memory. A middle
-(the Hodges-Lehmann estimator, `paired.middle`) is reported with its 95 % interval and the quartiles
-of the rounds.
+by 3 N. The difference removes the start-up. Our runs and the peer's runs alternate, so disturbances
+of the machine affect both. The middle of the rounds' ratios is reported. On a shared machine,
+memory speed changes within seconds. Rounds are therefore short and many, and both programs read the
+same file. A file that fits in the processor's cache shows how much the generator costs in addition
+to the raw reads. A larger file shows how much this cost matters when data come from memory. A
+middle (the Hodges-Lehmann estimator, `paired.middle`) is reported with its 95 % interval and the
+quartiles of the rounds.
 
 Rates by the wall clock are reported only as ratios. Processor times in ns are longer on a slower
 machine. So fio's time for the same work is measured in the same way, in alternation with ours. Each

@@ -137,7 +137,7 @@ def _answers(tab: Page) -> tuple[float, float]:
 
 
 def bars_of(figures: dict[str, float]) -> dict[str, Bar]:
-    """Returns the limit of every figure that has one, by the figure's name."""
+    """Returns a dictionary from the name of each figure that has a limit to this limit."""
     limits = {
         "size_bytes": SIZE_BYTES,
         "paint_ms": PAINT_MS,

@@ -1,4 +1,4 @@
-"""Measures what it costs to check a sample of the content (`run.verify` "sample", the default).
+"""Measures the cost of checking a sample of the content (`run.verify` "sample", the default).
 
 Each round runs every workload once with a sample and once without checks, in random order and for a
 fraction of a second. The files are in memory (/dev/shm); without /dev/shm they are in the folder of

@@ -141,7 +141,8 @@ def prepared(conditions: Conditions, transfer_bytes: int, directory: Path) -> li
         with open(directory / FILE_NAME, "xb", buffering=0) as file:
             for _ in range(FILE_BYTES // transfer_bytes):
                 file.write(os.urandom(transfer_bytes))
-        # With this option fio fails if it does not find the file, instead of writing another one.
+        # With this option, fio fails if it does not find the file. Without the option, fio would
+        # write another file.
         options.append("--allow_file_create=0")
     if conditions.aligns_buffer:
         options.append("--iomem_align=4k")

@@ -4,9 +4,9 @@ resumes.
 Each trial starts a sweep and sends SIGKILL to its process after a random time. With
 `--after-results`, the random time begins when a random number of results has been stored. The trial
 then waits until every process of the sweep has ended, runs `dfslab doctor --clean`, and completes
-the sweep. A trial fails if a process outlives the killed one by more than 15 s, if `dfslab doctor`
-leaves something behind, if a stored result is damaged, or if a complete result is lost or measured
-again.
+the sweep. A trial fails if a process outlives the killed process by more than 15 s, if `dfslab
+doctor` leaves something behind, if a stored result is damaged, or if a complete result is lost or
+measured again.
 
 `python -m verification.kills --systems local,dask,ssh,moosefs --trials 50 --log kills.jsonl` runs
 50 trials for each system. With `--log`, every outcome is appended to a file, and trials that the
@@ -282,8 +282,8 @@ class Trials:
         left = [path for name in ("data", "tmp") for path in (place / name).iterdir()]
         for name in ("beds", "loads", "parts"):
             left += [path for path in (place / "state" / name).glob("*") if path.is_dir()]
-        # Dask stores a cache in this folder. The cache contains no data of a run, so it does not
-        # count as left behind.
+        # Dask stores a cache in this folder. The cache contains no data of a run, so the check
+        # ignores the cache.
         left = [path for path in left if path.name != "dask-scratch-space"]
         left += [inside for path in left for inside in path.rglob("*")]
         mounts = Path("/proc/self/mounts").read_text().splitlines()

@@ -114,8 +114,8 @@ def test_a_choice_is_varied_about_the_value_that_means_nothing():
 
 
 def test_a_choice_that_reaches_nothing_says_why():
-    """If no experiment depends on a constant of the kind "choice", the text of its origin has a
-    second part after "." or ";", which says why no recording can confirm the choice."""
+    """A constant of the kind "choice" may affect no experiment. The text of its origin then has a
+    second part after "." or ";". The second part says why no recording can confirm the choice."""
     for row in (*table(), *core_table()):
         if row.kind == "choice" and not row.reaches:
             assert re.search(r"[.;] \S", row.origin), row

@@ -158,8 +158,8 @@ def test_a_recorded_output_that_differs_ends_the_check(check, monkeypatch, tmp_p
 
 @pytest.mark.parametrize("golden", ["measure", "trace-report"])
 def test_the_commands_of_this_checkout_print_what_is_recorded(check, golden, tmp_path):
-    """The commands of the release check that need no empty environment print the recorded output,
-    and no line of it is wider than 80 columns."""
+    """Some commands of the release check need no empty environment. These commands print the
+    recorded output, and no line of the output is wider than 80 columns."""
     (one,) = [one for one in (*check.BASE, *check.WITH_EXTRAS) if one.golden == golden]
     (tmp_path / "data").mkdir()
     shutil.copy(check.TRACE, tmp_path / "write.otlp.json")

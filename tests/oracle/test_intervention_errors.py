@@ -26,7 +26,7 @@ SYSTEMS = 40
 def planted(active_sd, idle_sd, common_sd, factors=None, operations="data", seed=3):
     """Returns planted changes with errors of their predicted gains: one trial of 16 changes on each
     of SYSTEMS file systems. Each change doubles a value. Half of the changes have a predicted gain
-    of 2 (active), the others a predicted gain of 1 (idle).
+    of 2 (active). The other half has a predicted gain of 1 (idle).
 
     The error of ln(gain) is a sum of independent normal errors with mean 0. All changes of a trial
     share one error with standard deviation `common_sd`. In addition, each change has an error with

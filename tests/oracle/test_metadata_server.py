@@ -231,8 +231,9 @@ def test_the_call_queue_binds_twenty_times_earlier_than_the_mean():
 )
 def test_fluid_and_simulation(peak, fluid_ms, true_ms):
     """Compares the mean wait by the fluid formula with the mean wait by simulation. `peak`
-    requests/s arrive for T = 5 s at a server with the capacity q = 1000/s. If `peak` is below q,
-    the printed formula T (p - q) / 2q (p is `peak`) is negative; the corrected one gives 0."""
+    requests/s arrive for T = 5 s at a server with the capacity q = 1000/s. If the peak p (`peak`)
+    is below q, the printed formula T (p - q) / 2q is negative, and the corrected formula gives
+    0."""
     assert burst.fluid_wait_s(peak, 1000, 5) * 1000 == pytest.approx(fluid_ms)
     if peak < 1000:
         assert 5 * (peak - 1000) / 2000 < 0

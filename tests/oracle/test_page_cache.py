@@ -19,7 +19,7 @@ class PagesInOrder:
         self.capacity, self.pages = capacity, OrderedDict()
 
     def use(self, page):
-        """Makes a page the most recently used one. Returns whether the page was in memory."""
+        """Makes a page the most recently used page. Returns whether the page was in memory."""
         hit = page in self.pages
         self.pages.pop(page, None)
         self.pages[page] = None

@@ -182,8 +182,8 @@ def test_names_over_a_long_way_wait_for_round_trips():
 
 
 def test_the_latency_of_adapters_adds_no_round_trips():
-    """A create takes 7 round trips, with and without a latency of the adapters. A network without
-    latency has no such count."""
+    """A create takes 7 round trips, with and without a latency of the adapters. If the network has
+    no latency, round trips cannot be counted."""
     keys = {"items": 100, "file_size": "0 B", "adapter": {"latency": "5 ms"}}
     given = situation_of("juicefs", "mdtest_hard", network={"latency": "11 ms"}, **keys)
     (found,) = (one for one in limits_of(given, given.constants) if one.round_trips)
@@ -209,7 +209,7 @@ def test_small_files_between_sites_wait_for_round_trips(latency, copies):
 
 
 def test_a_fuse_read_of_alluxio_opens_its_blocks_again():
-    """The predicted times are in the ranges of published ones. Reading 1 GB through Alluxio's FUSE
+    """The predicted times are in the ranges of published times. Reading 1 GB through Alluxio's FUSE
     client takes 61 to 120 s, but only 3 to 10 s if the calls arrive in sequential order, as direct
     reads do."""
     through_cache = situation_of("alluxio", "sequential_read", **BIG)
@@ -225,7 +225,7 @@ WRITTEN = {20: 6.5, 50: 18.7, 75: 38.1, 100: 99.2}
 
 @pytest.mark.parametrize("gigabytes", WRITTEN)
 def test_a_page_cache_takes_what_may_be_dirty(gigabytes):
-    """The predicted time is within 35 % of the measured one. The host has 250 GiB of memory and a
+    """The predicted time is within 35 % of the measured time. The host has 250 GiB of memory and a
     disk of 420 MB/s. The host's thresholds for dirty pages are not published, so the tolerance is
     large."""
     given = situation_of(
@@ -243,7 +243,7 @@ def test_a_page_cache_takes_what_may_be_dirty(gigabytes):
 
 @pytest.mark.parametrize(("clients", "write_s", "read_s"), [(2, 17.4, 11.2), (3, 26.5, 16.7)])
 def test_an_nfs_server_that_writes_through_waits_for_its_disk(clients, write_s, read_s):
-    """The predicted times are within 25 % of the measured ones. Each client writes and reads 3 GB
+    """The predicted times are within 25 % of the measured times. Each client writes and reads 3 GB
     over 25 Gbit/s (Do et al. 2021, experiment 3)."""
     keys = {
         "file_size": "3 GB",

@@ -1,5 +1,5 @@
-"""Tests of limits and gains in deployments whose right answer is known: from what maintainers of
-the file systems said about public performance reports, or from first principles.
+"""Tests of limits and gains in deployments whose right answer is known. The answer comes from
+comments of the file systems' maintainers on public performance reports, or from first principles.
 
 Each deployment restates one report in its simplest form. The address of the report is in its
 comment. The rates are those of the report, or those that the hardware allows.

@@ -14,7 +14,8 @@ from dfslab.spec.scenario import Point, Scenario, read
 
 SCENARIOS = sorted((Path(__file__).parents[2] / "scenarios").glob("*.toml"))
 BY_NAME = {path.stem: path for path in SCENARIOS}
-# Number of configurations of a large sweep that are compared; they are spread over the sweep.
+# Number of configurations of a large sweep that are compared. The compared configurations are
+# spread over the sweep.
 MOST = 40
 
 

@@ -28,7 +28,7 @@ def keys(folder):
 
 
 def store_only(folder, results):
-    """Replaces all stored results of a run folder by the given ones."""
+    """Replaces all stored results of a run folder by `results`."""
     for name in (records(folder), index(folder), folder / "complete"):
         name.unlink(missing_ok=True)
     if results:

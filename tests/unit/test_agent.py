@@ -230,7 +230,7 @@ def test_a_snapshot_never_waits_for_the_host_with_a_tree_in_its_hands(planted, j
     )
     # Two locks could cause a deadlock. The program's thread holds a lock that the argument's
     # `toString` also needs. Every 512 calls, the thread also takes the agent's lock on its call
-    # tree. A snapshot must therefore not hold one of these locks while it waits for the other.
+    # tree. A snapshot must therefore not hold one of these locks while it waits for the other lock.
     _, profile = planted("locked", "100000", points=points, option=option, java=())
     assert places(profile)["planted:with"]["count"] == 100_000
 

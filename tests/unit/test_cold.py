@@ -103,8 +103,8 @@ def test_what_may_be_in_memory_is_not_refused(workload, cache, tmp_path, monkeyp
 
 class TestbedOfPhases(Testbed):
     """A fake testbed whose disks read given numbers of bytes. The first number is the bytes that
-    are read during the first phase. The second is the bytes that are read between the first and the
-    second phase, and so on."""
+    are read during the first phase. The second number is the bytes that are read between the first
+    and the second phase, and so on."""
 
     def __init__(self, *given_bytes: int) -> None:
         super().__init__(0)

@@ -1,5 +1,5 @@
-"""Tests of `dfslab expect` and `dfslab init`: what they print for a local directory, and which
-wrong inputs they refuse."""
+"""Tests of `dfslab expect` and `dfslab init`: the output for a local directory, and the errors for
+wrong inputs."""
 
 from __future__ import annotations
 

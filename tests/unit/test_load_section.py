@@ -225,8 +225,8 @@ def test_a_note_of_what_failed_says_what_may_help():
 
 
 def test_a_note_of_hung_calls_on_alluxio_names_the_library_that_can_block():
-    """The error in this test is the one that the load generator reports if it gives up a run
-    because calls do not return."""
+    """The load generator reports the error of this test if it gives up a run because calls do not
+    return."""
     error = ErrorCount(
         operation="no_answer/wait",
         kind="timeout",

@@ -189,7 +189,8 @@ def test_noise_that_hides_the_slope_of_a_line_is_noticed():
     line = size_line.line_through(4096, 2e-3, 262144, 4.6e-3)
     assert line.rate == pytest.approx(258048 / 2.6e-3)
     assert not size_line.is_at_bound(line.rate, "B/s")
-    # The larger fsync took less time than the smaller one, so the rate is at its upper bound.
+    # The fsync of more bytes took less time than the fsync of fewer bytes, so the rate is at its
+    # upper bound.
     flat = size_line.line_through(4096, 2e-3, 262144, 1.9e-3)
     assert size_line.is_at_bound(flat.rate, "B/s")
     # A straight line through the two measured (size, time) pairs reaches 0 s at a size above zero.

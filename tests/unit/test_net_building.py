@@ -167,7 +167,7 @@ def test_a_queue_of_lists_is_fired_and_explored():
         "done": [[3, ["red"], [3, 1, 3]], [1, ["red"], [3, 1]], [3, [], [3]]],
     }
     # Two markings are equal if their lists have equal elements. There are four markings: [3, 1, 3],
-    # two shorter lists, and []. The three arcs lead from each list to the next shorter one.
+    # two shorter lists, and []. The three arcs lead from each list to the next shorter list.
     found = state_space(net)
     assert (found.markings, found.arcs) == (4, 3)
     assert "reverse(q.ids)" in draw.mermaid(net, game.state.marking)

@@ -40,7 +40,7 @@ def test_a_run_reports_its_stations_and_keeps_the_laws():
     assert servers.servers == 2
     # By the utilisation law, the utilisation of two servers is the rate times the mean service
     # time, divided by 2. The expected utilisation is 0.4, and the standard error of the simulated
-    # one is below 0.01.
+    # utilisation is below 0.01.
     rate = servers.services / 5000.0
     assert servers.utilisation == pytest.approx(rate * servers.service_s_mean / 2, rel=0.01)
     assert servers.utilisation == pytest.approx(0.4, abs=0.04)

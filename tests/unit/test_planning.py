@@ -187,7 +187,8 @@ def test_servers_are_added_until_the_plan_is_sure():
 
 def test_a_sure_plan_of_a_higher_rate_is_not_cheaper():
     """A deployment that reaches 3 GB/s with high certainty also reaches 2 GB/s with high certainty.
-    The recommended deployment for 2 GB/s therefore costs at most as much as the one for 3 GB/s."""
+    The recommended deployment for 2 GB/s therefore costs at most as much as the deployment for 3
+    GB/s."""
     lower, higher = (
         _sure_rows(f"write >= {rate} GB/s, 10 M files of 16 MiB")[1][0].price for rate in (2, 3)
     )

@@ -87,8 +87,8 @@ class Watched:
 
 def watched(rate_per_s: float, number: int, count: int = 120) -> Watched:
     """Runs `count` operations with Poisson arrivals at the rate `rate_per_s`. The target takes at
-    least 1 ms for each operation. Returns the run and figures that are computed from its spans.
-    `number` is the random seed."""
+    least 1 ms for each operation. Returns the run and the figures that the test computes from the
+    run's spans. `number` is the random seed."""
     draw = random.Random(number)
     dues_s = list(itertools.accumulate(draw.expovariate(rate_per_s) for _ in range(count)))
     stream = {

@@ -62,7 +62,7 @@ def planted_run(error: float, noise: float = 1.0) -> Board:
     """Returns the board of a synthetic run of reads.
 
     The sequence model predicted each configuration with an interval from rate / 3 to rate * 3. The
-    measured rates of held-out configurations are `error` times the predicted ones. The second
+    measured rates of held-out configurations are `error` times the predicted rates. The second
     repetition of each configuration is `noise` times as fast as the first.
     """
     hold_out = ({"workload.clients": 2},)

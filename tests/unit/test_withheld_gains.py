@@ -219,8 +219,9 @@ def test_summary_advice_and_board_withhold_for_the_same_reason_if_nothing_was_he
 
 
 def test_summary_and_advice_withhold_for_the_same_reason_if_the_model_errs():
-    """The measured rates are 0.3 times the described ones, but only in held-out configurations.
-    Calibration does not use held-out configurations, so it cannot learn the factor."""
+    """The measured rates are 0.3 times the rates of the description, but only in held-out
+    configurations. Calibration does not use held-out configurations, so it cannot learn the
+    factor."""
 
     def slow_if_held_out(point):
         return described(point) * (0.3 if point.held_out else 1.0)

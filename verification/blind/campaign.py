@@ -111,7 +111,7 @@ def measure(files: CampaignFiles, minutes: float, lock: Path | None, clock: Cloc
         print(f"priority: {'high' if is_high else 'normal, the kernel allows no other'}")
         left = _left(files, known)
         for testbed in left:
-            # Points in a directory of this machine need no testbed, and so no lock.
+            # Points in a directory of this machine need neither a testbed nor a lock.
             if testbed[0].system == LOCAL:
                 tried += _testbed(testbed, files, about.machine, deadline, known)
         left = _left(files, known)

@@ -44,7 +44,7 @@ class MachineProfile(BaseModel):
 
 def measured(directory: Path) -> MachineProfile:
     """Measures this machine and the latency between two hosts of a testbed. The measured disk is
-    the one that holds `directory`. Takes about a minute."""
+    the disk that holds `directory`. Takes about a minute."""
     quantities = calibrate.measure(directory, REPEATS)
     return MachineProfile(toml=calibrate.toml(quantities), undelayed_s=_undelayed_s())
 

@@ -200,8 +200,8 @@ def _without_delay() -> ExpectedPlace:
 
 
 def _little_known() -> Headlines:
-    """Returns the headline figures of two NFS mounts. For one, no hardware is known. For the other,
-    only the kind of the disk is declared."""
+    """Returns the headline figures of two NFS mounts. No hardware of the first mount is known. Only
+    the kind of the disk is declared for the second mount."""
     mount = DiscoveredPlace(text="nfs", system="nfs", directory="/mnt/x")
     unknown, kind = (
         _expected(mount, probed, DeclaredHardware(server_disk=disk))

@@ -1,4 +1,4 @@
-"""Headline figures of recordings: some are judged by bars (pass criteria), and others are not."""
+"""Headline figures of recordings. Bars (pass criteria) judge some of these figures."""
 
 from __future__ import annotations
 

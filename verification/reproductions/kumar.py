@@ -35,7 +35,7 @@ def subjects() -> list[str]:
 
 def parts(subject: str) -> tuple[str, ...]:
     """Returns the names of the parts into which the figures of a recording are divided. Each part
-    can be computed without the others."""
+    can be computed without the other parts."""
     return ("",) if subject.startswith(PROGRAM) else ("", LAYOUTS, *crossval.SPLITS)
 
 

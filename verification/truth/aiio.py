@@ -34,8 +34,8 @@ CHANGED = {
     "D": "larger_transfers",
     "E": "aligned_requests",
 }
-# Largest ratio at which a predicted saving counts as near the measured one. The ratio is the larger
-# of the two savings divided by the smaller.
+# Largest ratio at which a predicted saving counts as near the measured saving. The ratio is the
+# larger of the two savings divided by the smaller saving.
 NEAR = 1.5
 
 
@@ -56,8 +56,8 @@ class Pair:
 
     @property
     def ratio(self) -> float:
-        """The predicted saving divided by the measured one, or the inverse if it is larger.
-        Infinite if no saving was predicted."""
+        """The predicted saving divided by the measured saving, or the inverse if the inverse is
+        larger. Infinite if no saving was predicted."""
         if self.first is None or self.first.saved_s <= 0:
             return float("inf")
         return max(self.first.saved_s / self.saved_s, self.saved_s / self.first.saved_s)
@@ -142,7 +142,7 @@ def figures(subject: str) -> list[Figure]:
     """Returns three shares of all pairs:
 
     - the pairs whose real change is first in the advice
-    - the pairs for which, in addition, the predicted saving is near the measured one
+    - the pairs for which, in addition, the predicted saving is near the measured saving
     - the pairs whose measured saving is inside the interval of the first change in the advice
     """
     found = pairs()

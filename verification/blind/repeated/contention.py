@@ -17,7 +17,7 @@ from verification.blind.configuration import scenario_of
 from verification.blind.figures import Judged
 from verification.blind.machine import MachineProfile
 
-# Smallest share of the processors that a point is assumed to get, however much other programs used.
+# Smallest share of the processors that a point is assumed to get, even if other programs used more.
 LEAST_SHARE = 0.1
 
 

@@ -37,9 +37,9 @@ RUNS = (
     ("dfsperf_quiet.csv", "a run on a quiet machine", APART),
     ("dfsperf_run.csv", "an earlier run on a busy machine", APART_BUSY),
 )
-# Smallest ratio at which one rate counts as a lot higher than the other. The DFS-Perf report states
-# without numbers that two rates are similar, or that one is a lot higher. Here they are similar if
-# their ratio is below A_LOT.
+# Smallest ratio at which one of two rates counts as a lot higher than the other rate. The DFS-Perf
+# report states without numbers that two rates are similar, or that one is a lot higher. Here they
+# are similar if their ratio is below A_LOT.
 A_LOT = 1.5
 # Largest number of ratios near 1 (too close to count as a difference) that are listed one by one.
 NEAR_LISTED_MAX = 8
@@ -47,7 +47,7 @@ FILE_BYTES = 256 * 1024
 METADATA, MIXTURE, ITERATE = "dfsperf_metadata", "dfsperf_mixture", "dfsperf_iterate"
 DISTRIBUTED = ("hdfs", "glusterfs", "alluxio", "alluxio-through")
 # One comparison of two rates: (what is compared, first rate, second rate). According to the
-# DFS-Perf report, the first rate is the larger one. A rate that was not recorded is None.
+# DFS-Perf report, the first rate is the larger rate. A rate that was not recorded is None.
 Pair = tuple[str, float | None, float | None]
 # Ways to run four clients, and the value of the label `processes` of their runs.
 MODES = {"threads": 0, "processes": 4}
@@ -77,7 +77,7 @@ class RecordedRun:
 
 @cache
 def recorded_runs() -> tuple[RecordedRun, ...]:
-    """Returns all recorded runs of SCENARIO. The first one gives the verdict."""
+    """Returns all recorded runs of SCENARIO. The first run gives the verdict."""
     planned = recordings.scenario(SCENARIO)
     files = [(Path(__file__).with_name(file), name, apart) for file, name, apart in RUNS]
     return tuple(
@@ -128,7 +128,7 @@ def moved(
 
 
 def greater(pairs: Sequence[Pair], apart: float) -> Obtained:
-    """Judges whether the first rate of each pair exceeds the second one.
+    """Judges whether the first rate of each pair exceeds the second rate.
 
     A pair is decided if one rate is at least `apart` times the other. The verdict follows from the
     numbers of decided and undecided pairs (see `verdict_of`). The text lists the ratios of decided

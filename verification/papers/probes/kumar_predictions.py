@@ -247,7 +247,7 @@ def infiniband_ratio() -> Obtained:
 def _processors() -> dict[tuple[str, str], str]:
     """Returns the processor that dfslab chooses for each (bandwidth, block size). A processor is
     named by its power. Of the processors whose predicted rate is within 5 % of the highest
-    predicted rate, dfslab chooses the one with the lowest power."""
+    predicted rate, dfslab chooses the processor with the lowest power."""
     scenario = recordings.scenario("kumar-processors")
     found = costs([SequenceModel().run(point) for point in scenario.points()])
     groups: dict[tuple[str, str], list[EnergyCost]] = {}

@@ -39,11 +39,11 @@ HARDWARE = (
     "clients",
     "copies",
 )
-# Figure 4 of Kumar 2018: the block size from which the speed is level, and the largest one. LEVEL
-# is the largest ratio of two rates of a level curve, as for the prediction of the figure.
+# Figure 4 of Kumar 2018: KNEE_BYTES is the block size from which the speed is level, and
+# LARGEST_BYTES is the largest block size. LEVEL is the largest ratio of two rates of a level curve.
 KNEE_BYTES, LARGEST_BYTES = 2**18, 2**23
 LEVEL = 1.5
-# Features of hardware and layout that are varied besides the copies.
+# Features of hardware and layout that are varied in addition to the number of copies.
 DIRECT_FEATURES = (
     "deployment.node.server.adapter.bandwidth",
     "deployment.node.server.disk.read_rate",

@@ -153,21 +153,21 @@ def read_phase_2_level() -> Obtained:
 
 
 def read_phase_2_lookups() -> Obtained:
-    """Judges whether the times of open and getBlockLocations fall when the file size rises. The
-    files are those of medium size (Phase II of Wu 2013)."""
+    """Judges whether the times of open and getBlockLocations fall when the file size rises, over
+    files of medium size (Phase II of Wu 2013)."""
     return _rises(*(curve("read", [step], PHASE_2) for step in LOOKUPS), sign=-1)
 
 
 def read_phase_3() -> Obtained:
-    """Judges whether the times of readBlock and getBlockLocations rise with the file size. The
-    files are the largest ones (Phase III of Wu 2013)."""
+    """Judges whether the times of readBlock and getBlockLocations rise with the file size over the
+    largest files (Phase III of Wu 2013)."""
     return _rises(*(curve("read", [step], PHASE_3) for step in ("read", "open/getBlockLocations")))
 
 
 def read_blocks_dominate() -> Obtained:
     """Judges two statements on reads of the largest files (Phase III of Wu 2013). In every test,
     readBlock takes longer than open. The ratio of these two times is larger for the largest file of
-    the phase than for the smallest one."""
+    the phase than for the smallest file."""
     reads, opens = (dict(curve("read", [step], PHASE_3)) for step in ("read", "open"))
     ratios = [reads[size] / opens[size] for size in sorted(reads)]
     text = f"read over open {ratios[0]:.3g} to {ratios[-1]:.3g} over the sizes of Phase III"
@@ -201,8 +201,8 @@ def read_virtual() -> Obtained:
 
 
 def write_phase_1_level() -> Obtained:
-    """Judges whether the times of create, its remote call and addBlock do not depend on the file
-    size ("level"). The files are the smallest ones (Phase I of Wu 2013)."""
+    """Judges whether the times of create, its remote call and addBlock are level over the smallest
+    files (Phase I of Wu 2013)."""
     return _level(*(curve("write", [step], PHASE_1) for step in NAMENODE_CALLS))
 
 
@@ -226,13 +226,13 @@ def write_phase_2_level() -> Obtained:
 
 def write_phase_2_calls() -> Obtained:
     """Judges whether the times of create, its remote call and addBlock fall when the file size
-    rises. The files are those of medium size (Phase II of Wu 2013)."""
+    rises, over files of medium size (Phase II of Wu 2013)."""
     return _rises(*(curve("write", [step], PHASE_2) for step in NAMENODE_CALLS), sign=-1)
 
 
 def write_phase_3() -> Obtained:
-    """Judges whether the times of writeRequest and addBlock rise with the file size. The files are
-    the largest ones (Phase III of Wu 2013)."""
+    """Judges whether the times of writeRequest and addBlock rise with the file size over the
+    largest files (Phase III of Wu 2013)."""
     return _rises(
         curve("write", WRITE_REQUEST, PHASE_3), curve("write", ["write/addBlock"], PHASE_3)
     )
