@@ -358,7 +358,8 @@ def within(pairs: list[tuple[float, float]]) -> str:
 
 
 def add_row(table: Table, name: str, pairs: list[tuple[float, float]], why: str) -> float:
-    """Adds a row for the figure `name` to the table, and returns the ratio of ours to theirs."""
+    """Adds a row for the figure `name` to the table, and returns the middle ratio of our figure to
+    theirs."""
     ratio, low, high = middle_ratio(pairs)
     medians = (f"{statistics.median(side):.1f}" for side in zip(*pairs, strict=True))
     table.add_row(name, *medians, f"{ratio:.3f}", f"{low:.2f} to {high:.2f}", why)

@@ -1,5 +1,5 @@
-"""Writes the page of all figures. Each bar (pass criterion) has a section, and each recording a row
-in it. The page also shows the figures that missed their bars."""
+"""Writes the page of all figures. Each bar (pass criterion) has a section, and each recording has a
+row in the section. The page also shows the figures that missed their bars."""
 
 from __future__ import annotations
 

@@ -58,7 +58,8 @@ def interrupted(tmp_path, number):
     child = subprocess.Popen(
         [DFSLAB, "run", "scenario.toml"],
         cwd=tmp_path,
-        # If the tests were started by nohup, they ignore SIGHUP, and a child process inherits this.
+        # If the tests were started by nohup, they ignore SIGHUP. Without this line, the child
+        # process would also ignore SIGHUP.
         preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

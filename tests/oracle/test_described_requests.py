@@ -177,9 +177,9 @@ def test_alluxio_opens_a_block_again_only_after_a_jump_if_reads_come_in_order():
 
 
 def test_a_new_chunk_of_moosefs_is_made_before_its_data_are_sent():
-    """A write of a small file with two copies takes 14 one-way latencies: 2 each for lookup,
-    create, the new chunk at the master, the new chunk at the chunkservers, the data along the
-    chain, their acknowledgements, and the end of the write."""
+    """A write of a small file with two copies takes 14 one-way latencies. Seven steps take two
+    latencies each: lookup, create, the new chunk at the master, the new chunk at the chunkservers,
+    the data along the chain, the acknowledgements of the data, and the end of the write."""
     keys = {
         "file_size": "4 KiB",
         "transfer_size": "4 KiB",

@@ -72,8 +72,8 @@ def test_waiting_is_near_that_of_the_simulation(clients, share):
     demand_s = 1 / capacity_per_s(share, HOLD_S, HOLD_S)
     found = mean_value_analysis([demand_s], clients, THINK_S, latency_s=HOLD_S)
     expected = simulated_rate(clients, share)
-    # The formula is exact if all clients write. If batches of readers are short, it is up to 8 %
-    # too high.
+    # The formula is exact if all clients write. If batches of readers are short, the rate by the
+    # formula is up to 8 % too high.
     assert found.rate_per_s == pytest.approx(expected, rel=0.02 if share == 1.0 else 0.1)
 
 

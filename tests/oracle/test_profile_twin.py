@@ -145,8 +145,8 @@ def _bucket(duration_ns: int) -> int:
 
 
 def both(calls: list[Call], path) -> tuple[TraceProfile, TraceProfile]:
-    """Returns the trace profiles of the calls as spans, written to the file `path`, and as a call
-    profile."""
+    """Returns two trace profiles of the calls. The first profile is read from spans, which are
+    written to the file `path`. The second profile is made from a call profile."""
     path.write_text(as_spans(calls), encoding="utf-8")
     read = files([(SERVICE, as_rows(calls))])
     return trace.profile([path]), call_document.document(read, callprofile.merge(read))

@@ -102,8 +102,8 @@ def tree_node(name: str, *children: TreeNode, **sums: Any) -> TreeNode:
 
 
 def tree_profile(*roots: TreeNode, **parts: Any) -> TraceProfile:
-    """Returns a trace profile with these call trees. `parts` replaces other fields, which are empty
-    otherwise."""
+    """Returns a trace profile with the given call trees. `parts` has further fields of the profile,
+    which are empty by default."""
     shares = {"spans_removed": 0.0, "trees_removed": 0.0}
     counts = ("spans_before", "spans_after", "trees_before", "trees_after")
     lists = ("ranking", "ranking_by_name", "waits", "clocks", "timelines")

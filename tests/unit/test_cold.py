@@ -142,7 +142,8 @@ def test_a_phase_that_only_reads_and_meets_memory_is_refused(tmp_path, monkeypat
 
 
 def with_pattern(**parameters: Any) -> Point:
-    """Returns a cold configuration of the workload `pattern` with these parameters."""
+    """Returns a configuration of the workload `pattern` with cold caches. `parameters` has the
+    parameters of the workload."""
     at = point("pattern")
     requested = type(at.scenario.workload)(name="pattern", cache="cold", **parameters)
     return at.model_copy(

@@ -52,9 +52,9 @@ def test_a_bricks_call_belongs_to_the_client_call_that_contains_it():
         call(BRICK, "FSYNC", 3.2, 0.5),
         call(BRICK, "STATFS", 20, 1),
     ]
-    # The caller of a brick's call is the client's call whose time contains it. Two calls of the
-    # brick have no caller. The WRITE began before the client's WRITE and ended after it. No call of
-    # the client contains STATFS.
+    # The caller of a brick's call is the client's call whose time contains the time of the brick's
+    # call. Two calls of the brick have no caller. The WRITE began before the client's WRITE and
+    # ended after it. No call of the client contains STATFS.
     assert callers(calls) == [1, None, None, None, 3, None]
 
 

@@ -35,8 +35,8 @@ except KeyboardInterrupt as error:
 
 
 def stream(kinds=KINDS, **changes) -> dict:
-    """Returns a small stream specification with equal shares of these operations. `changes` replace
-    fields."""
+    """Returns a small stream specification with equal shares of the operations `kinds`. `changes`
+    replaces fields of the specification."""
     return {
         "seed": 5,
         "clients": 2,

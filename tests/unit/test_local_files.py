@@ -82,9 +82,9 @@ def test_many_streams_of_direct_reads_are_limited_by_the_requests_of_the_disk():
 
 
 def test_a_wait_for_a_direct_read_is_a_limit_of_the_disk():
-    """Direct reads by a single stream name the disk as the limit. The disk is busy for only a small
-    part of the time of a read. During the other part, the read waits for the answer of the disk. A
-    faster disk would shorten this wait."""
+    """For direct reads by a single stream, the prediction names the disk as the limit. The disk is
+    busy for only a small part of the time of a read. During the other part, the read waits for the
+    answer of the disk. A faster disk would shorten this wait."""
     limits = limits_of(*described(MEASURED, 1, cache="direct", **SMALL))
     assert limits[0].name == "machine.disk"
     assert limits[0].share > 0.9

@@ -1,5 +1,6 @@
-"""Tests of the sentence that writes are assumed to end in the memory of the servers, so that the
-declared rate of their disks has no effect."""
+"""Tests of a note in predictions, `whatif` and advice. The note states that written data are
+assumed to stay in the servers' memory, so that the declared rate of the servers' disks has no
+effect."""
 
 from __future__ import annotations
 

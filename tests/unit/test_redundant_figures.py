@@ -12,8 +12,9 @@ from support import tool_texts, tool_texts_dfsperf, tool_texts_more, tool_texts_
 from support import tool_texts_redundant as texts
 from support.command import dfslab
 
-# For each format: a text, and edits. An edit is the text that is replaced, the text that replaces
-# it, and the reason that names the place, the key and its value.
+# For each format: a text in this format, and edits of the text. An edit is (text that is replaced,
+# replacement, part of the expected reason). The reason names the place of a figure, the key and the
+# value.
 EDITS = {
     "fio_json": (
         texts.FIO,

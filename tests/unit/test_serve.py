@@ -139,7 +139,8 @@ def test_an_inconclusive_run_is_listed_as_such_with_its_reason(runs, site):
         live = site.get(f"/api/live/{key}").document
         ended = (live["state"], live["text"], live["has_ended"], live["share"])
         assert ended == ("inconclusive", doubt, True, 1.0)
-        # A damaged summary states nothing.
+        # A run with a damaged summary is listed as finished, because the summary cannot state that
+        # the run is inconclusive.
         (folder / "summary.json").write_text("{")
         assert key in site.get("/?state=finished").text
     finally:

@@ -95,7 +95,7 @@ def test_parts_of_a_setup_keep_its_shape():
     part = setup.part(1 / 8)
     assert (part.file_size, part.block_size) == (64 * MIB, MIB)
     assert part.hardware.memory_bytes == setup.hardware.memory_bytes // 8
-    # A part of a file with few large blocks has smaller blocks.
+    # If a file has only few large blocks, the simulated part of the file has smaller blocks.
     large = replace(setup, block_size=64 * MIB)
     assert large.part(1 / 8).block_size == 8 * MIB
     assert large.part(1 / 8).file_size == 64 * MIB

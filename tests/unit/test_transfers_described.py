@@ -91,6 +91,6 @@ def test_a_mount_that_was_measured_as_a_directory_is_refused_with_what_to_do(
     monkeypatch.setattr(measured_place, "existing", lambda place: mounted)
     with pytest.raises(InputError, match=f"it is on MooseFS: `dfslab init {tmp_path}`"):
         check_is_described(run)
-    # The function checks only run folders. If it gets the path of a scenario file, it checks
-    # nothing, so there is no error.
+    # The function checks only run folders. For the path of a scenario file, the function checks
+    # nothing and raises no error.
     check_is_described(run / "scenario.toml")

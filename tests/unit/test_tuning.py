@@ -308,9 +308,9 @@ def test_more_copies_need_permission_and_are_no_risk(source):
 
 @pytest.mark.parametrize("is_recognised_by", ["key", "stored_copies"])
 def test_copies_are_guarded_without_a_declared_purpose(source, monkeypatch, is_recognised_by):
-    """A parameter for the number of copies counts as one that protects data even if the description
-    declares no purpose for it. Descriptions of other authors may lack the purpose. The parameter is
-    recognised by its key or by `stored_copies`."""
+    """A parameter for the number of copies counts as a parameter that protects data, even if the
+    description declares no purpose for it. Descriptions by other authors may lack this declaration.
+    The parameter is recognised by its key or by `stored_copies`."""
     system = discover.file_system("glusterfs")
     undeclared = [replace(one, purpose="") for one in system.parameters]
     other = replace(system, parameters=Parameters(*undeclared))

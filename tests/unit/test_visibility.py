@@ -129,7 +129,8 @@ def test_a_client_answers_after_an_interrupt_before_or_after_a_command(tmp_path,
 
 def _interrupt(called, sent, *reported):
     if not sent:
-        # The interrupt comes after the command has got its number, but before it is written.
+        # The interrupt comes after the command has got its number, but before the command is
+        # written.
         called.__self__.turn += 1
     raise KeyboardInterrupt
 

@@ -21,7 +21,8 @@ from support.command import dfslab
 
 
 def gains(*factors: float) -> WhatIf:
-    """Returns the answer for one change with these gains, each in one configuration."""
+    """Returns the answer for the change "servers x2". `factors` has the gain of the change in each
+    configuration."""
     rows = [
         ChangedOperation(
             change="servers x2",

@@ -35,9 +35,9 @@ OTHER_REGIME = "waiting"
 @dataclass(frozen=True)
 class FrozenPrediction:
     """A point and its predicted rate in operations per second, with the bounds of its 90 %
-    interval. `limit` names what takes the largest share of the predicted time. `regime` is the kind
-    of this limit (disk, link, …). `roofline_per_s` is the largest rate that the busiest disk or
-    link allows, or None if no disk or link is used."""
+    interval. `limit` names the resource or the wait that takes the largest share of the predicted
+    time. `regime` is the kind of this limit (disk, link, …). `roofline_per_s` is the largest rate
+    that the busiest disk or link allows, or None if no disk or link is used."""
 
     name: str
     system: str

@@ -25,8 +25,9 @@ from verification.papers.obtained import Obtained, judged
 
 LEVEL = 2.0
 TREND = 0.8
-# The recorded deployments are identified by their network latency. In Wu 2013, EVEN is the even
-# cluster (Tansuo), UNEVEN the uneven one (Inspur), and VIRTUAL the virtual one (EC2).
+# Network latencies that identify the recorded deployments. EVEN stands for the cluster of equal
+# machines in Wu 2013 (Tansuo), UNEVEN for the cluster of different machines (Inspur), and VIRTUAL
+# for the virtual machines (EC2).
 EVEN, UNEVEN, VIRTUAL = "50 us", "200 us", "1 ms"
 KIB, MIB = 2.0**10, 2.0**20
 # Smallest and largest file size in bytes of each of Wu's phases. All sizes are 1/64 of those in Wu
