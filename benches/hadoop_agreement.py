@@ -3,11 +3,12 @@ Java client and machine.
 
 Three programs take turns: TestDFSIO and NNThroughputBenchmark in one Java machine, plain loops with
 the same calls in a second Java machine, and our load generator in a third Java machine. All three
-programs keep running, so that none compiles its code while it is timed. A run benefits from what
-the previous run left in caches, which changed the rates of reads by a fifth. The order in a round
-is therefore ours, theirs, theirs, ours. Rounds differ by a third. A figure is therefore the middle
-of the rounds' ratios of ours to theirs, with its 95 % interval. The middle is the Hodges-Lehmann
-estimator of the logarithms (`paired.middle`).
+programs keep running, so that none compiles its code while it is timed. A run benefits from the
+caches that the previous run has filled. This effect changed the rates of reads by a fifth. The
+order of the runs in a round is therefore: our generator, Hadoop's benchmark, Hadoop's benchmark,
+our generator. Rounds differ by a third. A figure is therefore the middle of the rounds' ratios of
+our figure to Hadoop's figure, with its 95 % interval. The middle is the Hodges-Lehmann estimator of
+the logarithms (`paired.middle`).
 
 Moving data between our process and Java costs time, mostly for a copy of each transfer. This cost
 (the cost of the border) is measured with a file system that does nothing. The data of an
@@ -324,8 +325,8 @@ def in_turns(pairs: dict[str, tuple[Work, Work]]) -> dict[str, list[tuple[float,
     for turn in range(WARM_UP + ROUNDS):
         for name, (our_work, their_work) in pairs.items():
             began = time.perf_counter()
-            # Our program has the outer two positions and theirs the inner two, so a slow drift of
-            # the machine affects both equally.
+            # Our program has the two outer positions, and their program has the two inner
+            # positions. A slow drift of the machine therefore affects both equally.
             order = (our_work, their_work, their_work, our_work)
             first, *theirs, last = (alone(work) for work in order)
             both = (math.sqrt(first * last), math.sqrt(math.prod(theirs)))

@@ -152,8 +152,8 @@ class Environment:
 
 
 def fault_of(one: Try, output: str) -> str:
-    """Returns a text that says what is wrong with the output of a command, or "" if nothing is
-    wrong. An output is wrong if an expected text is missing, or if a line is wider than the
+    """Returns a text that describes the fault in the output of a command, or "" if the output has
+    no fault. An output is wrong if an expected text is missing, or if a line is wider than the
     terminal."""
     flat = " ".join(output.split())
     if lacking := [text for text in one.expected if text not in flat]:

@@ -1,5 +1,5 @@
-"""Reduces the terminal output of a command to what every correct run of the command prints, so that
-the output can be compared with a recorded output.
+"""Reduces the terminal output of a command to the text that every correct run of the command
+prints. The reduced output can be compared with a recorded output.
 
 Numbers with their units become "#". A table becomes one line for each row, with wrapped cells
 joined. Sentences that depend on how busy the machine is are left out.

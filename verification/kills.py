@@ -361,7 +361,7 @@ def logged(log: Path | None) -> list[Trial]:
 
 
 def cut_to_lines(log: Path) -> None:
-    """Removes what follows the last newline of a log, so that the next entry is a separate
+    """Removes the text after the last newline of a log, so that the next entry is a separate
     line."""
     if log.exists():
         os.truncate(log, log.read_bytes().rfind(b"\n") + 1)

@@ -149,8 +149,8 @@ assert section.BOUND_S == law.BOUND_S == 2.0
 
 
 def test_what_is_computed_from_a_constant_at_import_is_varied_too():
-    """Varying a constant also varies what is computed from it at import: the default of an
-    argument, the default of a field, and another constant."""
+    """If a constant is varied, three values that are computed from the constant at import vary,
+    too: the default of an argument, the default of a field, and another constant."""
     in_a_new_process("""
 import inspect
 from verification.sensitivity import constants

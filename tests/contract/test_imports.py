@@ -83,8 +83,8 @@ def test_only_these_files_import_the_binary():
 
 
 def test_no_model_knows_of_an_emulated_network():
-    """Models take account of the effects of a network (`NetworkEffects`) without naming what causes
-    the effects."""
+    """Models take account of the effects of a network (`NetworkEffects`) without naming the cause
+    of the effects."""
     texts = {path: path.read_text(encoding="utf-8") for path in (PYTHON / "models").rglob("*.py")}
     assert texts
     assert not {path for path, text in texts.items() if names_in(text) & EMULATION}

@@ -99,8 +99,7 @@ def test_an_interrupted_run_is_kept_and_resumed(tmp_path):
 
 class InterruptedInItsDestructor:
     """Raises SIGINT in its destructor. Python prints an exception of a destructor and does not pass
-    it on to the caller.
-    """
+    the exception on to the caller."""
 
     def __del__(self):
         signal.raise_signal(signal.SIGINT)

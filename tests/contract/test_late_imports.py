@@ -71,7 +71,7 @@ def _named(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
 def loaded(modules: frozenset[str], graph: Mapping[str, frozenset[str]]) -> set[str]:
     """Returns all modules that importing `modules` loads: `modules` themselves, and the modules
     that the package's modules import, directly or through further modules. `graph` has the imports
-    of each module of the package. What other libraries import is unknown and not returned."""
+    of each module of the package. The imports of other libraries are unknown and not returned."""
     found: set[str] = set()
     left = [*modules]
     while left:

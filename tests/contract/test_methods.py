@@ -92,7 +92,7 @@ def predicted(name: str, case: str) -> Result | InputError | RunFailed:
 
 
 def outcome(work: Callable[[], Found]) -> Found | InputError | RunFailed:
-    """Returns what `work` returns, or the InputError or RunFailed that `work` raises."""
+    """Returns the result of `work`, or the InputError or RunFailed that `work` raises."""
     try:
         return work()
     except (InputError, RunFailed) as error:

@@ -1,5 +1,5 @@
-"""Tests of the check of a release: which differences between two outputs of a command it ignores,
-which it reports, and that the recorded outputs fit a terminal of 80 columns."""
+"""Tests of the check of a release. The check compares two outputs of a command, and ignores some
+differences. Further tests check that the recorded outputs fit a terminal of 80 columns."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tests that a command imports only what it needs. Large libraries are imported at their first use,
-and optional libraries only if they are installed."""
+"""Tests that a command imports only the modules that it needs. Large libraries are imported at
+their first use, and optional libraries only if they are installed."""
 
 from __future__ import annotations
 

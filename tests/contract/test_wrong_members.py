@@ -72,8 +72,8 @@ access = { directory = "." }
 [workload]
 name = "sequential_read"
 """
-# For each case: a text of `facts.py` or `operations.py`, what replaces it, and a regular expression
-# that matches the end of the message.
+# Each case is (a text in `facts.py` or `operations.py`, the replacement of this text, a regular
+# expression that matches the end of the message).
 WRONG = {
     "undeclared": ("P.lookup_cpu", "P.lokup_cpu", r"operations\.py:6: .*did you mean lookup_cpu"),
     "role": ('cpu("catalog"', 'cpu("catalogue"', r"operations\.py: operation read: role 'catalog"),

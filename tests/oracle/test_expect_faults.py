@@ -32,7 +32,7 @@ NOISE_SD = 0.05
 
 
 def place(system: str, known: bool = True) -> DiscoveredPlace:
-    """Returns what was discovered about a mount of the file system `system`. If `known` is true,
+    """Returns the discovered facts about a mount of the file system `system`. If `known` is true,
     the deployment is declared; otherwise only the name of the file system is known."""
     described = discover.file_system(system)
     servers = 1 if system in ("nfs", "juicefs") else SERVERS
@@ -189,7 +189,7 @@ def test_cold_reads_of_a_mount_are_cold_if_caches_of_client_processes_are_emptie
 
 def test_assumed_hardware_is_listed_with_its_value_and_option():
     """Hardware whose value is assumed is listed with this value and the option that declares it. A
-    testbed declares all of its hardware, so nothing is listed for it."""
+    testbed declares all of its hardware, so no hardware of a testbed is listed."""
     unknown = scenario_of(place("nfs", known=False), Probed(), DeclaredHardware())
     text = unknown.commented_toml()
     assert "server disk 500 MB/s (assumed; --server-disk declares it)" in text

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from dfslab.models.learn.estimators import PaperLinear, adjusted, r_squared
 
-# Columns of Kumar's Table 5. Two are omitted: the disks, whose effects are near 0, and the workload
-# size, whose unit is unknown (erratum K7).
+# Columns of Kumar's Table 5. Two columns are omitted. The effects of the disks are near 0, and the
+# unit of the workload size is unknown (erratum K7).
 NAMES = ("network", "base file system", "servers", "clients", "striping", "replication")
 CONSTANT = {"write": -120.485, "read": -142.931, "random read": -39.676, "random write": -114.066}
 TABLE = {

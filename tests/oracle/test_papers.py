@@ -1,6 +1,6 @@
-"""Tests of the page that lists statements of the papers and what dfslab obtains for each statement.
-Every row is well formed, and its command and the function that computes its result exist. The
-committed page is current."""
+"""Tests of the page that lists statements of the papers, each with the result that dfslab obtains
+for the statement. Every row is well formed, and its command and the function that computes its
+result exist. The committed page is current."""
 
 from __future__ import annotations
 

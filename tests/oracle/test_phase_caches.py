@@ -1,5 +1,5 @@
-"""Tests what the phases of a workload find in the caches: warm, cold and direct runs of all file
-systems, programs of tasks, and runs with more memory."""
+"""Tests of the share of data that the phases of a workload find in the caches. The tests cover
+warm, cold and direct runs of all file systems, programs of tasks, and runs with more memory."""
 
 from __future__ import annotations
 

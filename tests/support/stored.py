@@ -1,5 +1,5 @@
-"""Functions that read and change the files of a run folder. Tests use them to damage records, or to
-store results in an earlier format."""
+"""Functions that read and change the files of a run folder. Tests use these functions to damage
+records, or to store results in an earlier format."""
 
 import json
 from pathlib import Path

@@ -81,8 +81,8 @@ class Testbed(BaseTestbed):
 
     @property
     def held(self) -> TestbedFolder:
-        """Returns the testbed's folder. The record in this folder lists what the take-down has to
-        remove."""
+        """Returns the testbed's folder. The record in this folder lists the resources that the
+        take-down has to remove."""
         return self._folder
 
     def record(self, **changes: Any) -> None:

@@ -1,4 +1,4 @@
-"""Tests of the monitors in `.cpn` files. A supported monitor measures what it would measure in CPN
+"""Tests of the monitors in `.cpn` files. A supported monitor measures the same values as in CPN
 Tools. An unsupported monitor is refused with a message that names a replacement. The net is then
 simulated without this monitor."""
 

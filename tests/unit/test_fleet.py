@@ -1,5 +1,5 @@
-"""Tests of one workload that several processes run: how its clients are divided, how reports are
-merged, the protocol, and what happens if an agent is lost."""
+"""Tests of one workload that several processes run. The tests cover the division of the clients,
+the merging of reports, the protocol, and lost agents."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Tests that an error about a malformed line of another tool's results names the file, the line and
-what was expected there."""
+the expected content of the line."""
 
 from __future__ import annotations
 

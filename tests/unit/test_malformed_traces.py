@@ -1,5 +1,5 @@
-"""Tests of malformed, cut-off and mixed recordings of calls: the error is one line with the number
-of the line (or record), what is wrong, what is allowed, and what to do."""
+"""Tests of the errors for malformed, cut-off and mixed recordings of calls. An error is one line,
+which states the number of the line (or record), the fault, the allowed values and a remedy."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """Tests of the token game in a terminal, in which the user chooses the transition that fires next.
-The tests check what is displayed, what a choice fires, and how invalid choices are handled."""
+The tests check the displayed text, the transition that a choice fires, and the handling of invalid
+choices."""
 
 from __future__ import annotations
 

@@ -26,8 +26,8 @@ pytestmark = pytest.mark.usefixtures("no_testbed_left")
 
 
 def in_other_process(tmp_path: Path, action: str) -> subprocess.Popen:
-    """Starts another process, which starts a testbed and prints its id. `action` is what the
-    process then does. With "outlive", the process ends and leaves the testbed up. With "wait", the
+    """Starts another process, which starts a testbed and prints its id. `action` is the next action
+    of the process. With "outlive", the process ends and leaves the testbed up. With "wait", the
     process waits for a minute before it ends. With any other text, the process ends at once."""
     source = f"""
 import os, signal, sys, time

@@ -108,7 +108,7 @@ class Recording:
 
 @cache
 def about(subject: str) -> Recording:
-    """Returns what the JSON file of a recording states."""
+    """Returns the content of a recording's JSON file."""
     found = json.loads((DATA / f"{subject}.json").read_text(encoding="utf-8"))
     return Recording(found["half"], found["profile"], found["predictions_sha256"])
 

@@ -4,8 +4,8 @@ requests.
 
 A recording is a CSV table with a row for each function of HDFS and each configuration. A row has
 the number of calls in all processes, the sum, mean and 0.99 quantile of their durations in seconds,
-and the duration of the whole program. The table does not include what the testbed did before and
-after the program. `python -m verification.reproductions.liu_record` writes the table from run
+and the duration of the whole program. The table does not include calls that the testbed made before
+and after the program. `python -m verification.reproductions.liu_record` writes the table from run
 folders.
 """
 
@@ -133,8 +133,8 @@ def share(found: dict[str, Call], function: str) -> float:
 
 
 def _of_jobs(subject: str) -> list[Figure]:
-    """Returns two kinds of figures. For each job with tiny input, they are ratios of total times of
-    HDFS functions. For SIZED_JOB with each larger input, the figure is the share of
+    """Returns two kinds of figures. For each job with tiny input, the figures are ratios of total
+    times of HDFS functions. For SIZED_JOB with each larger input, the figure is the share of
     createFileSystem (see `share`) divided by its share with tiny input."""
     made = []
     for (size, job), found in calls(subject).items():

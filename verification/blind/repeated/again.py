@@ -33,7 +33,7 @@ SHOWN = 12
 def repeated(files: CampaignFiles) -> list[Repeated]:
     """Returns all measured points of a campaign with their present predictions. The predictions use
     the recorded configuration and the recorded profile of the machine. The file of the frozen
-    predictions is only read."""
+    predictions is not changed."""
     machine = about_of(files).machine
     found = []
     for one in judged(files):

@@ -46,7 +46,7 @@ NEAR_LISTED_MAX = 8
 FILE_BYTES = 256 * 1024
 METADATA, MIXTURE, ITERATE = "dfsperf_metadata", "dfsperf_mixture", "dfsperf_iterate"
 DISTRIBUTED = ("hdfs", "glusterfs", "alluxio", "alluxio-through")
-# One comparison of two rates: (what is compared, first rate, second rate). According to the
+# One comparison of two rates: (name of the comparison, first rate, second rate). According to the
 # DFS-Perf report, the first rate is the larger rate. A rate that was not recorded is None.
 Pair = tuple[str, float | None, float | None]
 # Ways to run four clients, and the value of the label `processes` of their runs.
