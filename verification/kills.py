@@ -4,15 +4,15 @@ resumes.
 Each trial starts a sweep and sends SIGKILL to its process after a random time. With
 `--after-results`, the random time begins when a random number of results has been stored. The trial
 then waits until every process of the sweep has ended, runs `dfslab doctor --clean`, and completes
-the sweep. A trial fails if a process outlives the killed process by more than 15 s, if `dfslab
-doctor` leaves something behind, if a stored result is damaged, or if a complete result is lost or
+the sweep. A trial fails in four cases: a process outlives the killed process by more than 15 s,
+`dfslab doctor` leaves something behind, a stored result is damaged, or a complete result is lost or
 measured again.
 
 `python -m verification.kills --systems local,dask,ssh,moosefs --trials 50 --log kills.jsonl` runs
-50 trials for each system. With `--log`, every outcome is appended to a file, and trials that the
-file already has with the same seed are skipped, so that many trials can run in parts. The random
-times of a trial depend only on the seed, the system and the trial's number. Testbeds need root and
-the daemons of the file systems.
+50 trials for each system. With `--log`, every outcome is appended to a file. Trials that the file
+already has with the same seed are skipped, so a long series of trials can run in several parts. The
+random times of a trial depend only on the seed, the system and the trial's number. Testbeds need
+root and the daemons of the file systems.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@ figures with their bars (pass criteria). The verification also varies constants 
 show how far the figures depend on them, computes papers.md (the comparison with published papers),
 and runs all cases of the tests that have the pytest mark `grid`.
 
-The exit code is 1 if a figure that met its bar in the committed table now misses its bar, if a
-figure cannot be computed, if papers.md is not current, or if a case of a grid fails. A known miss
+The exit code is 1 in four cases: a figure that met its bar in the committed table now misses its
+bar, a figure cannot be computed, papers.md is not current, or a case of a grid fails. A known miss
 is printed and counted, but is no failure. `--share` computes a share of the recordings, at least
 one of each experiment, and compares them with the committed table without changing the table.
 `--only` adds the figures of new recordings to the table.

@@ -1,5 +1,6 @@
-"""Tests that ARCHITECTURE.md lists every file that must be looked at when the step language gets a
-new kind of node: the visitors of trees, and the files that search trees by `isinstance`."""
+"""Tests that ARCHITECTURE.md lists every file that may have to be changed when the step language
+gets a new kind of node. These files are the visitors of trees, and the files that search trees by
+`isinstance`."""
 
 from __future__ import annotations
 

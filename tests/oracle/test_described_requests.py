@@ -1,5 +1,5 @@
 """Tests that descriptions count the requests, round trips and messages that a file system's client
-makes: the expected numbers are closed forms or come from a naive simulation of the kernel."""
+makes. The expected numbers are closed forms or come from a naive simulation of the kernel."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ SLOW = {"network": {"latency": "10 ms"}, "servers": 3}
 
 
 def naive_windows(size_bytes, call_bytes):
-    """Returns the number of requests that the kernel's read-ahead makes for a sequential read: one
-    for each window, whose sizes are computed as in mm/readahead.c, with a largest window of 32
-    pages."""
+    """Returns the number of requests that the kernel's read-ahead makes for a sequential read. The
+    kernel makes one request for each window. The sizes of the windows are computed as in
+    mm/readahead.c, and the largest window has 32 pages."""
     most = WINDOW_BYTES // PAGE_BYTES
     pages, called = -(-size_bytes // PAGE_BYTES), -(-call_bytes // PAGE_BYTES)
     # The size of the first window, as in get_init_ra_size.

@@ -1,5 +1,5 @@
-"""Tests of two things: the figures that judge `dfslab expect` on testbeds, computed from planted
-comparisons, and the hardware that these testbeds declare."""
+"""Tests of the figures that judge `dfslab expect` on testbeds. The tests compute the figures from
+planted comparisons. Further tests check the hardware that these testbeds declare."""
 
 from __future__ import annotations
 

@@ -60,8 +60,8 @@ adapter = {{ bandwidth = "{self.link}" }}
 class Report:
     """A deployment with its right answer. `limit`: a text that the name of the limit contains.
     `rate`: lowest and highest right rate, in MB/s, or in operations per second if `per_s`.
-    `gaining`: changes that raise the rate, each with the least factor by which it must do so.
-    `idle`: changes without effect on the rate."""
+    `gaining`: changes that raise the rate, each with the smallest factor by which the rate must
+    rise. `idle`: changes without effect on the rate."""
 
     file_system: str
     nodes: tuple[Node, ...]

@@ -166,7 +166,7 @@ def test_every_byte_is_moved_whatever_the_sizes(operation, size, block):
 @pytest.mark.parametrize("operation", ["read", "write"])
 def test_packets_and_stripes_agree_where_the_pipe_is_full(operation):
     """Simulating packets or whole stripes gives almost the same rate if many stripes are in flight,
-    but not if only one is."""
+    but not if only one stripe is in flight."""
     for clients, apart in ((1, 0.05), (4, 0.15)):
         many = [
             rate(operation, clients, file_size=64 * MIB, block_size=16 * MIB, grain=grain)

@@ -1,5 +1,5 @@
-"""Tests that setting keys of a scenario directly gives the same scenario as writing it as a table,
-changing the table and reading it again."""
+"""Tests that keys of a scenario can be set directly. The result equals the scenario that is read
+from a changed table of the original scenario."""
 
 from __future__ import annotations
 

@@ -111,9 +111,9 @@ def test_read_is_the_corrected_1():
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_invocations_of_different_times_have_different_symbols(system):
-    """Invocations that share a name but take different times get different symbols, so they are not
-    added up as if they took equally long. Reads of whole blocks and reads of parts of blocks are an
-    example."""
+    """Invocations that share a name but take different times get different symbols. With the same
+    symbol, their times would count as equal. Reads of whole blocks and reads of parts of blocks are
+    an example."""
     described = discover.file_system(system)
     for operation in described.operations:
         labels = [one.label for one in invocations(described, operation)]

@@ -1,5 +1,5 @@
-"""Applications whose I/O time follows from planted costs, as counters of a Darshan log, and the
-text that darshan-parser prints for a log."""
+"""Makes counters of a Darshan log for applications whose I/O time follows from planted costs. Also
+makes the text that darshan-parser prints for a log."""
 
 from __future__ import annotations
 

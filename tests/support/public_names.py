@@ -53,8 +53,9 @@ def _registers(decorator: ast.expr) -> bool:
 
 
 def used(module: str, tree: ast.Module, modules: Iterable[str]) -> Iterator[PublicName]:
-    """Returns the names that a module uses: names that it imports from a module, attributes of
-    modules that it imports, its own names outside their definitions, and "module:name" in strings.
+    """Returns the names that a module uses. There are four kinds: names that are imported from a
+    module, attributes of imported modules, the module's own names outside their definitions, and
+    "module:name" in strings.
 
     `modules` has the dotted names of all modules. A name in `__all__` counts as used.
     """

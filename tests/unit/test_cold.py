@@ -94,8 +94,8 @@ def test_a_cold_run_reports_the_bytes_that_disks_read(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("workload", "cache"), [("mixture", "cold"), ("sequential_read", "warm")])
 def test_what_may_be_in_memory_is_not_refused(workload, cache, tmp_path, monkeypatch):
-    """A run is not refused although it reads nothing from disks, in two cases: it reads data that
-    it wrote itself, or its caches are declared as warm."""
+    """In two cases, a run that reads nothing from disks is accepted: the run reads data that it
+    wrote itself, or its caches are declared as warm."""
     testbed = Testbed(0)
     assert measured(testbed, point(workload, cache), tmp_path, monkeypatch).complete
     assert bool(testbed.requested) == (cache == "cold")

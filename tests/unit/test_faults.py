@@ -1,5 +1,5 @@
-"""Tests of faults that are injected under load: how faults are declared, when they are injected,
-and how the recovery time is computed from the rates over time."""
+"""Tests of faults that are injected under load. The tests cover the declaration of faults, the
+times of their injection, and the recovery time, which is computed from the rates over time."""
 
 from __future__ import annotations
 

@@ -51,8 +51,8 @@ BUSY = Probed(processor_share=0.8)
 
 @dataclass(frozen=True)
 class ExpectedPlace:
-    """A file system with the rates that its hardware lets expect: the operations that are compared,
-    the facts about the hardware, and the expected rates in operations per second."""
+    """A file system with its expected rates. The fields are the compared operations, the facts
+    about the hardware, and the expected rates in operations per second."""
 
     operations: Sequence[GridOperation]
     facts: Sequence[HardwareFact]

@@ -28,8 +28,8 @@ TABLE = "truth-mlperf-storage"
 MODELS = ("unet3d", "resnet50", "cosmoflow")
 # Expected constants, in the order of `Shares`: 0.6 of a client's links, an exponent of 0, 0.75 of
 # the servers' links, 0.9 of the drives, 0.4 ms of a core for a sample and 1 ns of a core for a
-# byte. DEVIATIONS has their standard deviations. For the exponent, it is that of the exponent
-# itself; for each other constant, it is that of the natural logarithm. If there are many data, the
+# byte. DEVIATIONS has the standard deviation of each constant's natural logarithm. Only for the
+# exponent, it has the standard deviation of the exponent itself. If there are many data, the
 # expectations have little weight.
 EXPECTED = Shares(0.6, 0.0, 0.75, 0.9, 4e-4, 1e-9)
 DEVIATIONS = (0.7, 0.15, 0.5, 0.15, 1.0, 1.0)
