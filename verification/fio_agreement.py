@@ -2,10 +2,10 @@
 %.
 
 `python -m verification.fio_agreement DIRECTORY [--pairs N] [--seconds S] [--causes] [--real-time]`
-needs fio. A ratio is dfslab's figure over fio's. The verdict uses the 90 % interval of the mean
-logarithm of the ratios, so it is undecided if the ratios are noisy. Both tools run under the same
-conditions, see `Conditions`. With `--causes`, fio also runs under each set of conditions in CAUSES.
-With `--real-time` (root), both tools have priority over all other programs.
+needs fio. A ratio is dfslab's figure divided by fio's figure. The verdict uses the 90 % interval of
+the mean logarithm of the ratios, so it is undecided if the ratios are noisy. Both tools run under
+the same conditions, see `Conditions`. With `--causes`, fio also runs under each set of conditions
+in CAUSES. With `--real-time` (root), both tools have priority over all other programs.
 """
 
 from __future__ import annotations

@@ -237,9 +237,9 @@ def test_a_snapshot_never_waits_for_the_host_with_a_tree_in_its_hands(planted, j
 
 @pytest.mark.parametrize("carrier", ["Planted$Job", "Planted$J?b"])
 def test_an_operation_goes_on_in_another_thread(planted, carrier):
-    # The agent stores the calling context in two ways. A class that an instrumentation point names
-    # gets an additional field for the context. For a class that only matches a pattern, a table
-    # stores the context.
+    # The agent stores the calling context in two ways. If an instrumentation point names a class,
+    # the class gets an additional field for the context. If the class only matches a pattern, a
+    # table stores the context.
     over = f"capture {carrier} <init>\nresume {carrier} run\n"
     over += "point Planted submit submit service\n"
     _, profile = planted("handover", points=POINTS + over)

@@ -22,8 +22,7 @@ from dfslab.studies.contract import Findings, FinishedRun
 @dataclass(frozen=True)
 class Law:
     """The formula by which the tests compute rates from the number of clients n: rate = `first` ×
-    n^`exponent`. `spread` has one factor for each of three repetitions, by which the rate is
-    multiplied."""
+    n^`exponent`. In each of three repetitions, the rate is multiplied by one factor of `spread`."""
 
     first: float = 100.0
     exponent: float = 1.0

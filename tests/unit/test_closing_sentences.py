@@ -25,8 +25,8 @@ def not_computed(source: str) -> str:
 
 
 def predicted_run(*, is_advised: bool) -> FinishedRun:
-    """Returns a run with artificial predictions. Its advice is computed from the description of the
-    deployment if `is_advised` is true."""
+    """Returns a run with artificial predictions. If `is_advised` is true, the run also has advice,
+    which is computed from the description of the deployment."""
     scenario = synthetic.scenario(methods=["sequence"])
     results = [
         synthetic.predicted(one, 100.0, 80.0, 120.0, "sequence") for one in scenario.points()

@@ -184,7 +184,7 @@ def test_a_place_in_memory_has_no_cold_reads_and_forces_nothing():
 
 
 def test_expect_compares_a_directory_and_leaves_nothing(tmp_path, quick):
-    # The directory is in memory, so the test does not depend on how busy the disk is.
+    # The directory is in memory, so the load of the disk does not affect the test.
     with tempfile.TemporaryDirectory(dir="/dev/shm") as place:
         done = dfslab("expect", place, "--time", "16s", "--json", cwd=tmp_path)
         assert not os.listdir(place)

@@ -1,5 +1,5 @@
-"""Tests that the dates of other tools become ISO 8601 in UTC, and that runs without dates are
-compared and reported."""
+"""Tests that the dates in results of other tools become ISO 8601 in UTC. Further tests check that
+runs with and without dates can be compared and reported."""
 
 from __future__ import annotations
 

@@ -182,11 +182,11 @@ def released(due_s: float) -> float:
 
 
 def assert_more_only_by_lateness(report: FleetLoadReport, spans: list) -> None:
-    """Asserts that response times exceed those that the stalls imply only by delays of the machine.
+    """Asserts that only delays of the machine make response times longer than the stalls imply.
 
     The delay of each response is computed from the recorded end of the request. If a busy machine
-    delays the end, it delays the response time as much. The assertion therefore holds on a machine
-    of any speed.
+    delays the end, the response time is longer by the same delay. The assertion therefore holds on
+    a machine of any speed.
     """
     response = report.operations["stat"].response
     assert report.complete
@@ -210,9 +210,8 @@ def assert_more_only_by_lateness(report: FleetLoadReport, spans: list) -> None:
 
 
 def test_two_agents_tell_the_truth_of_a_stall_and_lose_no_sample():
-    """Two agents send requests to a target that stalls periodically. The measured response times
-    exceed those that the stalls imply (TRUTHS) only by delays of the machine, and no request is
-    missing.
+    """Two agents send requests to a target that stalls periodically. Only delays of the machine
+    make the measured response times longer than the stalls imply (TRUTHS). No request is missing.
 
     This test allows any delay of the machine. `make bench-stall` measures the delay of the load
     generator itself.

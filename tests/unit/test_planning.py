@@ -275,8 +275,8 @@ def test_a_plan_says_which_numbers_of_copies_there_are():
 @pytest.mark.parametrize(("copies", "servers"), [(1, 4), (2, 8)])
 def test_a_plan_has_the_servers_that_a_stripe_needs(copies, servers):
     """A plan has enough servers for the stripes of a file, even if one server would be fast enough.
-    BeeGFS stripes a file over four targets. If there are two copies, it stripes the file over four
-    pairs of targets. A plan therefore has four or eight servers."""
+    BeeGFS stripes a file over four targets. If there are two copies, BeeGFS stripes the file over
+    four pairs of targets. A plan therefore has four or eight servers."""
     layout = next(iter(layouts(("beegfs",), copies)))
     found = fewest_servers(layout, 1, parse_targets("write >= 1 MB/s"))
     assert not isinstance(found, str)

@@ -118,9 +118,9 @@ def test_the_planted_law_shares_and_burst_are_found():
 
 def test_the_weights_allow_for_runs_that_differ():
     """The weights of laws depend on how much repeated runs differ. The same mean times at eight
-    numbers of clients are fitted twice. If repeated runs differ by 20 %, similar laws get
-    similar weights. If they do not differ, the law from which the means were made gets almost
-    all weight."""
+    numbers of clients are fitted twice. If repeated runs differ by 20 %, similar laws get similar
+    weights. If repeated runs do not differ, the law from which the means were made gets almost all
+    weight."""
     clients = np.array([1, 2, 4, 8, 16, 32, 64, 128])
     wobble = np.array([0.03, -0.02, 0.01, -0.03, 0.02, -0.01, 0.03, -0.02])
     means = (0.02 + 0.001 * clients) * (1 + wobble)

@@ -68,8 +68,8 @@ def test_configurations_share_panels_if_there_would_be_too_many(tmp_path, monkey
 
 
 def test_the_first_screen_names_what_it_does_not_draw(tmp_path):
-    """Every configuration is either drawn or counted in the sentence that states the number of
-    configurations which are not drawn."""
+    """Every configuration is either drawn or counted in the sentence that begins with "Not
+    drawn"."""
     modes = "read,write,randread,randwrite,randrw"
     found = results(tmp_path, modes, "1,4", block_sizes="4k,64k")
     first, panels = throughput.first_chart("pread", found)

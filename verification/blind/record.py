@@ -13,8 +13,8 @@ from verification.blind.machine import MachineProfile
 from verification.recordings import DATA
 
 PREFIX = "blind-"
-# Largest share of all processors that other programs may use during a point. Points beyond it are
-# judged separately.
+# Largest share of all processors that other programs may use during a point. Points with a larger
+# share are judged separately.
 MOST_CONTENTION = 0.25
 
 

@@ -59,7 +59,8 @@ def recommended() -> Headlines:
     ]
     every = (*described, measured)
     found = [recommend(one, GOAL, prices_of(), trust=Trust()) for one in every]
-    # Noise is a reason, too, but it would hide the effect of constants on the contradictions.
+    # Noise is another reason to withhold a gain. It is ignored here, because noise would hide the
+    # effect of constants on the contradictions.
     trust = Trust(trust_in(measured).contradictions)
     rows = [row for one in found for row in one.rows]
     words = [row.gain.sureness for row in rows]

@@ -58,8 +58,8 @@ def _part(count: int) -> TrainingRows:
 
 def measured_importance() -> Headlines:
     """Returns headline figures for each measure of importance that needs only the measured runs and
-    no model. For each measure, they are the factor with the highest rank, the index of this factor,
-    and the mean width of the intervals of all indices."""
+    no model. For each measure, the figures are the factor with the highest rank, the index of this
+    factor, and the mean width of the intervals of all indices."""
     scenario = recordings.scenario(kumar.STUDY)
     found = importance.of_data(_part(RANKED_RUNS), scenario.run.seed)
     headlines: Headlines = {}

@@ -88,8 +88,8 @@ def application_logs() -> Headlines:
     - for all logs, the expected savings
     - the largest error of a predicted saving, over the pairs whose change was named
 
-    The error is the ratio of the larger to the smaller of the predicted and the measured saving, so
-    it is at least 1.
+    The error is the larger of the predicted and the measured saving divided by the smaller of the
+    two, so the error is at least 1.
     """
     ratios = [one.ratio for one in aiio.pairs() if one.is_named]
     every = [advise(one) for one in aiio.logs()]

@@ -64,8 +64,8 @@ Configuration = tuple[str, ...]
 
 @cache
 def calls(recording: str) -> dict[Configuration, dict[str, Call]]:
-    """Returns the calls of each configuration by function. A configuration is the tuple of its
-    labels, such as ("tiny", "wordcount")."""
+    """Returns {configuration: {function: calls}} of a recording. A configuration is the tuple of
+    its labels, such as ("tiny", "wordcount")."""
     found: dict[Configuration, dict[str, Call]] = {}
     with recordings.path_of(recording).open(encoding="utf-8", newline="") as stream:
         for row in csv.DictReader(stream):

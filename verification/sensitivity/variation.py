@@ -179,8 +179,8 @@ def differences(found: Sequence[Variation], before: Sequence[Variation]) -> list
 
 
 def section(rows: Sequence[Variation]) -> str:
-    """Returns the page's section on constants. For each constant and experiment it shows the
-    headline figure that changes most."""
+    """Returns the page's section on constants. For each constant and experiment, the section shows
+    the headline figure that changes most."""
     most: dict[tuple[str, str], Variation] = {}
     for one in rows:
         place = one.constant, one.experiment

@@ -41,8 +41,8 @@ TABLE = Path(__file__).with_suffix(".toml")
 RECORDING = "interventions"
 FILE = DATA / f"{RECORDING}{INTERVENTIONS}"
 EXPERIMENT = "interventions"
-# The scenario of each file system. The scenario comes with dfslab. Its deployment is changed to the
-# hardware of the table of bases.
+# The scenario of each file system. The scenario comes with dfslab. The hardware of its deployment
+# is replaced by the hardware in the table of bases.
 SYSTEMS = {
     "nfs": "nfs",
     "glusterfs": "glusterfs",

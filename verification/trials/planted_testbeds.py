@@ -59,7 +59,8 @@ LINK, DISK, LATENCY_S, SERVERS = 45e6, 35e6, 4e-4, 3
 # client's link, and SLOW_DISK of the disks of all servers.
 LATE_S, SLOW, SLOW_CLIENT_LINK, SLOW_DISK = 0.02, 1 / 8, 1 / 2, 1 / 3
 TIME_S = 30.0
-# For each fault, the texts that name it. An answer names the fault if it contains one of the texts.
+# For each fault, the texts that name the fault. An answer names the fault if it contains one of the
+# texts.
 NAMED_BY: dict[Fault, tuple[str, ...]] = {
     "none": (),
     "late metadata server": (

@@ -22,11 +22,11 @@ from verification.figures import Figure
 
 SUBJECT = "aiio-pairs"
 # The rule that describes the change between the two logs of each pair.
-#   A  writes of 1 KiB to a shared file become writes of 1 MiB
-#   B  reads without a seek before each read
-#   C  netCDF with collective buffering
-#   D  470 million small writes become 168 thousand large ones, and stripes become larger
-#   E  files packed so that reads begin at stripes: from 1 to 91 % of the reads
+#   A  writes of 1 KiB to a shared file became writes of 1 MiB
+#   B  the program no longer seeks before each read
+#   C  netCDF was used with collective buffering
+#   D  470 million small writes became 168 thousand large writes, and stripes became larger
+#   E  files were packed so that 91 % instead of 1 % of the reads begin at a stripe
 CHANGED = {
     "A": "larger_transfers",
     "B": "needless_seeks",
