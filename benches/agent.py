@@ -15,8 +15,8 @@ of calls, so all testbeds warm up concurrently before any round counts. With hal
 recording appeared to cost up to 14 % in the first quarter of the rounds, and -5 to 5 % in the later
 rounds. Agents write snapshots during recording and paused turns alike, so the processor time of the
 snapshots is added separately. All data is in memory, since waits for a shared disk would exceed the
-measured cost. The OpenTelemetry agent traces the same methods and exports nothing. Its testbed
-takes turns with an untraced testbed after all other rounds.
+measured cost. The OpenTelemetry agent traces the same methods and exports nothing. After all other
+rounds, the testbed with the OpenTelemetry agent takes turns with an untraced testbed.
 """
 
 from __future__ import annotations
@@ -294,7 +294,7 @@ class Team:
 def raise_testbed(
     stack: ExitStack, kind: type[Testbed], parameters: Mapping[str, object], classes: Path
 ) -> Contender:
-    """Starts a testbed and its client. Both are stopped when the stack unwinds."""
+    """Starts a testbed and its client. Testbed and client are stopped when the stack unwinds."""
     testbed = stack.enter_context(kind.up(dict(parameters), notify=print))
     contender = Contender(testbed, classes)
     stack.callback(contender.close)

@@ -54,7 +54,8 @@ def judged(document: dict[str, Any]) -> dict[str, Any]:
     and of the configurations to which the method was fitted. These held-out files all have 4 MB, a
     middle size, for which even the mean of all measurements may be right by chance. There is
     therefore a third error: of the method `sequence` in a cross-validation over all configurations.
-    Its bar is the error of the baseline that predicts the mean of the measurements.
+    The bar of the third error is the error of the baseline that predicts the mean of the
+    measurements.
     """
     left_out = document["cross_validated"]
     rows = {}

@@ -126,8 +126,8 @@ def null_s(count: int) -> float:
 
 def null_rounds() -> list[tuple[float, float]]:
     """Returns two processor times for each round: the times in ns that our generator and fio need
-    for one operation on a target that does nothing. Both have the same mix of operations. fio has
-    no schedule, as by default."""
+    for one operation on a target that does nothing. Both programs run the same mix of operations.
+    fio has no schedule, as by default."""
     fio = fio_s("--ioengine=null", "--rw=randrw", "--rwmixread=80", f"--size={FILE_BYTES}")
     return [slopes_ns(null_s, fio, NOTHINGS) for _ in range(ROUNDS)]
 

@@ -70,8 +70,8 @@ def _of_best_model(line: str) -> str:
 
 def _in_sentences(lines: Iterable[str]) -> Iterator[str]:
     """Yields the rows of tables unchanged. The text between tables is yielded with one line for
-    each sentence. Its own line breaks are removed, because Rich breaks lines at the width of the
-    table above."""
+    each sentence. The line breaks of this text are removed, because Rich breaks lines at the width
+    of the table above."""
     for is_row, group in groupby(lines, key=lambda line: BAR in line):
         found = list(group)
         yield from found if is_row else SENTENCE_END.split(" ".join(found))

@@ -64,8 +64,8 @@ class Bar:
 @dataclass(frozen=True)
 class Figure:
     """A number that is computed from one recording. The number is judged by the bar (pass
-    criterion) named `bar`. It belongs to the part `part` of the recording, such as a step or a
-    factor. `points` is the number of data points from which it is computed.
+    criterion) named `bar`. The number belongs to the part `part` of the recording, such as a step
+    or a factor. `points` is the number of data points from which it is computed.
 
     The value is None if no data point is above the noise floor.
     """
@@ -93,7 +93,7 @@ class Figure:
 
     def agrees(self, other: Figure) -> bool:
         """Returns whether two computations gave the same figure. Both must have the same number of
-        data points. Their values must be equal except for rounding, or both None."""
+        data points. The two values must be equal except for rounding, or both None."""
         if self.value is None or other.value is None:
             return self.value == other.value and self.points == other.points
         near = math.isclose(self.value, other.value, rel_tol=RELATIVE, abs_tol=ABSOLUTE)

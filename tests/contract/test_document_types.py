@@ -70,8 +70,8 @@ def test_a_real_report_is_read_without_a_field_lost():
 
 
 def test_the_deepest_tree_is_read_and_written():
-    """A call tree of 200 levels, the most that the Rust core accepts, stays equal when Python reads
-    it and writes it again."""
+    """A call tree of 200 levels, the most that the Rust core accepts, is unchanged when Python
+    reads the tree and writes it again."""
     leaf = {
         **{name: 0 for name, one in TreeNode.model_fields.items() if one.is_required()},
         **{"name": "n", "kind": "service", "again": False, "times": None},

@@ -40,8 +40,8 @@ def test_every_command_has_an_example_and_the_common_options():
 def test_the_options_of_every_example_exist():
     for name, made in leaves().items():
         if name == "compat":
-            # `compat` imitates other benchmarks. Its example has the options of such a benchmark,
-            # which are not options of dfslab.
+            # `compat` imitates other benchmarks. The example of `compat` has the options of such a
+            # benchmark, which are not options of dfslab.
             continue
         inner = made
         words = shlex.split(EXAMPLES[name])[1:]

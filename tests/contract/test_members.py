@@ -72,9 +72,10 @@ def test_no_declared_parameter_is_idle(name):
 
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_the_purpose_of_a_parameter_agrees_with_its_printed_id(name):
-    """A parameter has a purpose, by which generic code finds it, and may have an id of Wu 2013,
-    which tables print. Both must agree: the id Rp1 means the number of copies (or a mirror), and
-    Dap1 means the block size. At most one parameter of a file system sets the number of copies."""
+    """A parameter has a purpose, by which generic code finds the parameter, and may have an id of
+    Wu 2013, which tables print. Purpose and id must agree: the id Rp1 means the number of copies
+    (or a mirror), and Dap1 means the block size. At most one parameter of a file system sets the
+    number of copies."""
     parameters = list(discover.file_system(name).parameters)
     printed = {"Rp1": "copies", "Dap1": "block size"}
     for one in parameters:

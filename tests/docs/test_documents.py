@@ -25,8 +25,8 @@ TEXTS = {str(path): (ROOT / path).read_text() for path in [Path("README.md"), *G
 COMMANDS = (".venv/bin/dfslab", "dfslab")
 # First words of shell lines that this test does not execute, because other tests cover them.
 ELSEWHERE = ("make ", "java ", "cd ", "git ", "pip install -e .")
-# Commands that judge how this machine behaved during a run. Their exit code is 1 instead of 0 if
-# other programs used the processors during the run.
+# Commands that judge how this machine behaved during a run. The exit code of these commands is 1
+# instead of 0 if other programs used the processors during the run.
 JUDGING = ("check",)
 # Exit code of a command that Ctrl-C has ended.
 INTERRUPTED = 130

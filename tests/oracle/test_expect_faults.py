@@ -78,7 +78,7 @@ def test_half_a_link_and_a_third_of_a_disk_are_named(system):
         measured = rates(operations, slow, 1)
         shift = np.log(measured) - np.log(rates(operations, deployment, 1))
         if shift @ np.linalg.inv(expected.covariance) @ shift < 2 * LEAST_EVIDENCE:
-            # The slow resource hardly limits any rate. Its fault shifts the rates by less than the
+            # The slow resource hardly limits any rate. The fault shifts the rates by less than the
             # intervals allow and cannot be found.
             continue
         found = diagnosed(suspected, expected, measured)

@@ -124,8 +124,8 @@ def test_disks_that_move_together_have_no_coefficients_of_their_own():
 
 
 def test_the_workload_coefficient_cannot_be_in_megabytes():
-    """The paper's coefficient of the workload size cannot be per MB: 20 GB would then cost 3,277
-    MB/s for writes and 82 MB/s for reads (erratum K7)."""
+    """The paper's coefficient of the workload size cannot be per MB: 20 GB would then lower the
+    rate of writes by 3,277 MB/s and the rate of reads by 82 MB/s (erratum K7)."""
     assert pytest.approx(3277, abs=1) == 0.16 * 20 * 1024
     assert pytest.approx(82, abs=0.1) == 0.004 * 20 * 1024
 

@@ -100,8 +100,8 @@ def test_writers_wait_as_long_as_in_steps_of_time(written, rate, before):
 
 def test_dirty_pages_are_written_while_clients_compute():
     dirty = DirtyPages(15.0, 30.0, 30.0, 28.0)
-    # The disk writes 1 byte per second. It first writes the dirty bytes above the threshold, and
-    # then those that have expired.
+    # The disk writes 1 byte per second. The disk first writes the dirty bytes above the threshold,
+    # and then the dirty bytes that have expired.
     assert dirty.drained(10.0, 1.0).dirty_bytes == pytest.approx(18.0)
     assert dirty.drained(25.0, 1.0).dirty_bytes == pytest.approx(15.0)
     assert dirty.drained(40.0, 1.0).dirty_bytes == pytest.approx(5.0)

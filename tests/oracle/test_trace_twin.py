@@ -121,8 +121,8 @@ def twin_profile(arrived):
 
 
 def random_spans(source):
-    """Returns random spans in random order. Some are damaged: there are duplicates, cycles, missing
-    parents, spans that end before they start, and spans that end after their parents."""
+    """Returns random spans in random order. Some spans are damaged: there are duplicates, cycles,
+    missing parents, spans that end before they start, and spans that end after their parents."""
     spans = []
     for trace in range(1, source.randint(2, 12)):
         starts = []

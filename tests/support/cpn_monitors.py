@@ -55,8 +55,9 @@ def collector(
 
 
 def at_start(function: str, of_start: str, otherwise: str) -> str:
-    """Returns a function of a monitor in the form that CPN Tools generates. Its value is `of_start`
-    for firings of the transition `start`, and `otherwise` for all other firings."""
+    """Returns a function of a monitor in the form that CPN Tools generates. The value of the
+    function is `of_start` for firings of the transition `start`, and `otherwise` for all other
+    firings."""
     inner = f"{function}BindElem"
     return (
         f"fun {function} (bindelem) = \nlet\n  fun {inner} ({AT_START}) = {of_start}\n"

@@ -1,5 +1,5 @@
-"""A testbed of two small Python servers, which starts at once. Tests use it instead of a real file
-system when they start, list and take down testbeds."""
+"""A testbed of two small Python servers, which starts at once. Tests use this testbed instead of a
+real file system when they start, list and take down testbeds."""
 
 from __future__ import annotations
 

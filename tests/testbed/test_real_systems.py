@@ -1,6 +1,6 @@
 """Tests of real file systems on emulated hosts. The tests check that the file systems lose no data
-and survive crashes. They also check that each operation takes as many network round trips as its
-operation tree states."""
+and survive crashes. Further tests check that each operation takes as many network round trips as
+its operation tree states."""
 
 from __future__ import annotations
 

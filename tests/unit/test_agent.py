@@ -55,9 +55,9 @@ def planted(jar, classes, tmp_path):
     """Returns a function that runs the Java program `Planted`, whose calls are known, under the
     tracing agent. The function returns (finished process, profile or None).
 
-    The argument `java` has the options of the JVM. Its default is QUICK, which switches off the
-    optimising compiler. Tests with very many calls pass no options, because this compiler then
-    saves more time than it takes.
+    The argument `java` has the options of the JVM. The default of `java` is QUICK, which switches
+    off the optimising compiler. Tests with very many calls pass no options, because this compiler
+    then saves more time than it takes.
     """
 
     def run(*words: str, points: str = POINTS, option: str = "", java: tuple[str, ...] = QUICK):

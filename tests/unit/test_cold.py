@@ -26,8 +26,8 @@ KIB = 1024
 
 
 class Testbed:
-    """A fake testbed of two client hosts. Its count of bytes read from disks grows by `given_bytes`
-    between the first and the second reading."""
+    """A fake testbed of two client hosts. The testbed's count of bytes read from disks grows by
+    `given_bytes` between the first and the second reading."""
 
     cluster = None
 

@@ -250,8 +250,8 @@ def test_scenarios_of_other_operations_are_refused_before_they_are_measured(oper
 
 
 def scenario_of(operation):
-    """Returns a scenario named A with two repetitions. Its only configuration has ten metadata
-    operations of the type `operation`."""
+    """Returns a scenario named A with two repetitions. The only configuration of the scenario has
+    ten metadata operations of the type `operation`."""
     sweep = synthetic.scenario(sizes=("1 MiB",), clients=(1,), hold_out=(), repetitions=2)
     values = {
         "workload.name": "metadata",

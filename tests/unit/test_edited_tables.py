@@ -113,8 +113,8 @@ def test_each_edited_figure_is_named_with_its_line(table, kind):
 
 
 def test_equal_factors_in_rate_bytes_and_time_are_found_by_the_size(table):
-    """The bytes and the throughput are doubled, so these two figures agree with each other. They
-    still contradict the number and the size of the files."""
+    """The bytes and the throughput are doubled, so these two figures agree with each other. The two
+    figures still contradict the number and the size of the files."""
     with_edit(table, "bytes.write", lambda text: str(int(text) * 2))
     with_edit(table, "throughput_bytes_per_s", times(2))
     assert re.search(r"line 2: bytes.write = \d+: must be \d+, \d+ operations of", reason(table))

@@ -1,5 +1,6 @@
 """Tests of the single calls that GlusterFS samples. The tests cover reading dumps, waiting for
-dumps, and spans. They also cover the search for the client's call that caused a brick's call."""
+dumps, and spans. Further tests cover the search for the client's call that caused a brick's
+call."""
 
 from __future__ import annotations
 

@@ -221,7 +221,7 @@ def test_control_c_cleans_up(tmp_path):
 @pytest.mark.testbed
 def test_everything_on_a_real_hdfs(tmp_path_factory, monkeypatch):
     """Runs on a real HDFS with each of two client libraries. The runs complete without errors and
-    verify all data that they read. They execute the same operations as a local run and leave no
+    verify all data that they read. The runs execute the same operations as a local run and leave no
     files."""
     monkeypatch.setenv("DFSLAB_STATE", str(tmp_path_factory.mktemp("state")))
     parameters = {"datanodes": 2, "replication": 2, "block_size": "1 MiB"}

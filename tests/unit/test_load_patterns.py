@@ -156,8 +156,8 @@ def stalled(seed: int) -> LoadPlan:
 
 
 def dues_and_ends(report: LoadReport, spans: list) -> list[tuple[float, float]]:
-    """Returns (scheduled start, end) of each request. Both are seconds after the start of the run,
-    which all agents have in common.
+    """Returns (scheduled start, end) of each request. Both times are in seconds after the start of
+    the run, which is the same moment for all agents.
 
     Each agent records the start of the run on its own clock. The start is therefore computed for
     each client from the client's first operation.

@@ -59,7 +59,7 @@ def recommended() -> Headlines:
     ]
     every = (*described, measured)
     found = [recommend(one, GOAL, prices_of(), trust=Trust()) for one in every]
-    # Noise is another reason to withhold a gain. It is ignored here, because noise would hide the
+    # Noise is another reason to withhold a gain. Noise is ignored here, because it would hide the
     # effect of constants on the contradictions.
     trust = Trust(trust_in(measured).contradictions)
     rows = [row for one in found for row in one.rows]

@@ -44,8 +44,8 @@ class PaperLaw:
 
 def paper_law(curve: ResponseCurve) -> PaperLaw:
     """Fits Wu's law to a response curve by least squares of the relative errors. The point with one
-    client is left out, because the law gives 0 s for it. Other laws are not compared by AICc,
-    because the curve has only three numbers of clients."""
+    client is left out, because the law gives 0 s for one client. Other laws are not compared by
+    AICc, because the curve has only three numbers of clients."""
     points = [
         (clients * math.log(clients), response.value)
         for clients, response in zip(curve.clients, curve.response, strict=True)

@@ -99,9 +99,9 @@ def shares_without(organisation: str) -> Shares:
 
 def estimated(some: Sequence[Submission]) -> Shares:
     """Fits the shares to the reported numbers of accelerators by robust least squares. The residual
-    of a submission is ln(predicted number / reported number). Its weight is n^(-1/4), where n is
-    the number of submissions of its organisation. Further residuals keep the shares near EXPECTED,
-    in units of DEVIATIONS."""
+    of a submission is ln(predicted number / reported number). The weight of a residual is n^(-1/4),
+    where n is the number of submissions of the organisation. Further residuals keep the shares near
+    EXPECTED, in units of DEVIATIONS."""
     counts: Mapping[str, int] = Counter(one.organisation for one in some)
     weights = np.array([counts[one.organisation] ** -0.25 for one in some])
     expected = _logs(EXPECTED)
