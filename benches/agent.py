@@ -15,8 +15,8 @@ of calls, so all testbeds warm up concurrently before any round counts. With hal
 recording appeared to cost up to 14 % in the first quarter of the rounds, and -5 to 5 % in the later
 rounds. Agents write snapshots during recording and paused turns alike, so the processor time of the
 snapshots is added separately. All data is in memory, since waits for a shared disk would exceed the
-measured cost. The OpenTelemetry agent traces the same methods and exports nothing. Its testbed
-takes turns with an untraced testbed after all other rounds.
+measured cost. The OpenTelemetry agent traces the same methods and exports nothing. After all other
+rounds, the testbed with the OpenTelemetry agent takes turns with an untraced testbed.
 """
 
 from __future__ import annotations
@@ -294,7 +294,7 @@ class Team:
 def raise_testbed(
     stack: ExitStack, kind: type[Testbed], parameters: Mapping[str, object], classes: Path
 ) -> Contender:
-    """Starts a testbed and its client. Both are stopped when the stack unwinds."""
+    """Starts a testbed and its client. Testbed and client are stopped when the stack unwinds."""
     testbed = stack.enter_context(kind.up(dict(parameters), notify=print))
     contender = Contender(testbed, classes)
     stack.callback(contender.close)
@@ -307,7 +307,7 @@ def warm_up(teams: Mapping[str, Team], switch: Switch, load: Load, limit_s: floa
     variable DFSLAB_BENCH_SCALE sets SCALE.
 
     The agents of a traced testbed record in every second round. So the JVM compiles both the code
-    that records and the code that does not.
+    that records calls and the code of paused agents.
     """
     end = time.monotonic() + limit_s * SCALE
     testbeds = {id(team.contender): name for name, team in teams.items()}
@@ -335,7 +335,7 @@ def turns(
 ) -> list[dict[str, Took]]:
     """Runs one uncounted round, then `rounds` x SCALE counted rounds, but at least two. The
     environment variable DFSLAB_BENCH_SCALE sets SCALE. Returns a dictionary for each counted round.
-    It has the costs of the round by the name of the team.
+    The dictionary has the costs of the round by the name of the team.
 
     The first round is not counted, because all testbeds have worked at the same time just before
     it.

@@ -2,8 +2,9 @@
 without calibration. The error is compared with the error of a baseline that predicts the mean of
 the measurements.
 
-The bench runs `scenarios/hdfs.toml` with fewer sizes and clients. It fails when an error misses its
-bar (pass criterion). The last line is one JSON object. The machine should be otherwise idle.
+The bench runs `scenarios/hdfs.toml` with fewer sizes and clients. The bench fails when an error
+misses its bar (pass criterion). The last line is one JSON object. The machine should be otherwise
+idle.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ def judged(document: dict[str, Any]) -> dict[str, Any]:
     and of the configurations to which the method was fitted. These held-out files all have 4 MB, a
     middle size, for which even the mean of all measurements may be right by chance. There is
     therefore a third error: of the method `sequence` in a cross-validation over all configurations.
-    Its bar is the error of the baseline that predicts the mean of the measurements.
+    The bar of the third error is the error of the baseline that predicts the mean of the
+    measurements.
     """
     left_out = document["cross_validated"]
     rows = {}

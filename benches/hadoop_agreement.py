@@ -2,12 +2,13 @@
 Java client and machine.
 
 Three programs take turns: TestDFSIO and NNThroughputBenchmark in one Java machine, plain loops with
-the same calls in a second one, and our load generator in a third. All three programs keep running,
-so that none compiles its code while it is timed. A run benefits from what the previous run left in
-caches, which changed the rates of reads by a fifth. The order in a round is therefore ours, theirs,
-theirs, ours. Rounds differ by a third. A figure is therefore the middle of the rounds' ratios of
-ours to theirs, with its 95 % interval. The middle is the Hodges-Lehmann estimator of the logarithms
-(`paired.middle`).
+the same calls in a second Java machine, and our load generator in a third Java machine. All three
+programs keep running, so that none compiles its code while it is timed. A run benefits from the
+caches that the previous run has filled. This effect changed the rates of reads by a fifth. The
+order of the runs in a round is therefore: our generator, Hadoop's benchmark, Hadoop's benchmark,
+our generator. Rounds differ by a third. A figure is therefore the middle of the rounds' ratios of
+our figure to Hadoop's figure, with its 95 % interval. The middle is the Hodges-Lehmann estimator of
+the logarithms (`paired.middle`).
 
 Moving data between our process and Java costs time, mostly for a copy of each transfer. This cost
 (the cost of the border) is measured with a file system that does nothing. The data of an
@@ -105,9 +106,8 @@ Border = dict[str, float]
 
 
 class Peer:
-    """A Java machine that runs Hadoop's benchmarks or plain loops. It is stopped at the end of the
-    `with` block.
-    """
+    """A Java machine that runs Hadoop's benchmarks or plain loops. The Java machine is stopped at
+    the end of the `with` block."""
 
     def __init__(self, class_path: str, folder: Path, name: str) -> None:
         command = ["java", f"-Xmx{HEAP_MIB}m", "-cp", class_path, "HadoopRounds"]
@@ -246,9 +246,8 @@ def our_dfsio(
 
 def border_s_per_mib(target: HadoopTarget, kind: str) -> float:
     """Returns the seconds that moving one MiB between our process and Java takes, for reads or
-    writes (`kind`). This is the median over BORDER_ROUNDS rounds on a file system that does
-    nothing, after the same number of warm-up rounds.
-    """
+    writes (`kind`). The returned value is the median over BORDER_ROUNDS rounds on a file system
+    that does nothing, after the same number of warm-up rounds."""
     changes: dict[str, object] = {
         "uri": "nothing:///",
         "root": "/",
@@ -326,8 +325,8 @@ def in_turns(pairs: dict[str, tuple[Work, Work]]) -> dict[str, list[tuple[float,
     for turn in range(WARM_UP + ROUNDS):
         for name, (our_work, their_work) in pairs.items():
             began = time.perf_counter()
-            # Our program has the outer two positions and theirs the inner two, so a slow drift of
-            # the machine affects both equally.
+            # Our program has the two outer positions, and their program has the two inner
+            # positions. A slow drift of the machine therefore affects both equally.
             order = (our_work, their_work, their_work, our_work)
             first, *theirs, last = (alone(work) for work in order)
             both = (math.sqrt(first * last), math.sqrt(math.prod(theirs)))
@@ -360,7 +359,8 @@ def within(pairs: list[tuple[float, float]]) -> str:
 
 
 def add_row(table: Table, name: str, pairs: list[tuple[float, float]], why: str) -> float:
-    """Adds a row for the figure `name` to the table, and returns the ratio of ours to theirs."""
+    """Adds a row for the figure `name` to the table, and returns the middle ratio of our figure to
+    theirs."""
     ratio, low, high = middle_ratio(pairs)
     medians = (f"{statistics.median(side):.1f}" for side in zip(*pairs, strict=True))
     table.add_row(name, *medians, f"{ratio:.3f}", f"{low:.2f} to {high:.2f}", why)

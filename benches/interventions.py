@@ -5,8 +5,8 @@ slowed part first, and that the predicted saving is observed.
 One traced testbed runs on hosts, and one client repeats the same mixed workload. In every second
 round, one disk, one link or the NameNode's processor is slowed. The trace of this round gives a
 ranking, which names a part and predicts the time saved if that part were faster. The named part is
-compared with the slowed part. The predicted saving is compared with the observed one: the
-difference between this round and the rounds before and after it.
+compared with the slowed part. The predicted saving is compared with the observed saving, which is
+the difference between this round and the rounds before and after it.
 """
 
 from __future__ import annotations

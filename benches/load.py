@@ -1,18 +1,18 @@
 """Compares the load generator with raw calls and fio. The last line is one JSON object.
 
 The processor time of one operation is the difference between runs of 4 N and N operations, divided
-by 3 N. The difference removes the start-up. Our runs and the peer's alternate, so disturbances of
-the machine affect both; the middle of the rounds' ratios is reported. On a shared machine, memory
-speed changes within seconds. Rounds are therefore short and many, and both programs read the same
-file. A file that fits in the processor's cache shows how much the generator costs in addition to
-the raw reads. A larger file shows how much this cost matters when data come from memory. A middle
-(the Hodges-Lehmann estimator, `paired.middle`) is reported with its 95 % interval and the quartiles
-of the rounds.
+by 3 N. The difference removes the start-up. Our runs and the peer's runs alternate, so disturbances
+of the machine affect both. The middle of the rounds' ratios is reported. On a shared machine,
+memory speed changes within seconds. Rounds are therefore short and many, and both programs read the
+same file. A file that fits in the processor's cache shows how much the generator costs in addition
+to the raw reads. A larger file shows how much this cost matters when data come from memory. A
+middle (the Hodges-Lehmann estimator, `paired.middle`) is reported with its 95 % interval and the
+quartiles of the rounds.
 
 Rates by the wall clock are reported only as ratios. Processor times in ns are longer on a slower
-machine. So fio's time for the same work is measured in the same way, in alternation with ours. Each
-bar (pass criterion) in ns is also stated as a ratio to fio's time, and a figure is checked against
-both bars.
+machine. So fio's time for the same work is measured in the same way, in alternation with our
+generator's time. Each bar (pass criterion) in ns is also stated as a ratio to fio's time, and a
+figure is checked against both bars.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ FILE_BYTES = 256 << 20
 # the more precise one. The second file is larger.
 CACHED_BYTES, FLOOR_BYTES = 256 << 10, 16 << 20
 DIRECTORY = f"dfslab-{os.getpid()}"
-# The bars (pass criteria) in ns. The last number of each pair is fio's cost in ns on the machine on
-# which the bar was set.
+# The figures with a bar (pass criterion) in ns and a bar of the ratio to fio's cost. The last
+# number of each pair is fio's cost in ns on the machine on which the bar was set.
 PAIRS = (
     Pair("null_ns_per_op", "null_vs_fio", Bar(45.0), "ns", "fio's", 92.0),
     Pair("pread_over_floor_ns", "pread_over_floor_vs_fio", Bar(60.0), "ns", "fio's", 263.0),
@@ -101,10 +101,10 @@ def slope_ns(spent_s: Callable[[int], float], count: int) -> float:
 def slopes_ns(
     ours: Callable[[int], float], peer: Callable[[int], float], count: int
 ) -> tuple[float, float]:
-    """Returns the processor time of one operation in ns, for our generator and for the peer. It is
-    (t(4 n) - t(n)) / (3 n), where n is `count` and t(n) is the processor time of a run with n
-    operations. The runs are in the order peer, ours, ours, peer, so that drift affects both
-    equally."""
+    """Returns the processor time of one operation in ns, for our generator and for the peer. This
+    time is (t(4 n) - t(n)) / (3 n), where n is `count` and t(n) is the processor time of a run with
+    n operations. The order of the runs is peer, our generator, our generator, peer, so that drift
+    affects both equally."""
     peer_short, short = peer(count), ours(count)
     long, peer_long = ours(4 * count), peer(4 * count)
     per_operation = 1e9 / (3 * count)
@@ -126,8 +126,8 @@ def null_s(count: int) -> float:
 
 def null_rounds() -> list[tuple[float, float]]:
     """Returns two processor times for each round: the times in ns that our generator and fio need
-    for one operation on a target that does nothing. Both have the same mix of operations. fio has
-    no schedule, as by default."""
+    for one operation on a target that does nothing. Both programs run the same mix of operations.
+    fio has no schedule, as by default."""
     fio = fio_s("--ioengine=null", "--rw=randrw", "--rwmixread=80", f"--size={FILE_BYTES}")
     return [slopes_ns(null_s, fio, NOTHINGS) for _ in range(ROUNDS)]
 

@@ -48,7 +48,7 @@ class Figures:
 
 
 def last_json(command: list[str]) -> Figures:
-    """Runs a command and returns the figures in the JSON object on the last line of its output. The
+    """Runs a command and returns the figures in the JSON object on the last line of its output. All
     other lines are printed."""
     answer = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
     *shown, last = answer.stdout.strip().splitlines()

@@ -159,10 +159,10 @@ def in_snakes(requests: int) -> int:
     """Runs the PVFS net in SNAKES and returns the number of firings. SNAKES has no time, so each
     token is a pair (time, value), as the author of SNAKES advises.
 
-    Every step queries all transitions for their modes (bindings). Among these modes, the step fires
-    the one whose tokens are available first: the time of a mode is the time of its latest token. An
-    event list outside the net would make the run about five times as fast (2,400 firings per second
-    instead of 440). But then half of the simulator would not be SNAKES.
+    Every step queries all transitions for their modes (bindings). The step fires the mode whose
+    tokens are available first. The time of a mode is the time of its latest token. An event list
+    outside the net would make the run about five times as fast (2,400 firings per second instead of
+    440). But then half of the simulator would not be SNAKES.
     """
     net = snakes_net(requests)
     fired = 0

@@ -1,11 +1,12 @@
 """Measures pages and what-if sliders in a real browser (Chromium), and prints each figure with its
 limit.
 
-For each kind of page, it measures the size and the time from the request to the first paint. This
-time is also compared with the time of an empty page. For the sliders of `dfslab serve`, it measures
-two times. One is from a movement to the answer of the queueing model. The other is from the end of
-the movement to the answer of the net. Times are medians over rounds. The last line is one JSON
-object. Figures that do not depend on time (sizes, requests, model runs) are also checked by tests.
+For each kind of page, the bench measures the size and the time from the request to the first paint.
+This time is also compared with the time of an empty page. For the sliders of `dfslab serve`, the
+bench measures two times. The first time is from a movement to the answer of the queueing model. The
+second time is from the end of the movement to the answer of the net. Times are medians over rounds.
+The last line is one JSON object. Figures that do not depend on time (sizes, requests, model runs)
+are also checked by tests.
 """
 
 from __future__ import annotations
@@ -136,7 +137,7 @@ def _answers(tab: Page) -> tuple[float, float]:
 
 
 def bars_of(figures: dict[str, float]) -> dict[str, Bar]:
-    """Returns the limit of every figure that has one, by the figure's name."""
+    """Returns a dictionary from the name of each figure that has a limit to this limit."""
     limits = {
         "size_bytes": SIZE_BYTES,
         "paint_ms": PAINT_MS,

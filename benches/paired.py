@@ -53,10 +53,10 @@ def middle(values: Sequence[float], quantile: float) -> tuple[float, float, floa
     pairs of values (the estimator of Hodges and Lehmann 1963); the bounds are the ends of its
     confidence interval.
 
-    Single bad rounds affect this estimator as little as they affect the median of the values. Its
-    standard error is a fifth smaller than the standard error of the median. The interval is based
-    on Wilcoxon's signed ranks. `quantile` is the normal quantile of the interval's level, such as
-    1.96 for 95 %.
+    Single bad rounds affect this estimator as little as they affect the median of the values. The
+    standard error of the middle is a fifth smaller than the standard error of the median. The
+    interval is based on Wilcoxon's signed ranks. `quantile` is the normal quantile of the
+    interval's level, such as 1.96 for 95 %.
     """
     measured, count = np.array(values), len(values)
     means = np.sort((measured[:, None] + measured)[np.triu_indices(count)] / 2)

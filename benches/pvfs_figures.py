@@ -1,13 +1,13 @@
-"""Draws Figures 10 to 15 of Nguyen & Apon 2012 as one page. They show the throughput of PVFS
+"""Draws Figures 10 to 15 of Nguyen & Apon 2012 as one page. The figures show the throughput of PVFS
 against the block size.
 
 1, 4 and 8 clients read and write 512 MB, at every level of network detail. For each level, the
 bench reports its cost, and the error of its rates relative to the rates of the level of single
 packets.
 
-With `--precision 0.02`, every simulation is repeated with another end: it ends as soon as its rate
-is steady and known to 2 %. The bench then also reports the error of this rate relative to the rate
-over the whole file. The last line is one JSON object.
+With `--precision 0.02`, every simulation is repeated. The repeated simulation ends as soon as its
+rate is steady and known to 2 %. The bench then also reports the error of this rate relative to the
+rate over the whole file. The last line is one JSON object.
 """
 
 from __future__ import annotations

@@ -34,10 +34,10 @@ def cpu_s() -> float:
 
 
 def load_ns(target: dict, operation: str, count: int, size: int) -> float:
-    """Returns the processor time of one operation of our load generator on `target`, in ns. It is
-    computed from the difference between a run of `count` and a run of 4 x `count` operations, which
-    excludes the start-up. The result is the median over ROUNDS such pairs of runs. `size` is the
-    file size in bytes."""
+    """Returns the processor time of one operation of our load generator on `target`, in ns. This
+    time is computed from the difference between a run of `count` and a run of 4 x `count`
+    operations, which excludes the start-up. The result is the median over ROUNDS such pairs of
+    runs. `size` is the file size in bytes."""
     slopes = []
     for _ in range(ROUNDS):
         spent = []

@@ -1,14 +1,14 @@
-"""Measures what it costs to check a sample of the content (`run.verify` "sample", the default).
+"""Measures the cost of checking a sample of the content (`run.verify` "sample", the default).
 
 Each round runs every workload once with a sample and once without checks, in random order and for a
 fraction of a second. The files are in memory (/dev/shm); without /dev/shm they are in the folder of
 temporary files, which may be on a disk. The output says where the files are. The cost is a ratio:
-the time per operation with a sample, divided by the time without checks. It is reported with its 90
-% interval. The verdict states whether the interval contains the bar (the largest allowed ratio,
-MOST). The ratio of the processor times is shown too, because other programs disturb processor times
-less. The last line is one JSON object.
+the time per operation with a sample, divided by the time without checks. The ratio is reported with
+its 90 % interval. The verdict states whether the interval contains the bar (the largest allowed
+ratio, MOST). The ratio of the processor times is shown too, because other programs disturb
+processor times less. The last line is one JSON object.
 
-    python benches/sampled.py
+python benches/sampled.py
 
 takes four minutes. Run it on a quiet machine: the output has the load of the machine at the start
 and at the end. DFSLAB_BENCH_SECONDS and DFSLAB_BENCH_ROUNDS limit the time and the number of

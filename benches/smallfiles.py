@@ -3,7 +3,7 @@ retry delay saves.
 
 Two clients of one traced testbed take turns; each creates a file, writes 4 KiB and closes it. When
 a client closes a file before the DataNodes have reported the block, it retries the close after a
-delay. One client has Hadoop's default delay of 400 ms, the other a delay of 10 ms.
+delay. One client has Hadoop's default delay of 400 ms, and the other client has a delay of 10 ms.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from traced import Mix, between, snapshot
 
 DELAY = "dfs.client.block.write.locateFollowingBlock.initial.delay.ms"
 DEFAULT_MS, CURED_MS = 400, 10
-# Number of files and size of a file in bytes. On a fast machine, a client rarely closes a file
-# before the DataNodes have reported the block: this happens for some dozen of 250 files.
+# Number of files and size of a file in bytes. On a fast machine, a client closes only some dozen of
+# 250 files before the DataNodes have reported the block.
 FILES, SIZE_BYTES = 250, 4096
 ROUNDS = int(os.environ.get("DFSLAB_BENCH_ROUNDS", "4"))
 WARM_UP = 1
-# Parameters of the testbed. Testbeds normally have shorter delays than Hadoop's defaults; this one
-# has Hadoop's defaults.
+# Parameters of the testbed. Testbeds normally have shorter delays than Hadoop's defaults. The
+# testbed of this bench has Hadoop's defaults.
 TESTBED = {
     "datanodes": 3,
     "replication": 3,
@@ -48,8 +48,8 @@ def main() -> None:
         Mix(testbed) as default,
         Mix(testbed, **{DELAY: str(CURED_MS)}) as cured,
     ):
-        # Both clients have the same warm-up, because a client that has made fewer calls is slower:
-        # less of its code is compiled.
+        # Both clients have the same warm-up, because a client that has made fewer calls is slower.
+        # Less of the client's code is compiled then.
         for _ in range(WARM_UP):
             cured.does(line)
             default.does(line)

@@ -30,9 +30,9 @@ ROUNDS = int(os.environ.get("DFSLAB_BENCH_ROUNDS", "7"))
 CLIENTS, REQUESTS, RATE_PER_S = 8, 4000, 1000.0
 PERIOD_S, LENGTH_S = 2.0, 0.5
 # SHARE is the fraction of the time in which the target stalls. TRUTHS has the true quantiles and
-# the true mean of the response time in seconds (`q` is the level of a quantile). They follow from
-# two facts: a request that arrives t seconds before the end of a stall takes t seconds, and all
-# other requests take no time.
+# the true mean of the response time in seconds (`q` is the level of a quantile). These values
+# follow from two facts: a request that arrives t seconds before the end of a stall takes t seconds,
+# and all other requests take no time.
 SHARE = LENGTH_S / PERIOD_S
 QUANTILES = {"p90_s": 0.9, "p99_s": 0.99, "p999_s": 0.999}
 TRUTHS = {name: LENGTH_S * (q - (1 - SHARE)) / SHARE for name, q in QUANTILES.items()}

@@ -1,9 +1,9 @@
 """Starts each real file system on hosts, checks its hardware, writes files and reads them back, and
 stops it.
 
-The bench prints the start times, the declared hardware and the measured hardware. It fails if the
-hardware differs from its declaration, if content differs, or if anything remains on the machine.
-The last line is one JSON object.
+The bench prints the start times, the declared hardware and the measured hardware. The bench fails
+if the hardware differs from its declaration, if content differs, or if anything remains on the
+machine. The last line is one JSON object.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ times by name.
 
 Each bar (pass criterion) in spans per second is also stated as a ratio to the rate of plain Python.
 This rate is the number of spans of the JSON encoding that plain Python reads per second of
-processor time. It is also used for the bar of protobuf, since no peer reads protobuf. A figure is
+processor time. The bar of protobuf uses this rate, too, because no peer reads protobuf. A figure is
 checked against both bars.
 """
 
@@ -35,8 +35,8 @@ SPANS_A_PIECE = 60_000
 SEED = 6
 RUNS = {"ours": 5, "report": 1, "python": 1, "duckdb": 1}
 START_NS = 1_700_000_000 * 10**9
-# The rate at which plain Python reads OTLP's JSON, in million spans per second. It was measured on
-# the machine on which the bars were set.
+# The rate at which plain Python reads OTLP's JSON, in million spans per second. This rate was
+# measured on the machine on which the bars were set.
 PYTHON_MSPANS_PER_S = 0.27
 PAIRS = tuple(
     Pair(

@@ -17,9 +17,9 @@ LOAD = Path(__file__).with_name("HdfsMix.java")
 
 
 class Mix:
-    """A Java client that runs the program HdfsMix on a testbed until the `with` block ends. It runs
-    in the testbed's client host if there is one. `settings` are settings of the HDFS client.
-    """
+    """A Java client that runs the program HdfsMix on a testbed until the `with` block ends. If the
+    testbed has a client host, the client runs in this host. `settings` are settings of the HDFS
+    client."""
 
     def __init__(self, testbed: Testbed, **settings: str) -> None:
         self._testbed, self._settings = testbed, settings

@@ -1,9 +1,9 @@
 """Checks types by mypy, and that the share of expressions typed `Any` has not risen.
 
 `python scripts/any_share.py` runs mypy once for both checks, on the package and on `verification`.
-It prints the share of each folder of the package. It exits with 1 if mypy finds errors, or if the
-share of the whole package is above `percent_max` in the table `[tool.any-share]` of pyproject.toml.
-This limit may be lowered, but not raised.
+The script prints the share of each folder of the package. The script exits with 1 if mypy finds
+errors, or if the share of the whole package is above `percent_max` in the table `[tool.any-share]`
+of pyproject.toml. This limit may be lowered, but not raised.
 """
 
 from __future__ import annotations

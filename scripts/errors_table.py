@@ -16,8 +16,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "python" / "dfslab"
 TABLE = ROOT / "docs" / "errors.md"
 HOLE = "…"
-# Most texts that are listed for one variable of an error message. A variable may stand for several
-# texts.
+# Largest number of texts that are listed for one variable of an error message. A variable may stand
+# for several texts.
 MOST_TEXTS = 12
 
 KINDS = {
@@ -111,7 +111,7 @@ class Message:
 
 
 class _Texts(ast.NodeVisitor):
-    """Finds the errors that one module raises. A message may contain names of variables.
+    """Finds the errors that a module raises. A message may contain names of variables.
 
     `scopes`: one dictionary for the module, and one for each function around the message. Each maps
     the names of variables to the text expressions that are assigned to them.

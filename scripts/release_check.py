@@ -1,9 +1,9 @@
 """Tries a built wheel as a newcomer would, in an empty environment and an empty folder.
 
-    python scripts/release_check.py WHEEL [--report FOLDER] [--record]
+python scripts/release_check.py WHEEL [--report FOLDER] [--record]
 
-The check installs the wheel and runs the commands of the tutorial at 80 columns. It checks the exit
-codes, and the widths and words of the outputs. It also compares the outputs, except measured
+The check installs the wheel and runs the commands of the tutorial at 80 columns. Exit codes, and
+the widths and words of the outputs, are checked. The outputs are also compared, except measured
 numbers, with the files in `tests/golden/release` (`release_output.py`). With `--record`, these
 files are written again instead.
 
@@ -54,9 +54,9 @@ PATHS = ("run: ", "page: ", "trace: ")
 class Try:
     """A command of the tutorial (`words`), and the texts that its output must contain (`expected`).
 
-    If `is_wrapped` is true, the lines of the output must fit the terminal. It is false for TOML,
-    whose lines are not wrapped. `golden` is the name of the file with the recorded output, without
-    ".txt", or "" if the output is not recorded.
+    If `is_wrapped` is true, the lines of the output must fit the terminal. `is_wrapped` is false
+    for TOML, whose lines are not wrapped. `golden` is the name of the file with the recorded
+    output, without ".txt", or "" if the output is not recorded.
     """
 
     words: tuple[str, ...]
@@ -152,9 +152,9 @@ class Environment:
 
 
 def fault_of(one: Try, output: str) -> str:
-    """Returns a text that says what is wrong with the output of a command, or "" if nothing is
-    wrong. It is wrong if an expected text is missing, or if a line is wider than the terminal.
-    """
+    """Returns a text that describes the fault in the output of a command, or "" if the output has
+    no fault. An output is wrong if an expected text is missing, or if a line is wider than the
+    terminal."""
     flat = " ".join(output.split())
     if lacking := [text for text in one.expected if text not in flat]:
         return f"lacks {lacking}"

@@ -1,5 +1,5 @@
-"""Reduces the terminal output of a command to what every correct run of the command prints, so that
-the output can be compared with a recorded output.
+"""Reduces the terminal output of a command to the text that every correct run of the command
+prints. The reduced output can be compared with a recorded output.
 
 Numbers with their units become "#". A table becomes one line for each row, with wrapped cells
 joined. Sentences that depend on how busy the machine is are left out.
@@ -42,7 +42,8 @@ OPTIONAL = (
     "Would settle it:",
 )
 MEANWHILE = re.compile(r" Meanwhile other programs used # of this machine's processors\.")
-# The title of the table of measured rates, and the note on it if no model is better than the mean.
+# BEST_TITLE is the title of the table of measured rates if a model is better than the mean.
+# NO_BETTER matches the note on the table if no model is better.
 BEST_TITLE = "Measured, and predicted by the best model"
 NO_BETTER = re.compile(r"no model is better than the METHOD of the measurements.*?--wide has all\.")
 # First words of rows of `dfslab doctor` that describe the machine and not the installed package.
@@ -59,8 +60,9 @@ def reduced(output: str) -> str:
 
 
 def _of_best_model(line: str) -> str:
-    """Returns the title or the note of the table of measured rates as if a model were better than
-    the mean of the measurements, which depends on the measurements. Other lines are returned
+    """Returns the line with a fixed title and a fixed note of the table of measured rates. The
+    printed title and note depend on whether a model is better than the mean of the measurements.
+    The fixed texts are those of a run in which a model is better. Other lines are returned
     unchanged."""
     line = line.replace("Measured, and predicted by METHOD", BEST_TITLE)
     return NO_BETTER.sub("the best of # methods; --wide has all.", line)
@@ -68,8 +70,8 @@ def _of_best_model(line: str) -> str:
 
 def _in_sentences(lines: Iterable[str]) -> Iterator[str]:
     """Yields the rows of tables unchanged. The text between tables is yielded with one line for
-    each sentence. Its own line breaks are removed, because Rich breaks lines at the width of the
-    table above."""
+    each sentence. The line breaks of this text are removed, because Rich breaks lines at the width
+    of the table above."""
     for is_row, group in groupby(lines, key=lambda line: BAR in line):
         found = list(group)
         yield from found if is_row else SENTENCE_END.split(" ".join(found))

@@ -32,5 +32,5 @@ settings.load_profile("dfslab")
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Runs tests marked as heavy first. Only short tests are then left for the end of a parallel
-    run, so that no worker waits long for another one."""
+    run, so that no worker waits long for another worker."""
     items.sort(key=lambda item: item.get_closest_marker("heavy") is None)

@@ -63,9 +63,9 @@ class Bar:
 
 @dataclass(frozen=True)
 class Figure:
-    """A number that is computed from one recording. It is judged by the bar (pass criterion) named
-    `bar`. It belongs to one part of the recording, such as a step or a factor. `points` is the
-    number of data points from which it is computed.
+    """A number that is computed from one recording. The number is judged by the bar (pass
+    criterion) named `bar`. The number belongs to the part `part` of the recording, such as a step
+    or a factor. `points` is the number of data points from which it is computed.
 
     The value is None if no data point is above the noise floor.
     """
@@ -93,7 +93,7 @@ class Figure:
 
     def agrees(self, other: Figure) -> bool:
         """Returns whether two computations gave the same figure. Both must have the same number of
-        data points. Their values must be equal except for rounding, or both None."""
+        data points. The two values must be equal except for rounding, or both None."""
         if self.value is None or other.value is None:
             return self.value == other.value and self.points == other.points
         near = math.isclose(self.value, other.value, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
@@ -133,8 +133,8 @@ def _rounded(value: float | None) -> float | None:
 
 def differences(found: Iterable[Figure], before: Iterable[Figure]) -> list[str]:
     """Returns one line of text for each figure of `found` that is new or changed. A figure is new
-    if the committed figures `before` do not have it. It is changed if its value or number of data
-    points differs."""
+    if the committed figures `before` do not have it. A figure is changed if its value or its number
+    of data points differs."""
     known = {one.key: one for one in before}
     wrong = []
     for one in found:

@@ -2,10 +2,10 @@
 %.
 
 `python -m verification.fio_agreement DIRECTORY [--pairs N] [--seconds S] [--causes] [--real-time]`
-needs fio. A ratio is dfslab's figure over fio's. The verdict uses the 90 % interval of the mean
-logarithm of the ratios, so it is undecided if the ratios are noisy. Both tools run under the same
-conditions, see `Conditions`. With `--causes`, fio also runs under each set of conditions in CAUSES.
-With `--real-time` (root), both tools have priority over all other programs.
+needs fio. A ratio is dfslab's figure divided by fio's figure. The verdict uses the 90 % interval of
+the mean logarithm of the ratios, so it is undecided if the ratios are noisy. Both tools run under
+the same conditions, see `Conditions`. With `--causes`, fio also runs under each set of conditions
+in CAUSES. With `--real-time` (root), both tools have priority over all other programs.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ CAUSES = {
 
 @dataclass(frozen=True)
 class Job:
-    """One job that both tools run. It has the options that both tools get unchanged, and the bytes
-    of one transfer."""
+    """One job that both tools run. A job has the options that both tools get unchanged, and the
+    bytes of one transfer."""
 
     options: tuple[str, ...]
     transfer_bytes: int
@@ -90,15 +90,15 @@ JOBS = {
     ),
     "writes of 1 MiB over a file": Job(("--rw=write", "--bs=1m", "--overwrite=1"), 1 << 20),
 }
-# Options that make fio behave as dfslab always does. They are given to fio only. `dfslab compat
-# fio` refuses them.
+# Options that make fio behave as dfslab always does. These options are given to fio only. `dfslab
+# compat fio` refuses them.
 ALWAYS = ("--overwrite=1",)
 
 
 @dataclass(frozen=True)
 class Measured:
-    """The result of one run of one tool. It has the transfers per second of wall time, and the
-    seconds of processor time for each transfer."""
+    """The result of one run of one tool. The result has the transfers per second of wall time, and
+    the seconds of processor time for each transfer."""
 
     rate_per_s: float
     processor_s: float
@@ -141,7 +141,8 @@ def prepared(conditions: Conditions, transfer_bytes: int, directory: Path) -> li
         with open(directory / FILE_NAME, "xb", buffering=0) as file:
             for _ in range(FILE_BYTES // transfer_bytes):
                 file.write(os.urandom(transfer_bytes))
-        # With this option fio fails if it does not find the file, instead of writing another one.
+        # With this option, fio fails if it does not find the file. Without the option, fio would
+        # write another file.
         options.append("--allow_file_create=0")
     if conditions.aligns_buffer:
         options.append("--iomem_align=4k")
@@ -226,8 +227,8 @@ def measured(
 
 
 def main() -> None:
-    """Prints one line for each job. It has the ratio of the rates, the verdict, the ratio of the
-    processor times, and the ratios of the rates under other conditions of fio."""
+    """Prints one line for each job. The line has the ratio of the rates, the verdict, the ratio of
+    the processor times, and the ratios of the rates under other conditions of fio."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("directory", type=Path)
     parser.add_argument("--pairs", type=int, default=10)

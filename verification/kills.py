@@ -4,15 +4,15 @@ resumes.
 Each trial starts a sweep and sends SIGKILL to its process after a random time. With
 `--after-results`, the random time begins when a random number of results has been stored. The trial
 then waits until every process of the sweep has ended, runs `dfslab doctor --clean`, and completes
-the sweep. A trial fails if a process outlives the killed one by more than 15 s, if `dfslab doctor`
-leaves something behind, if a stored result is damaged, or if a complete result is lost or measured
-again.
+the sweep. A trial fails in four cases: a process outlives the killed process by more than 15 s,
+`dfslab doctor` leaves something behind, a stored result is damaged, or a complete result is lost or
+measured again.
 
 `python -m verification.kills --systems local,dask,ssh,moosefs --trials 50 --log kills.jsonl` runs
-50 trials for each system. With `--log`, every outcome is appended to a file, and trials that the
-file already has with the same seed are skipped, so that many trials can run in parts. The random
-times of a trial depend only on the seed, the system and the trial's number. Testbeds need root and
-the daemons of the file systems.
+50 trials for each system. With `--log`, every outcome is appended to a file. Trials that the file
+already has with the same seed are skipped, so a long series of trials can run in several parts. The
+random times of a trial depend only on the seed, the system and the trial's number. Testbeds need
+root and the daemons of the file systems.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from pathlib import Path
 # Limit in seconds for the other processes of a sweep after one of its processes was killed. A
 # process that lives longer is a fault.
 OUTLIVES_LIMIT_S = 15.0
-# Longest time in seconds from the start of a sweep to its kill. It covers the start of a testbed
-# and some runs.
+# Longest time in seconds from the start of a sweep to its kill. This time covers the start of a
+# testbed and some runs.
 KILL_WITHIN_S = {
     "local": 4.0,
     "dask": 10.0,
@@ -115,7 +115,7 @@ class Trial:
     - `waited_for`: if not 0, the kill came after this number of results was stored.
     - `had`: the number of complete results that the killed sweep had stored.
     - `ended_first`: if true, the sweep ended before the kill, so nothing was killed.
-    - `faults`: what went wrong; empty if nothing did.
+    - `faults`: one text for each fault; empty if the trial passed.
     """
 
     system: str
@@ -282,8 +282,8 @@ class Trials:
         left = [path for name in ("data", "tmp") for path in (place / name).iterdir()]
         for name in ("beds", "loads", "parts"):
             left += [path for path in (place / "state" / name).glob("*") if path.is_dir()]
-        # Dask stores a cache in this folder. The cache contains no data of a run, so it does not
-        # count as left behind.
+        # Dask stores a cache in this folder. The cache contains no data of a run, so the check
+        # ignores the cache.
         left = [path for path in left if path.name != "dask-scratch-space"]
         left += [inside for path in left for inside in path.rglob("*")]
         mounts = Path("/proc/self/mounts").read_text().splitlines()
@@ -361,7 +361,7 @@ def logged(log: Path | None) -> list[Trial]:
 
 
 def cut_to_lines(log: Path) -> None:
-    """Removes what follows the last newline of a log, so that the next entry is a separate
+    """Removes the text after the last newline of a log, so that the next entry is a separate
     line."""
     if log.exists():
         os.truncate(log, log.read_bytes().rfind(b"\n") + 1)
@@ -382,7 +382,7 @@ def remaining(
 
 
 def summary(trials: list[Trial]) -> str:
-    """Returns a table with one line for each system. It has these columns:
+    """Returns a table with one line for each system. The table has these columns:
 
     - the number of all trials
     - the number of trials that killed after a number of results

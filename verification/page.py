@@ -1,5 +1,5 @@
-"""Writes the page of all figures. Each bar (pass criterion) has a section, and each recording a row
-in it. The page also shows the figures that missed their bars."""
+"""Writes the page of all figures. Each bar (pass criterion) has a section, and each recording has a
+row in the section. The page also shows the figures that missed their bars."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from verification.figures import HERE, Bar, Figure, bars, shown
 from verification.sensitivity.variation import Variation, section
 
 PAGE = HERE / "figures.md"
-# A table with more columns than this is transposed, so that its parts are rows instead of columns.
+# A table with more columns than COLUMNS_MAX is transposed, so that its parts are rows instead of
+# columns.
 COLUMNS_MAX = 9
 MARK = " °"
 HEAD = """# Figures of every recording
@@ -101,5 +102,5 @@ def _cell(bar: Bar, one: Figure) -> str:
 
 def _began_before(bar: Bar, recording: str) -> bool:
     """Returns whether a recording began before the bar was set. For a pair of recordings, the first
-    one counts."""
+    recording counts."""
     return recordings.recorded(recording.split(recordings.PAIR)[0]) < bar.set

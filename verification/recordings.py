@@ -135,8 +135,8 @@ def runs(name: str, recording: str) -> list[Result]:
 def _placed(run: Result, points: Mapping[str, Point]) -> Result:
     """Returns a copy of a result with the configuration (`point`) that its scenario defines.
 
-    A scenario with an experimental design defines no configurations. Its results keep the
-    configuration that the table of runs gives.
+    A scenario with an experimental design defines no configurations. Results of such a scenario
+    keep the configuration that the table of runs gives.
     """
     point = points.get(run.point_id)
     return run if point is None else run.model_copy(update={"point": point})

@@ -1,13 +1,13 @@
-"""Runs `make verify`. It computes figures from every recording and compares them with their bars
-(pass criteria). It also varies constants of the models to show how far the figures depend on them,
-computes papers.md (the comparison with published papers), and runs all cases of the tests that have
-the pytest mark `grid`.
+"""Runs `make verify`. The verification computes figures from every recording and compares the
+figures with their bars (pass criteria). The verification also varies constants of the models to
+show how far the figures depend on them, computes papers.md (the comparison with published papers),
+and runs all cases of the tests that have the pytest mark `grid`.
 
-The exit code is 1 if a figure that met its bar in the committed table no longer does, if a figure
-cannot be computed, if papers.md is not current, or if a case of a grid fails. A known miss is
-printed and counted, but is no failure. `--share` computes a share of the recordings, at least one
-of each experiment, and compares them with the committed table without changing the table. `--only`
-adds the figures of new recordings to the table.
+The exit code is 1 in four cases: a figure that met its bar in the committed table now misses its
+bar, a figure cannot be computed, papers.md is not current, or a case of a grid fails. A known miss
+is printed and counted, but is no failure. `--share` computes a share of the recordings, at least
+one of each experiment, and compares them with the committed table without changing the table.
+`--only` adds the figures of new recordings to the table.
 """
 
 from __future__ import annotations
@@ -113,8 +113,8 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def renew(recordings: Sequence[str], workers: int) -> int:
     """Computes the figures of the named recordings, and writes them to the committed table and its
-    page. All other figures are kept. Returns the exit code. It is 1 if a name is not the name of a
-    recording or if a figure cannot be computed. The table is then unchanged."""
+    page. All other figures are kept. Returns the exit code. The exit code is 1 if a name is not the
+    name of a recording or if a figure cannot be computed. The table is then unchanged."""
     wanted = [task for task in tasks() if task[1] in recordings]
     unknown = sorted(set(recordings) - {subject for _, subject in wanted})
     figures, failed = compute(wanted, workers)

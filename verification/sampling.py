@@ -58,8 +58,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Prints the pytest options that select the same cases again. They are printed at the end of
-    the run, because quiet runs print no header."""
+    """Prints the pytest options that select the same cases again. The options are printed at the
+    end of the run, because quiet runs print no header."""
     requested = config.option
     terminalreporter.write_line(
         f"grids: --grid-share {requested.grid_share:g} --grid-seed {requested.grid_seed}"

@@ -79,8 +79,8 @@ def readings(source: str) -> list[tuple[int, str]]:
 
 def _owner(value: ast.expr, modules: dict[str, str]) -> str | None:
     """Returns the name of the imported module or class that `value` stands for, or None if `value`
-    was not imported. `modules` maps each name that an import binds to the name of what was
-    imported."""
+    was not imported. `modules` maps each name that an import binds to the name of the imported
+    module or class."""
     if isinstance(value, ast.Name):
         return modules.get(value.id)
     if isinstance(value, ast.Attribute) and _owner(value.value, modules) is not None:

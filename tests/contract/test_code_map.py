@@ -1,5 +1,6 @@
 """Tests that every name in the code map of ARCHITECTURE.md exists: a file or folder of its room, a
-function or class that a file of the room defines, or a command."""
+function or class that a file of the room defines, or a command. A room is a folder of the
+repository for which the code map has a row."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ ALTERNATIVES = re.compile(r"\{([^{}]+)\}")
 LOOKED_UP = re.compile(r"[\w./*]+")
 DEFINED = re.compile(r"^\s*(?:pub(?:\([a-z]+\))? )?(?:def|class|fn|struct|mod) (\w+)", re.MULTILINE)
 SOURCES = (".py", ".rs", ".java")
-# Names that no file or definition of their room has. The values are the reasons.
+# Names that the code map may contain although no file and no definition of their room has the name.
+# The values are the reasons.
 KEPT = {
     "Stream": "a class of spec/streams, which workloads return",
     "__init__.pyi": "a file next to api.py",

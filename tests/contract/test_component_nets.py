@@ -125,8 +125,8 @@ class SituationStub:
 
 
 def folder_with(text: str | None, tmp_path: Path, name: str) -> Path:
-    """Returns a file system's folder below `tmp_path`. Its `net.py` has the given text; with None,
-    the folder has no `net.py`."""
+    """Returns a file system's folder below `tmp_path`. The text of its `net.py` is `text`. If
+    `text` is None, the folder has no `net.py`."""
     folder = tmp_path / "filesystems" / name
     folder.mkdir(parents=True)
     (folder / "__init__.py").write_text('"""A file system."""\n')

@@ -114,8 +114,8 @@ def test_a_choice_is_varied_about_the_value_that_means_nothing():
 
 
 def test_a_choice_that_reaches_nothing_says_why():
-    """If no experiment depends on a constant of the kind "choice", the text of its origin has a
-    second part after "." or ";", which says why no recording can confirm the choice."""
+    """A constant of the kind "choice" may affect no experiment. The text of its origin then has a
+    second part after "." or ";". The second part says why no recording can confirm the choice."""
     for row in (*table(), *core_table()):
         if row.kind == "choice" and not row.reaches:
             assert re.search(r"[.;] \S", row.origin), row
@@ -149,8 +149,8 @@ assert section.BOUND_S == law.BOUND_S == 2.0
 
 
 def test_what_is_computed_from_a_constant_at_import_is_varied_too():
-    """Varying a constant also varies what is computed from it at import: the default of an
-    argument, the default of a field, and another constant."""
+    """If a constant is varied, three values that are computed from the constant at import vary,
+    too: the default of an argument, the default of a field, and another constant."""
     in_a_new_process("""
 import inspect
 from verification.sensitivity import constants

@@ -70,8 +70,8 @@ def test_a_real_report_is_read_without_a_field_lost():
 
 
 def test_the_deepest_tree_is_read_and_written():
-    """A call tree of 200 levels, the most that the Rust core accepts, stays equal when Python reads
-    it and writes it again."""
+    """A call tree of 200 levels, the most that the Rust core accepts, is unchanged when Python
+    reads the tree and writes it again."""
     leaf = {
         **{name: 0 for name, one in TreeNode.model_fields.items() if one.is_required()},
         **{"name": "n", "kind": "service", "again": False, "times": None},
@@ -117,7 +117,7 @@ def test_a_result_is_read_as_it_was_stored():
 
 def test_results_with_former_keys_are_read():
     """Earlier versions stored `bottleneck` as `binding`, and the `requested_bytes` of disk reads as
-    `asked_bytes`. Their results are read, and written again with the present keys."""
+    `asked_bytes`. Results of these versions are read, and written again with the present keys."""
     (result, *_) = (one for one in store.load_results(RUN) if one.load is not None)
     document = json.loads(result.model_dump_json())
     del document["bottleneck"]

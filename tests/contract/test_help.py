@@ -40,8 +40,8 @@ def test_every_command_has_an_example_and_the_common_options():
 def test_the_options_of_every_example_exist():
     for name, made in leaves().items():
         if name == "compat":
-            # `compat` imitates other benchmarks. Its example has the options of such a benchmark,
-            # which are not options of dfslab.
+            # `compat` imitates other benchmarks. The example of `compat` has the options of such a
+            # benchmark, which are not options of dfslab.
             continue
         inner = made
         words = shlex.split(EXAMPLES[name])[1:]
@@ -53,8 +53,8 @@ def test_the_options_of_every_example_exist():
 
 
 def test_a_paragraph_of_help_is_one_line_and_has_no_second_example():
-    """Typer folds lines at the width of the terminal. A line end inside a paragraph would be a
-    second fold."""
+    """Typer breaks the lines of a paragraph at the width of the terminal. A line break inside the
+    text of a paragraph would cause an additional, misplaced line break."""
     for name, made in leaves().items():
         for paragraph in (made.help or "").split("\n\n"):
             assert "\n" not in paragraph, name

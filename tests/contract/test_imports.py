@@ -48,7 +48,8 @@ def test_python_layers_hold():
 
 def test_programs_and_commands_use_the_same_rooms():
     """In the layers of pyproject.toml, `dfslab.api` and `dfslab.cli` are side by side in the top
-    layer, so neither may import the other. Code that both need is in packages of lower layers."""
+    layer, so neither package may import the other package. Code that both packages need is in
+    packages of lower layers."""
     table = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
     (layers,) = [one["layers"] for one in table["contracts"] if one["type"] == "layers"]
     assert set(layers[0].split(" | ")) == {"dfslab.api", "dfslab.cli"}
@@ -83,8 +84,8 @@ def test_only_these_files_import_the_binary():
 
 
 def test_no_model_knows_of_an_emulated_network():
-    """Models take account of the effects of a network (`NetworkEffects`) without naming what causes
-    the effects."""
+    """Models take account of the effects of a network (`NetworkEffects`) without naming the cause
+    of the effects."""
     texts = {path: path.read_text(encoding="utf-8") for path in (PYTHON / "models").rglob("*.py")}
     assert texts
     assert not {path for path, text in texts.items() if names_in(text) & EMULATION}

@@ -58,7 +58,8 @@ def interrupted(tmp_path, number):
     child = subprocess.Popen(
         [DFSLAB, "run", "scenario.toml"],
         cwd=tmp_path,
-        # If the tests were started by nohup, they ignore SIGHUP, and a child process inherits this.
+        # If the tests were started by nohup, they ignore SIGHUP. Without this line, the child
+        # process would also ignore SIGHUP.
         preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -98,8 +99,7 @@ def test_an_interrupted_run_is_kept_and_resumed(tmp_path):
 
 class InterruptedInItsDestructor:
     """Raises SIGINT in its destructor. Python prints an exception of a destructor and does not pass
-    it on to the caller.
-    """
+    the exception on to the caller."""
 
     def __del__(self):
         signal.raise_signal(signal.SIGINT)

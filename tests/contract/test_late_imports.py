@@ -12,7 +12,8 @@ from support.late_libraries import HEAVY, PARSING, STANDARD
 
 PYTHON = Path(__file__).parents[2] / "python"
 LATE = HEAVY | PARSING | STANDARD
-# The entry point of the command line. It imports only the module of the command that was given.
+# The entry point of the command line. The entry point imports only the module of the command that
+# was given.
 ENTRY_POINT = "dfslab.cli"
 
 
@@ -68,9 +69,9 @@ def _named(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
 
 
 def loaded(modules: frozenset[str], graph: Mapping[str, frozenset[str]]) -> set[str]:
-    """Returns all modules that importing `modules` loads: `modules`, and what the package's modules
-    among them import, directly or through others. `graph` has the imports of each module of the
-    package. What other libraries import is unknown and not returned."""
+    """Returns all modules that importing `modules` loads: `modules` themselves, and the modules
+    that the package's modules import, directly or through further modules. `graph` has the imports
+    of each module of the package. The imports of other libraries are unknown and not returned."""
     found: set[str] = set()
     left = [*modules]
     while left:

@@ -72,9 +72,10 @@ def test_no_declared_parameter_is_idle(name):
 
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_the_purpose_of_a_parameter_agrees_with_its_printed_id(name):
-    """Generic code finds a parameter by its purpose, and tables print its id in Wu 2013, so both
-    must agree: Rp1 is the number of copies (or a mirror), Dap1 the block size. At most one
-    parameter of a file system sets the number of copies."""
+    """A parameter has a purpose, by which generic code finds the parameter, and may have an id of
+    Wu 2013, which tables print. Purpose and id must agree: the id Rp1 means the number of copies
+    (or a mirror), and Dap1 means the block size. At most one parameter of a file system sets the
+    number of copies."""
     parameters = list(discover.file_system(name).parameters)
     printed = {"Rp1": "copies", "Dap1": "block size"}
     for one in parameters:

@@ -69,7 +69,7 @@ def cases() -> dict[str, Point]:
 @cache
 def measured(system: str) -> list[Result]:
     """Returns results of twelve configurations of the file system `system`, with planted rates in
-    place of measured ones."""
+    place of measured rates."""
     if system == "local":
         return synthetic.planted(noise=0.1, sizes=SIZES, clients=CLIENTS, hold_out=())
     points = read_scenario(FIGURES, ["workload.file_size=1 MiB"]).points()
@@ -86,13 +86,13 @@ def fitted(name: str, point: Point) -> Model:
 
 @cache
 def predicted(name: str, case: str) -> Result | InputError | RunFailed:
-    """Returns what a fitted model predicts for a configuration of `cases`, or the error by which
-    the model refuses the configuration."""
+    """Returns the prediction of a fitted model for a configuration of `cases`, or the error by
+    which the model refuses the configuration."""
     return outcome(lambda: fitted(name, cases()[case]).run(cases()[case]))
 
 
 def outcome(work: Callable[[], Found]) -> Found | InputError | RunFailed:
-    """Returns what `work` returns, or the InputError or RunFailed that `work` raises."""
+    """Returns the result of `work`, or the InputError or RunFailed that `work` raises."""
     try:
         return work()
     except (InputError, RunFailed) as error:

@@ -1,5 +1,6 @@
-"""Tests that ARCHITECTURE.md lists every file that must be looked at when the step language gets a
-new kind of node: the visitors of trees, and the files that search trees by `isinstance`."""
+"""Tests that ARCHITECTURE.md lists every file that may have to be changed when the step language
+gets a new kind of node. These files are the visitors of trees, and the files that search trees by
+`isinstance`."""
 
 from __future__ import annotations
 
@@ -49,7 +50,8 @@ def _named(one: ast.AST) -> set[str]:
 
 
 def listed() -> set[str]:
-    """Returns the files of the entry of "How to add" on nodes, relative to the package."""
+    """Returns the files that the section "How to add" of ARCHITECTURE.md lists for a new kind of
+    node. The paths are relative to the package."""
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     (entry,) = re.findall(r"^- \*\*A node of the step language:\*\*(.*?)^- ", text, re.S | re.M)
     return {name for name in re.findall(r"`([\w/]+\.py)`", entry) if not name.startswith("tests/")}

@@ -1,5 +1,5 @@
-"""Tests that no two classes and no two modules of the package have the same name, and that no class
-has the name of a type of a Rust crate with another meaning, except where a reason is listed."""
+"""Tests that names of classes and modules of the package are unique. A class may share its name
+with a Rust type only if both have the same meaning. Exceptions are listed with their reasons."""
 
 from __future__ import annotations
 

@@ -29,9 +29,9 @@ NARROWER = {"Share.file_choice"}
 
 
 class Shapes:
-    """Converts JSON Schemas to sets that can be compared, because the order of alternatives and of
-    fields does not matter: a union becomes the set of its alternatives, an object the set of its
-    fields."""
+    """Converts JSON Schemas to sets. A union becomes the set of its alternatives, and an object
+    becomes the set of its fields. The sets can be compared, because the order of alternatives and
+    of fields has no meaning."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self._defs = schema["$defs"]

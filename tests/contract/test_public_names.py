@@ -15,8 +15,8 @@ PROGRAMS = ("scripts", "verification", "benches", "scenarios", "docs")
 # Names by which members of the package are found (ARCHITECTURE.md, "How to add").
 OF_MEMBERS = {"EXISTING", "EXPORTER", "FACTS", "FORMAT", "IMPORTER", "NAMES", "OPERATIONS"}
 OF_MEMBERS |= {"READER", "SECTION", "TITLE", "WORKLOAD", "Testbed", "make"}
-# Names that nothing in the repository uses except tests. The key is the name, and the value is the
-# document that describes the name for programs of users.
+# Names that only tests use in the repository. The key is the name, and the value is the document
+# that describes the name for programs of users.
 DOCUMENTED = {
     "dfslab.nets.engine.collect": "docs/nets.md",
     "dfslab.nets.engine.replicate": "docs/nets.md",

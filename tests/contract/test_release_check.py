@@ -1,5 +1,5 @@
-"""Tests of the check of a release: which differences between two outputs of a command it ignores,
-which it reports, and that the recorded outputs fit a terminal of 80 columns."""
+"""Tests of the check of a release. The check compares two outputs of a command, and ignores some
+differences. Further tests check that the recorded outputs fit a terminal of 80 columns."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def check(scripts):
 
 
 def test_a_quiet_and_a_busy_machine_print_the_same_apart_from_numbers(reduced):
-    """The check does not count as differences: other figures, other widths of columns, wrapped
-    cells, disturbances of the measurements, and another name of the run's folder."""
+    """The check ignores five differences between two outputs: figures, widths of columns, wrapped
+    cells, disturbances of the measurements, and the name of the run's folder."""
     assert reduced(RUN) == reduced(QUIET)
     assert reduced(RUN).splitlines() == [
         "Measured, means of # runs",
@@ -158,8 +158,8 @@ def test_a_recorded_output_that_differs_ends_the_check(check, monkeypatch, tmp_p
 
 @pytest.mark.parametrize("golden", ["measure", "trace-report"])
 def test_the_commands_of_this_checkout_print_what_is_recorded(check, golden, tmp_path):
-    """The commands of the release check that need no empty environment print the recorded output,
-    and no line of it is wider than 80 columns."""
+    """Some commands of the release check need no empty environment. These commands print the
+    recorded output, and no line of the output is wider than 80 columns."""
     (one,) = [one for one in (*check.BASE, *check.WITH_EXTRAS) if one.golden == golden]
     (tmp_path / "data").mkdir()
     shutil.copy(check.TRACE, tmp_path / "write.otlp.json")

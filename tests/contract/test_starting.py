@@ -1,5 +1,5 @@
-"""Tests that a command imports only what it needs. Large libraries are imported at their first use,
-and optional libraries only if they are installed."""
+"""Tests that a command imports only the modules that it needs. Large libraries are imported at
+their first use, and optional libraries only if they are installed."""
 
 from __future__ import annotations
 
@@ -128,8 +128,8 @@ def test_a_prediction_by_sequence_loads_no_library_but_numpy(scenario):
 @pytest.mark.parametrize("method", ["sequence", "petri"])
 def test_a_prediction_imports_no_module_for_finished_runs(scenario, method):
     """`dfslab predict` imports no instrument, and of the studies only the modules of predictions
-    and of the mean over repetitions. It imports no library that writes scenarios or examines
-    processes."""
+    and of the mean over repetitions. The command imports no library that writes scenarios or
+    examines processes."""
     program = PROGRAM.replace('name.partition(".")[0] for name', "name for name")
     commands = json.dumps([["predict", str(scenario), "--method", method]])
     done = subprocess.run(

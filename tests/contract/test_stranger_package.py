@@ -131,8 +131,8 @@ def test_each_keeps_the_contract_of_its_kind(installed):
 
 @pytest.mark.heavy
 def test_one_run_has_all_of_them(installed, tmp_path):
-    """One run uses every member of the third-party package. It runs on the package's own testbed,
-    which the run starts and takes down."""
+    """One run uses every member of the third-party package. The run uses the package's own testbed,
+    which it starts and takes down."""
     (tmp_path / "scenario.toml").write_text(SCENARIO)
     answer = command.dfslab("run", "scenario.toml", "--json", cwd=tmp_path)
     assert answer.returncode == 0, answer.stderr
@@ -171,8 +171,8 @@ def test_a_net_of_its_format_is_read_and_written(installed, tmp_path):
 
 
 def test_its_rule_judges_what_its_reader_reads(installed, tmp_path):
-    """`dfslab check` reads a file of the package's tool, and the package's rule doubts one of the
-    two rates in it."""
+    """`dfslab check` reads a file of the package's tool, and the package's rule reports one of the
+    two rates in the file as doubtful."""
     path = tmp_path / "results.txt"
     path.write_text("#tallies\ncreate 3000\nstat 4321.5\n")
     answer = command.dfslab("check", path, "--json")

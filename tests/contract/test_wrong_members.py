@@ -72,8 +72,8 @@ access = { directory = "." }
 [workload]
 name = "sequential_read"
 """
-# For each case: a text of `facts.py` or `operations.py`, what replaces it, and a regular expression
-# that matches the end of the message.
+# Each case is (a text in `facts.py` or `operations.py`, the replacement of this text, a regular
+# expression that matches the end of the message).
 WRONG = {
     "undeclared": ("P.lookup_cpu", "P.lokup_cpu", r"operations\.py:6: .*did you mean lookup_cpu"),
     "role": ('cpu("catalog"', 'cpu("catalogue"', r"operations\.py: operation read: role 'catalog"),
@@ -182,7 +182,7 @@ READER = ResultReader(TITLE, lambda head: head.startswith(HEAD), read)
     ],
 )
 def test_a_wrong_reader_of_results_is_named_on_one_line(plugins, before, after, stated):
-    """The command prints one line and exits as for wrong input."""
+    """The command prints one line and exits with the code for wrong input, 2."""
     assert before in READER
     written(plugins, "imports/results/quarrybench.py", READER.replace(before, after, 1))
     results = written(plugins, "qb.txt", "quarrybench v1\n")
@@ -299,8 +299,8 @@ def test_a_wrong_study_is_refused_before_anything_is_measured(plugins, before, a
     ],
 )
 def test_a_study_that_fails_costs_no_other_finding(plugins, before, after, stated):
-    """The run has its measurements, the other studies' findings and its page. Its notes name the
-    study that failed, with its file and line."""
+    """The run has its measurements, the other studies' findings and its page. The notes of the run
+    name the study that failed, with its file and line."""
     path = written(plugins, "studies/quarry_study.py", STUDY.replace(before, after, 1))
     scenario = written(plugins, "local.toml", LOCAL)
     answer = command.dfslab("run", scenario, "--out", plugins / "runs", "--json")

@@ -194,8 +194,8 @@ def test_not_a_scenario(text, word, tmp_path):
 
 
 def test_no_such_file(tmp_path):
-    """A missing scenario file ends with exit code 2 and a one-line error message. This is also
-    tested in a separate process, where the exit code is that of the process."""
+    """A missing scenario file ends with exit code 2 and a one-line error message. The test also
+    runs the command in a separate process, where the exit code is that of the process."""
     answer = subprocess.run(
         [DFSLAB, "run", "none.toml"],
         cwd=tmp_path,

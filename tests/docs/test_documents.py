@@ -25,8 +25,8 @@ TEXTS = {str(path): (ROOT / path).read_text() for path in [Path("README.md"), *G
 COMMANDS = (".venv/bin/dfslab", "dfslab")
 # First words of shell lines that this test does not execute, because other tests cover them.
 ELSEWHERE = ("make ", "java ", "cd ", "git ", "pip install -e .")
-# Commands that judge how this machine behaved during a run. Their exit code is 1 instead of 0 if
-# other programs used the processors during the run.
+# Commands that judge how this machine behaved during a run. The exit code of these commands is 1
+# instead of 0 if other programs used the processors during the run.
 JUDGING = ("check",)
 # Exit code of a command that Ctrl-C has ended.
 INTERRUPTED = 130
@@ -115,8 +115,8 @@ def install(folder):
     (metadata / "entry_points.txt").write_text("\n\n".join(groups) + "\n")
 
 
-# A program that runs several commands one after the other in one process. It reads the words of
-# each command from its input, and writes exit codes and outputs to its output.
+# A program that runs several commands one after the other in one process. This program reads the
+# words of each command from its input, and writes exit codes and outputs to its output.
 IN_TURN = """
 import json, sys
 sys.path.insert(0, sys.argv[1])

@@ -16,8 +16,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 NAMES = [path.stem for path in NOTEBOOKS]
-# The notebook that reads a recorded trace and measures nothing. Its outputs are therefore the same
-# in every execution.
+# The notebook that reads a recorded trace and measures nothing. The outputs of this notebook are
+# therefore the same in every execution.
 OF_A_RECORDING = "where-does-an-hdfs-write-go"
 
 
@@ -37,7 +37,7 @@ def cells(name: str, kind: str) -> list[dict]:
 
 def shape(cell: dict) -> list[tuple[str, list[str]]]:
     """Returns (kind of output, sorted MIME types of its data) for each output of a cell. Standard
-    error is left out, because libraries warn there of some measurements and not of others."""
+    error is left out, because libraries print warnings that depend on the measurements."""
     shown = [one for one in cell["outputs"] if one.get("name") != "stderr"]
     return [(one["output_type"], sorted(one.get("data", {}))) for one in shown]
 

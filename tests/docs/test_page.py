@@ -1,5 +1,5 @@
-"""Tests of the HTML page of a run. It has every section, makes no network request, escapes all
-text, and is displayed by a real browser."""
+"""Tests of the HTML page of a run. The page has every section, makes no network request, escapes
+all text, and is displayed by a real browser."""
 
 from __future__ import annotations
 
@@ -60,9 +60,8 @@ TRACE = tree_profile(
 
 @pytest.fixture(scope="module")
 def study():
-    """Returns a finished run that gives content to most sections of the page. Its results are
-    computed from a known formula for the rate, with noise.
-    """
+    """Returns a finished run that gives content to most sections of the page. The results of the
+    run are computed from a known formula for the rate, with noise."""
     results = synthetic.planted(noise=0.05)
     scenario = synthetic.scenario().model_copy(update={"title": HOSTILE})
     fitted = [result for result in results if not result.point.held_out]
@@ -116,8 +115,8 @@ def test_every_section_is_there_and_full(study):
         "traced_runs",
         "provenance",
     ]
-    # These sections are empty, because the run of this test lacks their content. It was not
-    # checked, and it has no processes, IO500 workload, faults, generator report, traced program,
+    # These sections are empty, because the run of this test lacks their content. The run was not
+    # checked, and has no processes, IO500 workload, faults, generator report, traced program,
     # separate metadata server or designed sweep.
     empty = [
         "check",

@@ -26,7 +26,8 @@ FIRST_PAINT = """() => new Promise((done) => {
   new PerformanceObserver((list) => done(list.getEntries()[0].startTime))
     .observe({type: "paint", buffered: true});
 })"""
-# Height of a plot, in pixels, that is on the first screen although the whole plot is taller.
+# Height in pixels of the upper part of a plot that must be on the first screen. The whole plot may
+# be taller.
 LEAST_PLOT_PX = 150
 WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 # JavaScript that returns the texts of a page, without scripts and preformatted text.
@@ -67,7 +68,7 @@ PROBLEMS = """() => {
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Provides a running Chromium, the one that is installed on the system."""
+    """Provides a running instance of the Chromium that is installed on the system."""
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         yield opened
@@ -129,7 +130,8 @@ def test_commands_are_code_and_not_between_backticks(browser, path):
 
 def test_the_answer_is_on_the_first_screen(browser, path):
     """On a wide screen the answer, the first plot and the tabs are above the lower edge of the
-    window. On a phone the answer is, and the chart begins there."""
+    window. On a phone, the answer and the upper edge of the chart are above the lower edge of the
+    window."""
     page = opened(browser, path)
     assert bottom(page, ".answer") < WIDE["height"]
     assert top(page, ".first .chart svg[viewBox]") + LEAST_PLOT_PX < WIDE["height"]
@@ -168,7 +170,7 @@ def bottom(page: Page, selector: str) -> float:
 
 
 def test_no_two_labels_of_a_chart_are_equal(path):
-    """Labels of the vertical axis tell the rows of a chart apart. They are never cut."""
+    """No two rows of a chart have the same label on the vertical axis. The labels are never cut."""
     text = path.read_text(encoding="utf-8")
     charts = re.findall("<svg viewBox=.*?</svg>", text, re.DOTALL)
     labels = [labels_of(one) for one in charts]

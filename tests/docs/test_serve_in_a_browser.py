@@ -74,7 +74,7 @@ repetitions = 1
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Provides a running Chromium, the one that is installed on the system."""
+    """Provides a running instance of the Chromium that is installed on the system."""
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         yield opened

@@ -42,8 +42,8 @@ COUNTS = {
     "goal": (1, 2, 3),
     "stripe_count": (1, 2, 4),
 }
-# Parameters that were added after the recording. They keep their defaults in these tests, because
-# drawing values for them would change the random values of later parameters.
+# Parameters that were added after the recording. These parameters keep their defaults in the tests,
+# because drawing values for them would change the random values of later parameters.
 ADDED = ("read_streams", "server_write_through")
 # The keys are file systems whose names have changed since their numbers were recorded. The values
 # are their names at that time.

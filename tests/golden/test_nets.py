@@ -1,5 +1,5 @@
-"""Tests that every net that dfslab builds equals a recorded one, by a digest of the net and of its
-firings under a fixed seed.
+"""Tests that every net that dfslab builds equals a recorded net. The tests compare a digest of the
+net and a digest of its firings under a fixed seed.
 
 Redundant brackets, the order of keys, and unused names do not change a digest. `DFSLAB_RECORD=1
 pytest tests/golden/test_nets.py` records new digests.

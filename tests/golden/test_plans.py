@@ -1,6 +1,6 @@
-"""Tests that three parts of the load generator's input have the recorded JSON text, which the Rust
-core reads: targets (how a file system is reached), layers (faults and limits that are applied to
-each call), and a whole plan."""
+"""Tests that the load generator's input has the recorded JSON text, which the Rust core reads.
+Three kinds of input are tested: targets (how a file system is reached), layers (faults and limits
+that are applied to each call), and a whole plan."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tests that the operation stream of every workload equals a recorded one. The tests compare hashes
-of the JSON text that the Rust core reads.
+"""Tests that the operation stream of every workload equals a recorded stream. The tests compare
+hashes of the JSON text that the Rust core reads.
 
 In each recorded stream, at most one key of the workload differs from its default. A workload may be
 rewritten if the text stays the same, byte for byte. `DFSLAB_RECORD=1 pytest tests/golden` records

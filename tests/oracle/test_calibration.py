@@ -57,8 +57,8 @@ def test_exact_data_give_back_the_planted_constants():
 def test_a_constant_has_one_prior_for_all_machines():
     """In half of the configurations, the profile of the clients' machine has an fsync time of 1 ms;
     in the other half it has 4 ms. No measurement uses fsync, so the constant keeps its prior. The
-    prior is the geometric mean of both times, 2 ms. It does not depend on the order of the results.
-    """
+    prior is the geometric mean of both times, 2 ms. The prior does not depend on the order of the
+    results."""
     found = results(0.0, 1, repetitions=1)
     for place, seconds in ((0, "1 ms"), (1, "4 ms")):
         for at in range(place, len(found), 2):

@@ -15,7 +15,7 @@ from tests.support.cpn_constructs import Step, color, file_of, ml, var
 
 def database(managers: int) -> str:
     """Returns the CPN Tools file of Jensen's distributed database: a manager updates its copy,
-    sends messages to all others, and waits for all answers."""
+    sends messages to all other managers, and waits for all answers."""
     return file_of(
         [
             ml(f"val n = {managers};"),

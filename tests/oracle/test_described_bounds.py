@@ -106,9 +106,9 @@ def test_a_large_write_takes_the_narrowest_of_client_servers_and_disks(
 
 @pytest.mark.parametrize(("system", "key", "role", "durable"), STRIPED, ids=lambda v: str(v)[:6])
 def test_a_cold_read_takes_the_narrowest_too(system, key, role, durable):
-    """A cold read runs at the smaller of two rates: that of the client's adapter and that of all
-    servers together. With servers of 1e8 B/s each and a client of 2.5e8 B/s, one or two servers are
-    the bottleneck, but with four servers the client is."""
+    """A cold read runs at the smaller of two rates: the rate of the client's adapter, and the rate
+    of all servers together. With servers of 1e8 B/s each and a client of 2.5e8 B/s, one or two
+    servers are the bottleneck, but with four servers the client is."""
     for stripes, bound in ((1, 1e8), (2, 2e8), (4, 2.5e8)):
         given = situation(
             system,
@@ -185,7 +185,7 @@ def test_gfs_pushes_along_its_chain_in_b_over_t_plus_r_l(replicas):
 
 def pool(parameters, disks, **keys):
     """Returns the situation (deployment, file system and workload) of a storage pool on one
-    machine. Its disks have a rate of 1e8 B/s and no latency."""
+    machine. The disks of the pool have a rate of 1e8 B/s and no latency."""
     scenario = build(
         Scenario,
         {

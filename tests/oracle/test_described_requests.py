@@ -1,5 +1,5 @@
 """Tests that descriptions count the requests, round trips and messages that a file system's client
-makes: the expected numbers are closed forms or come from a naive simulation of the kernel."""
+makes. The expected numbers are closed forms or come from a naive simulation of the kernel."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ SLOW = {"network": {"latency": "10 ms"}, "servers": 3}
 
 
 def naive_windows(size_bytes, call_bytes):
-    """Returns the number of requests that the kernel's read-ahead makes for a sequential read: one
-    for each window, whose sizes are computed as in mm/readahead.c, with a largest window of 32
-    pages."""
+    """Returns the number of requests that the kernel's read-ahead makes for a sequential read. The
+    kernel makes one request for each window. The sizes of the windows are computed as in
+    mm/readahead.c, and the largest window has 32 pages."""
     most = WINDOW_BYTES // PAGE_BYTES
     pages, called = -(-size_bytes // PAGE_BYTES), -(-call_bytes // PAGE_BYTES)
     # The size of the first window, as in get_init_ra_size.
@@ -106,8 +106,8 @@ def test_a_stream_over_a_long_path_has_two_windows_in_flight():
 
 @pytest.mark.parametrize(("names", "calls"), [(100, 1), (1000, 7)])
 def test_a_listing_of_glusterfs_takes_a_round_trip_for_each_buffer(names, calls):
-    """A listing takes a round trip for each buffer of 32 KiB, where each name takes 200 bytes. It
-    takes two more round trips to open the directory and to learn that no name follows."""
+    """A listing takes a round trip for each buffer of 32 KiB, where each name takes 200 bytes. Two
+    more round trips open the directory and report that no name follows."""
     keys = {"operations_per_client": names, "servers": 2, "parameters": {"copies": 2}}
     slow = cost("glusterfs", "metadata", "list", network={"latency": "10 ms"}, **keys)
     fast = cost("glusterfs", "metadata", "list", network={"latency": "5 ms"}, **keys)
@@ -177,9 +177,9 @@ def test_alluxio_opens_a_block_again_only_after_a_jump_if_reads_come_in_order():
 
 
 def test_a_new_chunk_of_moosefs_is_made_before_its_data_are_sent():
-    """A write of a small file with two copies takes 14 one-way latencies: 2 each for lookup,
-    create, the new chunk at the master, the new chunk at the chunkservers, the data along the
-    chain, their acknowledgements, and the end of the write."""
+    """A write of a small file with two copies takes 14 one-way latencies. Seven steps take two
+    latencies each: lookup, create, the new chunk at the master, the new chunk at the chunkservers,
+    the data along the chain, the acknowledgements of the data, and the end of the write."""
     keys = {
         "file_size": "4 KiB",
         "transfer_size": "4 KiB",

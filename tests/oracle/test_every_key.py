@@ -66,9 +66,9 @@ TABLES = {
     WorkloadChoice: OF_WORKLOADS,
 }
 CASES = [(table, key, value) for table, own in TABLES.items() for key, value in own.items()]
-# Each resource is used by at least one of the workloads in LOADS: three clients write more than
-# fits into the memory of a server, write less than that, read files from disk, and run a program of
-# tasks.
+# Each resource is used by at least one of the four workloads in LOADS, which have three clients.
+# The clients write more data than the memory of a server holds, write less data than this, read
+# files from disk, or run a program of tasks.
 SIZE = {"file_size": "96 MiB", "transfer_size": "128 KiB", "clients": 3}
 LOADS = (
     {"workload": "sequential_write", "operations_per_client": 6, **SIZE},

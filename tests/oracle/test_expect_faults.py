@@ -32,7 +32,7 @@ NOISE_SD = 0.05
 
 
 def place(system: str, known: bool = True) -> DiscoveredPlace:
-    """Returns what was discovered about a mount of the file system `system`. If `known` is true,
+    """Returns the discovered facts about a mount of the file system `system`. If `known` is true,
     the deployment is declared; otherwise only the name of the file system is known."""
     described = discover.file_system(system)
     servers = 1 if system in ("nfs", "juicefs") else SERVERS
@@ -78,7 +78,7 @@ def test_half_a_link_and_a_third_of_a_disk_are_named(system):
         measured = rates(operations, slow, 1)
         shift = np.log(measured) - np.log(rates(operations, deployment, 1))
         if shift @ np.linalg.inv(expected.covariance) @ shift < 2 * LEAST_EVIDENCE:
-            # The slow resource hardly limits any rate. Its fault shifts the rates by less than the
+            # The slow resource hardly limits any rate. The fault shifts the rates by less than the
             # intervals allow and cannot be found.
             continue
         found = diagnosed(suspected, expected, measured)
@@ -98,7 +98,8 @@ def test_no_fault_is_named_where_there_is_none(system):
 
 
 def test_a_directory_has_a_disk_of_this_machine_and_no_server():
-    """A slow disk of a local directory is named in words that fit a directory."""
+    """If the disk of a local directory is slow, the answer names the "disk of this machine". The
+    answer does not mention a server."""
     local = DiscoveredPlace(text="/data", system="local", directory="/data")
     declared = DeclaredHardware(server_disk="80 MB/s")
     made = scenario_of(local, Probed(copy_bytes_per_s=4e9, call_s=1e-6), declared)
@@ -167,8 +168,8 @@ def test_intervals_hold_what_the_description_says_and_are_never_empty(system):
 
 def test_cold_reads_of_a_mount_are_cold_if_caches_of_client_processes_are_emptied():
     """ceph-fuse keeps 200 MiB of file data in its own process, and the kernel does not drop this
-    data with its caches. If this cache is not emptied, cold reads are served from it, and neither a
-    link nor a disk limits them."""
+    data with its caches. If this cache is not emptied, cold reads are served from the cache, and
+    neither a link nor a disk limits the reads."""
     made = scenario_of(place("cephfs"), Probed(copy_bytes_per_s=4e9), DeclaredHardware())
     kept, emptied = (planned(made.busy, 30.0, empties_clients=one) for one in (False, True))
     for at, one in enumerate(emptied):
@@ -188,7 +189,7 @@ def test_cold_reads_of_a_mount_are_cold_if_caches_of_client_processes_are_emptie
 
 def test_assumed_hardware_is_listed_with_its_value_and_option():
     """Hardware whose value is assumed is listed with this value and the option that declares it. A
-    testbed declares all of its hardware, so nothing is listed for it."""
+    testbed declares all of its hardware, so no hardware of a testbed is listed."""
     unknown = scenario_of(place("nfs", known=False), Probed(), DeclaredHardware())
     text = unknown.commented_toml()
     assert "server disk 500 MB/s (assumed; --server-disk declares it)" in text

@@ -26,7 +26,7 @@ SYSTEMS = 40
 def planted(active_sd, idle_sd, common_sd, factors=None, operations="data", seed=3):
     """Returns planted changes with errors of their predicted gains: one trial of 16 changes on each
     of SYSTEMS file systems. Each change doubles a value. Half of the changes have a predicted gain
-    of 2 (active), the others a predicted gain of 1 (idle).
+    of 2 (active). The other half has a predicted gain of 1 (idle).
 
     The error of ln(gain) is a sum of independent normal errors with mean 0. All changes of a trial
     share one error with standard deviation `common_sd`. In addition, each change has an error with
@@ -103,8 +103,8 @@ def test_the_tables_of_the_package_are_those_of_the_recordings():
 
 
 def widths_of(found):
-    """Returns a dictionary from each file system to a list: for each judged prediction of a gain on
-    this file system, its standard deviation."""
+    """Returns a dictionary from each file system to a list of standard deviations. The list has the
+    standard deviation of each judged prediction of a gain on this file system."""
     widths = {}
     for one, predicted in learning.judged(found):
         widths.setdefault(one.predicted.file_system, []).append(predicted.sd)

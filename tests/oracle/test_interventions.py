@@ -144,8 +144,9 @@ def test_groups_hold_every_change_once_and_the_first_needs_one_testbed():
 
 
 def test_the_digest_of_frozen_predictions_changes_with_any_of_them():
-    """The digest covers every change and every number that is predicted for it. It does not depend
-    on the process: a second plan, computed from a newly read scenario, has the same digest."""
+    """The digest covers every change and every number that is predicted for it. The digest does not
+    depend on the process: a second plan, computed from a newly read scenario, has the same
+    digest."""
     plan = interventions.plan_of(interventions.base_of("nfs", "read"))
     digest = interventions.frozen(plan)
     again = interventions.plan_of(interventions.base_of("nfs", "read"))

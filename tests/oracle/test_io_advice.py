@@ -1,5 +1,5 @@
-"""Tests of advice from I/O counters on applications whose cost is planted: the change that removes
-the planted cause is first, and the predicted saving is near the true one."""
+"""Tests of advice from I/O counters on applications whose cost is planted. The advice must rank the
+change that removes the planted cause first, and predict a saving near the true saving."""
 
 from __future__ import annotations
 

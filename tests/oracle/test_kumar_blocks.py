@@ -15,9 +15,10 @@ NOISE_SD = 0.02
 
 
 def planted(below: float, above: float):
-    """Returns the rows of the recorded study with other rates. log2 rate has the slope `below` over
-    log2 of the block size up to 256 KiB, the slope `above` beyond, and the slope 0.5 over log2 of
-    the bandwidth of the link. `NOISE_SD` is the standard deviation of its noise."""
+    """Returns the rows of the recorded study with planted rates. For a doubling of the block size,
+    log2(rate) rises by `below` up to 256 KiB and by `above` beyond 256 KiB. For a doubling of the
+    link's bandwidth, log2(rate) rises by 0.5. Noise with the standard deviation `NOISE_SD` is added
+    to log2(rate)."""
     found = kumar_equations.rows()
     blocks, links = (
         np.log2([number(one.labels[key]) for one in found.points])

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from dfslab.models.learn.estimators import PaperLinear, adjusted, r_squared
 
-# Columns of Kumar's Table 5. Two are omitted: the disks, whose effects are near 0, and the workload
-# size, whose unit is unknown (erratum K7).
+# Columns of Kumar's Table 5. Two columns are omitted. The effects of the disks are near 0, and the
+# unit of the workload size is unknown (erratum K7).
 NAMES = ("network", "base file system", "servers", "clients", "striping", "replication")
 CONSTANT = {"write": -120.485, "read": -142.931, "random read": -39.676, "random write": -114.066}
 TABLE = {
@@ -70,9 +70,10 @@ def test_r_squared_of_rows_left_out_may_be_negative():
 
 
 def test_only_the_code_one_and_two_gives_speeds_that_a_network_has():
-    """In the linear model of Kumar's Table 5, a number stands for the type of network. It must be 1
-    for Gigabit and 2 for InfiniBand: if all other columns are 1, the model then gives 103 and 375
-    MB/s, which these networks can carry. The number 0 would give a negative rate (erratum K5)."""
+    """In the linear model of Kumar's Table 5, a number stands for the type of network. The number
+    must be 1 for Gigabit and 2 for InfiniBand. If all other columns are 1, the model then gives 103
+    and 375 MB/s, which these networks can carry. The number 0 would give a negative rate (erratum
+    K5)."""
     ones = [1] * 6
     shown = [float(planted("write", [[code, *ones[1:]]])[0]) for code in (1, 2, 0)]
     assert shown == pytest.approx([103.0, 375.0, -168.0], abs=0.6)
@@ -123,8 +124,8 @@ def test_disks_that_move_together_have_no_coefficients_of_their_own():
 
 
 def test_the_workload_coefficient_cannot_be_in_megabytes():
-    """The paper's coefficient of the workload size cannot be per MB: 20 GB would then cost 3,277
-    MB/s for writes and 82 MB/s for reads (erratum K7)."""
+    """The paper's coefficient of the workload size cannot be per MB: 20 GB would then lower the
+    rate of writes by 3,277 MB/s and the rate of reads by 82 MB/s (erratum K7)."""
     assert pytest.approx(3277, abs=1) == 0.16 * 20 * 1024
     assert pytest.approx(82, abs=0.1) == 0.004 * 20 * 1024
 

@@ -16,9 +16,9 @@ from support.predicted import situation_of
 SEEDS = range(40)
 EACH = 5
 # Doubling another resource may gain up to this factor more than doubling the named limit. There are
-# two reasons. The named limit is the one with the largest gain from a small change of speed; after
-# a doubling, another resource may be the limit. And the model weights the waits of overlapping work
-# by the overlap in an unloaded system (docs/decisions/021).
+# two reasons. First, the named limit is the resource with the largest gain from a small change of
+# speed. After a doubling, another resource may be the limit. Second, the model weights the waits of
+# overlapping work by the overlap in an unloaded system (docs/decisions/021).
 MOST_MISSED = 1.02
 KINDS = ("cpu", "disk", "nic")
 EQUAL_LINKS = {

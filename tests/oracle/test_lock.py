@@ -33,8 +33,8 @@ def capacity_per_s(exclusive_share: float, exclusive_hold_s: float, shared_hold_
 
 def simulated_rate(clients, writers_share, think_s=THINK_S, done=60_000, seed=1):
     """Returns the rate from an event simulation that ends after `done` operations. Each client
-    thinks for `think_s` on average and then holds a lock. It holds the lock exclusively with
-    probability `writers_share`. The lock is granted in the order of requests."""
+    thinks for `think_s` on average and then holds a lock. The lock is exclusive with probability
+    `writers_share`. The lock is granted in the order of requests."""
     draw = random.Random(seed)
     events = [(draw.expovariate(1 / think_s), client, "asks", "") for client in range(clients)]
     heapq.heapify(events)
@@ -72,8 +72,8 @@ def test_waiting_is_near_that_of_the_simulation(clients, share):
     demand_s = 1 / capacity_per_s(share, HOLD_S, HOLD_S)
     found = mean_value_analysis([demand_s], clients, THINK_S, latency_s=HOLD_S)
     expected = simulated_rate(clients, share)
-    # The formula is exact if all clients write. If batches of readers are short, it is up to 8 %
-    # too high.
+    # The formula is exact if all clients write. If batches of readers are short, the rate by the
+    # formula is up to 8 % too high.
     assert found.rate_per_s == pytest.approx(expected, rel=0.02 if share == 1.0 else 0.1)
 
 

@@ -71,9 +71,9 @@ def test_the_score_predicts_with_the_constant_of_nn1(name, off):
 
 
 def test_the_law_says_that_throughput_falls():
-    """Wu's law (response time = k x ln x for x clients) and Little's law together say that
-    throughput falls with the number of clients: nn1 serves 393/s for 10 clients and 197/s for 99.
-    The constant k is in milliseconds (erratum W6)."""
+    """Wu's law (response time = k x ln x for x clients) and Little's law together predict that
+    throughput falls with the number of clients: nn1 serves 393/s for 10 clients and 197/s for 99
+    clients. The constant k is in milliseconds (erratum W6)."""
     expected = {"nn1": (393, 197), "nn2": (1379, 691), "nn3": (2626, 1316)}
     for name, (at_10, at_99) in expected.items():
         rates = [laws.capacity_from_score(1, x, 1, PER_MS[name]) for x in (10, 99)]
@@ -231,8 +231,9 @@ def test_the_call_queue_binds_twenty_times_earlier_than_the_mean():
 )
 def test_fluid_and_simulation(peak, fluid_ms, true_ms):
     """Compares the mean wait by the fluid formula with the mean wait by simulation. `peak`
-    requests/s arrive for T = 5 s at a server with the capacity q = 1000/s. If `peak` is below q,
-    the printed formula T (p - q) / 2q (p is `peak`) is negative; the corrected one gives 0."""
+    requests/s arrive for T = 5 s at a server with the capacity q = 1000/s. If the peak p (`peak`)
+    is below q, the printed formula T (p - q) / 2q is negative, and the corrected formula gives
+    0."""
     assert burst.fluid_wait_s(peak, 1000, 5) * 1000 == pytest.approx(fluid_ms)
     if peak < 1000:
         assert 5 * (peak - 1000) / 2000 < 0

@@ -24,8 +24,8 @@ def run(net: dict, **options) -> list[dict]:
 
 def station_net(arrival: str, service: str, servers: int = 1, capacity: int | None = None) -> dict:
     """Returns a net of one station with `servers` servers and the given distributions of arrival
-    and service times. At most `capacity` customers are at the station, and further ones are
-    rejected. None stands for no limit."""
+    and service times. At most `capacity` customers are at the station, and further customers are
+    rejected. If `capacity` is None, there is no limit."""
     enter = {
         "name": "enter",
         "priority": 1,

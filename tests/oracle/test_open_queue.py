@@ -78,8 +78,8 @@ def test_hdfs_call_queue_turns_away_only_what_it_must():
 def balanced_bounds(
     demands_s: Sequence[float], clients: int, think_s: float = 0.0
 ) -> tuple[float, float]:
-    """Returns (lower, upper) bounds on the rate of a closed network of single servers, called
-    balanced job bounds. They are the rates of networks in which all stations have equal demands."""
+    """Returns the balanced job bounds (lower, upper) on the rate of a closed network of single
+    servers. Each bound is the rate of a network in which all stations have equal demands."""
     demand = np.asarray(demands_s, dtype=float)
     total, largest = float(demand.sum()), float(demand.max())
     mean = total / len(demand)

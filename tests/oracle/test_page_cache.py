@@ -1,6 +1,6 @@
-"""Compares the model of page caches, which counts bytes, with two slow but simple simulations. One
-is an LRU list of single pages. The other has writers and disks that advance in small steps of time.
-"""
+"""Compares the model of page caches, which counts bytes, with two slow but simple simulations. The
+first simulation is an LRU list of single pages. In the second simulation, writers and disks advance
+in small steps of time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class PagesInOrder:
         self.capacity, self.pages = capacity, OrderedDict()
 
     def use(self, page):
-        """Makes a page the most recently used one. Returns whether the page was in memory."""
+        """Makes a page the most recently used page. Returns whether the page was in memory."""
         hit = page in self.pages
         self.pages.pop(page, None)
         self.pages[page] = None
@@ -100,8 +100,8 @@ def test_writers_wait_as_long_as_in_steps_of_time(written, rate, before):
 
 def test_dirty_pages_are_written_while_clients_compute():
     dirty = DirtyPages(15.0, 30.0, 30.0, 28.0)
-    # The disk writes 1 byte per second. It first writes the dirty bytes above the threshold, and
-    # then those that have expired.
+    # The disk writes 1 byte per second. The disk first writes the dirty bytes above the threshold,
+    # and then the dirty bytes that have expired.
     assert dirty.drained(10.0, 1.0).dirty_bytes == pytest.approx(18.0)
     assert dirty.drained(25.0, 1.0).dirty_bytes == pytest.approx(15.0)
     assert dirty.drained(40.0, 1.0).dirty_bytes == pytest.approx(5.0)

@@ -89,10 +89,14 @@ def test_each_pair_is_of_the_same_system():
 
 
 def _run(point: Point, repetition: int, noise: float) -> Result:
-    """Returns a run with a planted rate. In a metadata workload, several processes multiply the
-    rate by the system's ratio in OF_METADATA. In other workloads, the time of a read has three
-    factors: the system's ratio in OF_OWN_FILES if files are shuffled, 1 / (its ratio in OF_READS)
-    with several processes, and THROUGH on the system that reads through to HDFS."""
+    """Returns a run with a planted rate. If the clients of a metadata workload are processes, the
+    rate is multiplied by the file system's ratio in OF_METADATA.
+
+    In other workloads, the time of a read is 0.1 s × `noise`. This time is multiplied by the file
+    system's ratio in OF_OWN_FILES if files are shuffled. The time is divided by the file system's
+    ratio in OF_READS if the clients are processes. On the file system that reads through to HDFS,
+    the time is multiplied by THROUGH.
+    """
     labels = point.labels
     system, processes = str(labels["file_system.name"]), bool(labels["workload.processes"])
     if labels["workload.name"] == dfsperf.METADATA:

@@ -1,6 +1,6 @@
-"""Tests of the page that lists statements of the papers and what dfslab obtains for each statement.
-Every row is well formed, and its command and the function that computes its result exist. The
-committed page is current."""
+"""Tests of the page that lists statements of the papers, each with the result that dfslab obtains
+for the statement. Every row is well formed, and its command and the function that computes its
+result exist. The committed page is current."""
 
 from __future__ import annotations
 
@@ -249,7 +249,7 @@ def test_minutes_of_the_ocean_model_count_the_bytes_of_writes_and_reads_only():
 
 def test_ratios_of_a_busy_machine_are_decided_from_three_on():
     """On a busy machine, a ratio of two rates decides about a statement only if it is at least 3 or
-    at most 1/3. The first rate of each pair is the one that the statement calls larger."""
+    at most 1/3. In each pair, the statement calls the first rate the larger rate."""
     near = dfsperf_probes.greater([("a", 2.9, 1.0), ("b", 1.0, 2.9)], 3.0)
     assert near.verdict == "not judged"
     assert near.text.endswith("no difference: a 2.9, b 0.345")

@@ -1,5 +1,5 @@
-"""Tests that the two ways of predicting from one description, simulating its Petri net and
-evaluating its formula, agree wherever theory requires it."""
+"""Tests of two ways to predict from one description: simulating its Petri net, and evaluating its
+formula. Both ways agree wherever theory requires equal results."""
 
 from __future__ import annotations
 

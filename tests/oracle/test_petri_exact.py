@@ -240,8 +240,8 @@ def test_the_busiest_station_bounds_a_pipeline():
 
 
 def test_a_stage_of_one_client_is_no_help_to_another():
-    """A pipeline of one client is served only by the threads of this client. A second client that
-    is idle does not make it faster."""
+    """A pipeline of one client is served only by the threads of this client. A second, idle client
+    does not make the pipeline faster."""
     nodes = [{"name": "one", "cores": 8, "roles": {"client": 1}}]
     placement = Placement(build(Deployment, {"node": nodes}))
     tree = op.pipeline(10, op.delay("client", 0.1), op.delay("client", 0.3))

@@ -1,5 +1,5 @@
-"""Tests what the phases of a workload find in the caches: warm, cold and direct runs of all file
-systems, programs of tasks, and runs with more memory."""
+"""Tests of the share of data that the phases of a workload find in the caches. The tests cover
+warm, cold and direct runs of all file systems, programs of tasks, and runs with more memory."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_dirty_pages_of_one_phase_delay_the_next():
         return [one.written_back for one in found.phases if "write" in one.mix]
 
     # The limit of dirty pages is 205 MiB, and each task writes 128 MiB. The pages of the first task
-    # fit below the limit. Those of the second task do not fit, so this task waits for the disk.
+    # fit below the limit. The pages of the second task do not fit, so this task waits for the disk.
     busy = written_back("0 s")
     assert busy[0] == 0.0
     assert busy[1] > 0.2
@@ -173,8 +173,8 @@ FORCED = ({}, {"fsync": True}, {"fsync": "write"}, {"sync_io": "data"}, {"cache"
 @pytest.mark.parametrize("keys", FORCED, ids=str)
 @pytest.mark.parametrize("system", [one for one in SYSTEMS if one not in WITHOUT_DISKS])
 def test_what_is_written_once_is_stored_once(system, keys):
-    """Each copy of a written file uses the disks' time once, not twice, whether the data are forced
-    to disk by fsync or by the calls themselves, or left to write-back."""
+    """Each copy of a written file uses the disks' time once, not twice. The tested data are forced
+    to disk by fsync, forced to disk by the write calls, or left to write-back."""
     given = table(system, "sequential_write", transfer_size="64 KiB", **keys)
     for node in given["deployment"]["node"]:
         node.setdefault("disk", {})["latency"] = "0 s"

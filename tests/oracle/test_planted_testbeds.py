@@ -1,5 +1,5 @@
-"""Tests of two things: the figures that judge `dfslab expect` on testbeds, computed from planted
-comparisons, and the hardware that these testbeds declare."""
+"""Tests of the figures that judge `dfslab expect` on testbeds. The tests compute the figures from
+planted comparisons. Further tests check the hardware that these testbeds declare."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from verification.trials import planted_testbeds
 
 
 def comparison(fault, text, rates=(10.0, 30.0), file_system="cephfs"):
-    """Returns a recorded comparison of measured rates with expected ones, on a testbed with the
+    """Returns a recorded comparison of measured rates with expected rates, on a testbed with the
     planted fault `fault`. `text` is the fault that the comparison's answer names. `rates` are the
     measured rates of operations whose expected interval is 8 to 12 operations per second."""
     rows = [

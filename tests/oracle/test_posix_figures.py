@@ -112,8 +112,8 @@ def test_shards_are_forced_on_all_bricks_at_once():
 # forwards copies from page cache to page cache, so its goal (number of copies) costs almost
 # nothing.
 #
-# An earlier measurement on a busy machine with two cores gave 66 to 111 MiB/s at goals 2 and 3. It
-# does not apply to hosts with separate processors.
+# An earlier measurement on a busy machine with two cores gave 66 to 111 MiB/s at goals 2 and 3.
+# That measurement does not apply to hosts with separate processors.
 OTHERS = {
     "moosefs goal 1": ("moosefs", {"goal": 1}, [113, 113, 113.4]),
     "moosefs goal 2": ("moosefs", {"goal": 2}, [113.7]),

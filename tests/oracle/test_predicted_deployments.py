@@ -127,8 +127,9 @@ def replicated(disk_rate, link, **keys):
 
 @pytest.mark.parametrize("servers", [3, 6])
 def test_three_copies_share_the_clients_link(servers):
-    """With three servers and with six, the predicted rate is the measured 38.8 MB/s: a third of
-    what the client's link of 1 Gbit/s carries, because the client sends three copies."""
+    """The client sends three copies of each byte through its link of 1 Gbit/s. The predicted rate
+    is therefore a third of the link's rate, both with three and with six servers. This rate is
+    within 3 % of the measured rate of 38.8 MB/s."""
     keys = {"file_size": "1 GiB", "transfer_size": "1 MiB", "servers": servers}
     given = replicated("250 MB/s", "1 Gbit/s", network={"latency": "100 us"}, **keys)
     assert rate_bytes_per_s(given) == pytest.approx(38.8 * MB, rel=0.03)
@@ -156,8 +157,8 @@ def test_equal_groups_of_one_role_share_its_limit():
 def test_direct_writes_of_three_copies_take_the_client_its_time():
     """The predicted rate is near the measured one of about 150 MB/s, for adapters of 8 Gbit/s and
     bricks with disks of 670 MB/s. Write-behind ignores O_DIRECT, so the client does not wait for
-    answers of the bricks. It is limited by its processor, because it sends each byte three times.
-    """
+    answers of the bricks. The client's processor limits the rate, because the client sends each
+    byte three times."""
     keys = {"file_size": "6 GiB", "transfer_size": "128 KiB", "servers": 3}
     direct = replicated("670 MB/s", "8 Gbit/s", cache="direct", **keys)
     assert rate_bytes_per_s(direct) == pytest.approx(150 * MB, rel=0.2)
@@ -182,8 +183,8 @@ def test_names_over_a_long_way_wait_for_round_trips():
 
 
 def test_the_latency_of_adapters_adds_no_round_trips():
-    """A create takes 7 round trips, with and without a latency of the adapters. A network without
-    latency has no such count."""
+    """A create takes 7 round trips, with and without a latency of the adapters. If the network has
+    no latency, round trips cannot be counted."""
     keys = {"items": 100, "file_size": "0 B", "adapter": {"latency": "5 ms"}}
     given = situation_of("juicefs", "mdtest_hard", network={"latency": "11 ms"}, **keys)
     (found,) = (one for one in limits_of(given, given.constants) if one.round_trips)
@@ -209,7 +210,7 @@ def test_small_files_between_sites_wait_for_round_trips(latency, copies):
 
 
 def test_a_fuse_read_of_alluxio_opens_its_blocks_again():
-    """The predicted times are in the ranges of published ones. Reading 1 GB through Alluxio's FUSE
+    """The predicted times are in the ranges of published times. Reading 1 GB through Alluxio's FUSE
     client takes 61 to 120 s, but only 3 to 10 s if the calls arrive in sequential order, as direct
     reads do."""
     through_cache = situation_of("alluxio", "sequential_read", **BIG)
@@ -225,8 +226,8 @@ WRITTEN = {20: 6.5, 50: 18.7, 75: 38.1, 100: 99.2}
 
 @pytest.mark.parametrize("gigabytes", WRITTEN)
 def test_a_page_cache_takes_what_may_be_dirty(gigabytes):
-    """The predicted time is within 35 % of the measured one. The host has 250 GiB of memory and a
-    disk of 420 MB/s. Its thresholds for dirty pages are not published, so the tolerance is
+    """The predicted time is within 35 % of the measured time. The host has 250 GiB of memory and a
+    disk of 420 MB/s. The host's thresholds for dirty pages are not published, so the tolerance is
     large."""
     given = situation_of(
         "local",
@@ -243,7 +244,7 @@ def test_a_page_cache_takes_what_may_be_dirty(gigabytes):
 
 @pytest.mark.parametrize(("clients", "write_s", "read_s"), [(2, 17.4, 11.2), (3, 26.5, 16.7)])
 def test_an_nfs_server_that_writes_through_waits_for_its_disk(clients, write_s, read_s):
-    """The predicted times are within 25 % of the measured ones. Each client writes and reads 3 GB
+    """The predicted times are within 25 % of the measured times. Each client writes and reads 3 GB
     over 25 Gbit/s (Do et al. 2021, experiment 3)."""
     keys = {
         "file_size": "3 GB",

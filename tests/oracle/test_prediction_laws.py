@@ -14,9 +14,9 @@ from support.predicted import SYSTEMS
 
 SEEDS = range(67)
 EACH = 15
-# Largest relative decrease of the predicted rate that a faster resource may cause. It is above 0
-# because the model weights the waits of overlapping work by the overlap that the work has in an
-# unloaded system, and a faster resource changes this overlap a little (docs/decisions/021).
+# Largest relative decrease of the predicted rate that a faster resource may cause. The limit is
+# above 0 because the model weights the waits of overlapping work by the overlap that the work has
+# in an unloaded system, and a faster resource changes this overlap a little (docs/decisions/021).
 MOST_LOSS = 0.05
 
 

@@ -19,7 +19,9 @@ from support.profiles import files
 KINDS = {"create": "service", "rpc": "blocked", "pack": "service", "wait": "blocked"}
 KINDS |= {"send": "service", "sum": "service"}
 SERVICE = "client"
-# Both sides know durations within their histograms' buckets: 1/64 and 1/32 of the duration.
+# Largest accepted relative difference between two quantiles or standard deviations. Each of the two
+# computations knows a duration only to the precision of its histogram: 1/64 or 1/32 of the
+# duration.
 OF_BUCKETS = 1 / 32 + 1 / 64
 EXACT = ("count", "read", "errors", "bytes", "total_ns", "self_ns", "again", "kind")
 SECONDS = ("total_s", "self_s", "min_s", "max_s")
@@ -42,7 +44,8 @@ class Call:
         return self.own_ns + sum(one.total_ns for one in self.children)
 
 
-# The steps that a step calls, by name: all its calls have the same structure.
+# The shape of a step is a dictionary from the name of each step that it calls to the shape of the
+# called step. All calls of a step have the same shape.
 Shape = dict[str, "Shape"]
 
 
@@ -52,8 +55,9 @@ def shape(source: random.Random, depth: int) -> Shape:
 
 
 def called(source: random.Random, name: str, below: Shape) -> Call:
-    """Returns a random call of a shape. It makes each of its inner calls one to three times, of
-    which only the last may fail: an earlier failure is a retried attempt, which sums lack."""
+    """Returns a random call of the step `name`, whose shape is `below`. The call makes each of its
+    inner calls one to three times. Only the last of these may fail. An earlier failure would count
+    as a retried attempt, and call profiles do not count retried attempts."""
     call = Call(name, source.randint(1, 400), source.choice([0, 1, 4096]), error=False)
     for inner, further in below.items():
         same = [called(source, inner, further) for _ in range(source.randint(1, 3))]
@@ -141,8 +145,8 @@ def _bucket(duration_ns: int) -> int:
 
 
 def both(calls: list[Call], path) -> tuple[TraceProfile, TraceProfile]:
-    """Returns the trace profiles of the calls as spans, written to the file `path`, and as a call
-    profile."""
+    """Returns two trace profiles of the calls. The first profile is read from spans, which are
+    written to the file `path`. The second profile is made from a call profile."""
     path.write_text(as_spans(calls), encoding="utf-8")
     read = files([(SERVICE, as_rows(calls))])
     return trace.profile([path]), call_document.document(read, callprofile.merge(read))

@@ -1,5 +1,5 @@
-"""Tests of limits and gains in deployments whose right answer is known: from what maintainers of
-the file systems said about public performance reports, or from first principles.
+"""Tests of limits and gains in deployments whose right answer is known. The answer comes from
+comments of the file systems' maintainers on public performance reports, or from first principles.
 
 Each deployment restates one report in its simplest form. The address of the report is in its
 comment. The rates are those of the report, or those that the hardware allows.
@@ -58,9 +58,10 @@ adapter = {{ bandwidth = "{self.link}" }}
 
 @dataclass(frozen=True)
 class Report:
-    """A deployment with its right answer. `limit`: text in the name of what limits. `rate`: lowest
-    and highest right rate, in MB/s, or in operations per second if `per_s`. `gaining`: changes that
-    gain, each with its least gain. `idle`: changes that gain nothing."""
+    """A deployment with its right answer. `limit`: a text that the name of the limit contains.
+    `rate`: lowest and highest right rate, in MB/s, or in operations per second if `per_s`.
+    `gaining`: changes that raise the rate, each with the smallest factor by which the rate must
+    rise. `idle`: changes without effect on the rate."""
 
     file_system: str
     nodes: tuple[Node, ...]
@@ -136,8 +137,10 @@ REPORTS = {
         ("server disk x2", "server link x2"),
         "copies = 2",
     ),
-    # The pipeline of datanodes receives each byte three times: 4 links / 3 copies. Six closed
-    # clients do not keep four servers busy all the time, so that gains stay below 2 and 3.
+    # The datanodes receive each byte three times, once for each copy, so the largest rate is 4 / 3
+    # of the rate of a link. Six clients that wait for each write do not keep four servers busy all
+    # the time. Twice as fast links therefore gain less than a factor of 2, and one copy instead of
+    # three gains less than a factor of 3.
     "many clients fill the links of hdfs's datanodes": Report(
         "hdfs",
         (Node("name", 1, "namenode = 1"), Node("data", 4, "datanode = 1"), client(6)),
@@ -208,7 +211,7 @@ REPORTS = {
         ("client link x2", "servers x2"),
         "stripe_count = 1",
     ),
-    # Creates of many clients end at the namenode's lock, whatever stores the data.
+    # The namenode's lock limits the creates of many clients, however the data are stored.
     "many creates at hdfs's namenode": Report(
         "hdfs",
         (

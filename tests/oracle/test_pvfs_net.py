@@ -41,9 +41,9 @@ def test_one_cached_stripe_takes_the_sum_of_its_steps():
 
 
 def written_s(size: int, h: PaperHardware) -> float:
-    """Returns the time in seconds until a new file of one stripe is written but not yet closed. It
-    is the sum of three requests to the manager, a round trip for the request to the server, and a
-    round trip for the data, each with the processing at client and server."""
+    """Returns the time in seconds until a new file of one stripe is written but not yet closed.
+    This time is the sum of three requests to the manager, a round trip for the request to the
+    server, and a round trip for the data, each with the processing at client and server."""
     created = 3 * (h.manager_call_s + 2 * h.network_latency_s)
     requested = h.client_call_s + size / h.memory_rate_bytes_per_s
     requested += 2 * h.network_latency_s + h.server_request_s
@@ -166,7 +166,7 @@ def test_every_byte_is_moved_whatever_the_sizes(operation, size, block):
 @pytest.mark.parametrize("operation", ["read", "write"])
 def test_packets_and_stripes_agree_where_the_pipe_is_full(operation):
     """Simulating packets or whole stripes gives almost the same rate if many stripes are in flight,
-    but not if only one is."""
+    but not if only one stripe is in flight."""
     for clients, apart in ((1, 0.05), (4, 0.15)):
         many = [
             rate(operation, clients, file_size=64 * MIB, block_size=16 * MIB, grain=grain)
@@ -220,8 +220,8 @@ def test_interleaved_streams_of_many_clients_cost_seeks():
 
 
 def test_last_packets_take_their_turn_so_that_no_convoy_forms():
-    """More clients do not lower the total rate, from one to eight clients. Sections 5.2 and 6.2 of
-    the PVFS paper give no reason why they should.
+    """From one to eight clients, more clients do not lower the total rate. Sections 5.2 and 6.2 of
+    the PVFS paper give no reason for a lower total rate.
 
     Servers send packets first come, first served. If full packets had priority over last packets,
     the clients of a server would end together, move to the next server together, and share the rate

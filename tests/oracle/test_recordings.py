@@ -63,8 +63,8 @@ def test_every_size_and_deployment_is_there_with_the_time_of_each_operation(name
 
 
 def test_every_recording_of_wu_is_there():
-    """There are fifteen recordings of Wu's reads and writes. They follow four plans (lists of
-    configurations), which have 2, 2, 5 and 6 recordings."""
+    """There are fifteen recordings of Wu's reads and writes. These recordings follow four plans
+    (lists of configurations), which have 2, 2, 5 and 6 recordings."""
     assert len(WU) == 15
     plans = {
         plan: len(members)

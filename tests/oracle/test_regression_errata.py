@@ -58,9 +58,9 @@ def test_r_squared_of_held_out_rows_may_be_negative():
     K2)."""
     results = synthetic.planted(0.1)
     reads = [r for r in results if synthetic.operation(r.point) == "read"]
-    # R² is negative for two reasons. The held-out writes all have the same file size, so their
-    # rates vary little; and they have a third of the rate of the reads to which the model was
-    # fitted.
+    # R² is negative for two reasons. First, the held-out writes all have the same file size, so
+    # their rates vary little. Second, the writes have a third of the rate of the reads to which the
+    # model was fitted.
     size = results[0].labels["workload.file_size"]
     writes = [
         r

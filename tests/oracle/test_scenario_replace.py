@@ -1,5 +1,5 @@
-"""Tests that setting keys of a scenario directly gives the same scenario as writing it as a table,
-changing the table and reading it again."""
+"""Tests that keys of a scenario can be set directly. The result equals the scenario that is read
+from a changed table of the original scenario."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from dfslab.spec.scenario import Point, Scenario, read
 
 SCENARIOS = sorted((Path(__file__).parents[2] / "scenarios").glob("*.toml"))
 BY_NAME = {path.stem: path for path in SCENARIOS}
-# Number of configurations of a large sweep that are compared; they are spread over the sweep.
+# Number of configurations of a large sweep that are compared. The compared configurations are
+# spread over the sweep.
 MOST = 40
 
 

@@ -57,9 +57,10 @@ def test_what_moves_together_is_not_identifiable():
 
 
 def test_the_next_run_is_the_most_informative_one_for_its_cost():
-    """The next run to measure is the one that most reduces the uncertainty of two queried
+    """The next run to measure is the run that most reduces the uncertainty of two queried
     configurations. There are three candidates: the first queried configuration, a configuration
-    correlated with both queried ones, and a configuration correlated with neither."""
+    that is correlated with both queried configurations, and a configuration that is correlated with
+    none of them."""
     loads = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.8, 0.8], [0.0, 0.0]])
     covariance = loads @ loads.T + np.diag([0.0, 0.0, 0.0, 0.0, 1.0])
     best, before, after = shrink(covariance, 0.1, 2, [1.0, 1.0, 1.0], 1)[0]

@@ -110,10 +110,11 @@ def rates(operations, group, seed: int) -> list[float]:
 
 @pytest.mark.parametrize(("system", "least"), [("glusterfs", 5), ("moosefs", 7), ("hdfs", 7)])
 def test_one_slow_server_is_named_in_most_series_of_rates(system, least):
-    """One slow server is named in at least `least` of SERIES series of rates. It cannot be named in
-    all of them: there are few large files, and by chance so many of them may be on the slow server
-    that a slow client link explains the rates equally well. This happens most often on GlusterFS:
-    its cached reads use no link and therefore cannot rule out a slow link."""
+    """One slow server is named in at least `least` of SERIES series of rates. The slow server
+    cannot be named in all series. There are few large files, and by chance most of these files may
+    be on the slow server. A slow client link then explains the rates equally well. This happens
+    most often on GlusterFS, because its cached reads use no link and therefore cannot rule out a
+    slow link."""
     operations, facts, group = compared(system)
     suspected = suspects(operations, facts)
     expected = expectation(operations, facts)

@@ -75,8 +75,8 @@ class Page(HTMLParser):
 
 
 def recorded(folder: Path) -> list[Path]:
-    """Returns a list with the path of one recording: profiles of the processes and clients of a
-    real HDFS. One process also has exemplar traces."""
+    """Returns a list with the path of one recording. The recording has the profiles of the
+    processes and clients of a real HDFS, and the exemplar traces of one of these processes."""
     return [RECORDING]
 
 

@@ -12,8 +12,8 @@ ROOT = None
 
 
 class Tree:
-    """A node of a call tree, with the calls that it made as `children`. It stands for one call, or
-    for several merged calls of the same structure (`count`)."""
+    """A node of a call tree, with the calls that it made as `children`. The node stands for one
+    call, or for several merged calls of the same structure (`count`)."""
 
     def __init__(self, span, self_ns):
         duration_ns = span["end"] - span["start"]
@@ -121,8 +121,8 @@ def twin_profile(arrived):
 
 
 def random_spans(source):
-    """Returns random spans in random order. Some are damaged: there are duplicates, cycles, missing
-    parents, spans that end before they start, and spans that end after their parents."""
+    """Returns random spans in random order. Some spans are damaged: there are duplicates, cycles,
+    missing parents, spans that end before they start, and spans that end after their parents."""
     spans = []
     for trace in range(1, source.randint(2, 12)):
         starts = []

@@ -1,7 +1,7 @@
 """Tests of the figures that judge predictions of published measurements.
 
-The computed figures equal the committed ones. A measurement is predicted without the measurements
-of its own group (object size, organisation or institution).
+The computed figures equal the committed figures. A measurement is predicted without the
+measurements of its own group (object size, organisation or institution).
 """
 
 from __future__ import annotations

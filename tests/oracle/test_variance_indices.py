@@ -1,7 +1,7 @@
 """Compares variance-based sensitivity indices, at the numbers of rows that dfslab uses, with exact
-values. The functions are Ishigami's, Sobol's G, a function most of whose factors have no effect,
-and a function whose factors are tied by a constraint. Ishigami's indices are also compared with
-those of SALib."""
+values. There are four functions: Ishigami's function, Sobol's G, a function of many factors without
+effect, and a function whose factors are tied by a constraint. Ishigami's indices are also compared
+with those of SALib."""
 
 from __future__ import annotations
 

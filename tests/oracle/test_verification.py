@@ -1,5 +1,5 @@
-"""Tests of the committed table of verification figures. It has the figures of every recording and
-is current, and a figure that no longer meets its bar (pass criterion) is an error."""
+"""Tests of the committed table of verification figures. The table has the figures of every
+recording and is current. A figure that no longer meets its bar (pass criterion) is an error."""
 
 from __future__ import annotations
 
@@ -114,9 +114,9 @@ def test_constants_halved_and_doubled(constant, experiment):
 
 
 def test_every_choice_that_reaches_a_figure_was_varied():
-    """The table of variations shows how the figures change if a constant is halved or doubled. It
-    has rows for exactly those constants that are choices (not derived, cited or estimated) and may
-    change a figure. `python -m verification.run --vary-missing` adds missing rows."""
+    """The table of variations shows how the figures change if a constant is halved or doubled. The
+    table has rows for exactly those constants that are choices (not derived, cited or estimated)
+    and may change a figure. `python -m verification.run --vary-missing` adds missing rows."""
     found = {(one.constant, one.experiment) for one in variation.committed()}
     assert found == set(variation.tasks())
 

@@ -1,5 +1,5 @@
 """Tests that `dfslab expect` reports doubt about the probed hardware if the measured rates
-contradict it. The rates are computed for a disk that is much faster than the probed one."""
+contradict it. The rates are computed for a disk that is much faster than the probed disk."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOISE_SD = 0.05
 
 def answer(factor):
     """Returns the answer of `expect` on a directory whose disk is `factor` times as fast as the
-    probed one."""
+    probed disk."""
     disk = DiskProbe([3.7e6] * 4, [3.65e6] * 4, [1e-4] * 4)
     probed = Probed(copy_bytes_per_s=4e9, call_s=1e-6, disk=disk)
     made = scenario_of(LOCAL, probed, DeclaredHardware())

@@ -111,9 +111,9 @@ def test_read_is_the_corrected_1():
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_invocations_of_different_times_have_different_symbols(system):
-    """Invocations that share a name but take different times get different symbols, so they are not
-    added up as if they took equally long. Reads of whole blocks and reads of parts of blocks are an
-    example."""
+    """Invocations that share a name but take different times get different symbols. With the same
+    symbol, their times would count as equal. Reads of whole blocks and reads of parts of blocks are
+    an example."""
     described = discover.file_system(system)
     for operation in described.operations:
         labels = [one.label for one in invocations(described, operation)]
@@ -196,8 +196,9 @@ def test_count_multiplies_the_unloaded_time_on_a_serial_server_only():
     ],
 )
 def test_dependence_sets(number, operation, name, whole, expected):
-    """The time of a call depends on exactly the parameters in the paper's dependence set. Set (2)
-    is of the self time of open. Set (7) is of create, including the call within it."""
+    """The time of a call depends on exactly the parameters in the paper's dependence set. Each set
+    in the paper has a number. Set (2) lists the parameters of the self time of open. Set (7) lists
+    those of create, including the call that create makes."""
     one = by_name(operation)[name]
     assert dependences(HDFS, operation, one, whole=whole) == expected
 

@@ -1,5 +1,5 @@
-"""Applications whose I/O time follows from planted costs, as counters of a Darshan log, and the
-text that darshan-parser prints for a log."""
+"""Makes counters of a Darshan log for applications whose I/O time follows from planted costs. Also
+makes the text that darshan-parser prints for a log."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ MIB = 1 << 20
 
 @dataclass(frozen=True)
 class Storage:
-    """A storage system with planted costs: the rate of a storage target in bytes per second, and
-    two times in seconds. One is the fixed time of a data request, to which the time of its bytes is
-    added. The other is the time of a metadata request."""
+    """A storage system with three planted costs: the rate of a storage target in bytes per second,
+    the fixed time in seconds of a data request, to which the time of its bytes is added, and the
+    time in seconds of a metadata request."""
 
     target_bytes_per_s: float = 1.2e9
     request_s: float = 1e-3

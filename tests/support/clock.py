@@ -44,7 +44,8 @@ class ManualClock:
         return self.now_s
 
     def sleep(self, duration_s: float) -> None:
-        """Records the duration in `sleeps`, and advances the time by it if the clock runs."""
+        """Records the duration in `sleeps`. If `runs` is true, also advances the time by the
+        duration."""
         self.sleeps.append(duration_s)
         if self._runs:
             self.advance(duration_s)

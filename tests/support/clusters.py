@@ -1,5 +1,5 @@
-"""Functions for tests of workload runs in several processes of this machine. They make a plan and
-check what remains afterwards."""
+"""Functions for tests of workload runs in several processes of this machine. The functions make a
+plan, find the processes of a run, and compute whether the shards of a run overlap in time."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def runs(pid: int) -> bool:
 
 
 def apart_s(spans: Sequence[SpanRow], parts: Sequence[Sequence[int]]) -> float:
-    """Returns the seconds from the earliest end of a shard to the latest begin of a shard. `parts`
+    """Returns the seconds from the earliest end of a shard to the latest start of a shard. `parts`
     lists the clients of each shard.
 
     The result is negative if there is a time at which all shards work.

@@ -137,8 +137,8 @@ def var(name: str, colour: str) -> str:
 
 
 def document(row: Row) -> str:
-    """Returns the text of a CPN file for one construct. Its net is a transition between two
-    places."""
+    """Returns the text of a CPN file for one construct. The net in the file is a transition between
+    two places."""
     colours = COLOURS | row.extra
     parts = [ml("val nodes = 3;")]
     parts += [color(name, kind) for name, kind in colours.items()]

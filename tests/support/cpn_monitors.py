@@ -55,8 +55,9 @@ def collector(
 
 
 def at_start(function: str, of_start: str, otherwise: str) -> str:
-    """Returns a function of a monitor in the form that CPN Tools generates. Its value is `of_start`
-    for firings of the transition `start`, and `otherwise` for all other firings."""
+    """Returns a function of a monitor in the form that CPN Tools generates. The value of the
+    function is `of_start` for firings of the transition `start`, and `otherwise` for all other
+    firings."""
     inner = f"{function}BindElem"
     return (
         f"fun {function} (bindelem) = \nlet\n  fun {inner} ({AT_START}) = {of_start}\n"
@@ -96,9 +97,9 @@ def queue_file(*monitors: str) -> str:
 
 @dataclass(frozen=True)
 class MonitorRow:
-    """A row of the table of monitors. It has a monitor and what is expected of it: the number and
-    the mean of its values in 100 s, or, for a monitor that is refused, a part of the error message.
-    """
+    """A row of the table of monitors: a monitor and its expected result. The expected result is the
+    number and the mean of its values in 100 s or, if the monitor is refused, a part of the error
+    message."""
 
     construct: str
     example: str

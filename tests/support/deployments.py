@@ -24,12 +24,13 @@ def node_per_role(*roles: str, **keys: Any) -> list[dict[str, Any]]:
 
 
 def deployment(*nodes: dict[str, Any], **keys: Any) -> Deployment:
-    """Returns the deployment of these nodes. The keywords may be `network` and `tolerance`."""
+    """Returns a deployment with the nodes `nodes`. `keys` may have `network` and `tolerance`."""
     return build(Deployment, {"node": list(nodes), **keys})
 
 
 def placement(*nodes: dict[str, Any], **keys: Any) -> Placement:
-    """Returns the placement of roles on these nodes. It is an input of models."""
+    """Returns the placement of roles on the nodes `nodes`. Models have the placement as an
+    input."""
     return Placement(deployment(*nodes, **keys))
 
 

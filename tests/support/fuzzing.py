@@ -149,7 +149,7 @@ def wait_for(hang_s: float, blocked_s: float) -> None:
 
 
 def fuzz(target: str, seconds: float, seed: int, folder: Path) -> int:
-    """Reads all valid inputs of a target, and then mutated ones for `seconds`. Returns the number
+    """Reads all valid inputs of a target, and then mutated inputs for `seconds`. Returns the number
     of mutated inputs, which is at least one."""
     name, read = TARGETS[target]
     for valid in corpus(target):

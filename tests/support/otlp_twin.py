@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ERROR = 2
-# Attributes that may contain the number of bytes of a call. If a call has several of them, the
-# earliest one in this tuple counts.
+# Attributes that may contain the number of bytes of a call. If a call has several of these
+# attributes, the earliest attribute in this tuple counts.
 SIZES = ("dfslab.size_bytes", "size_bytes", "bytes")
 WAITS = ("queue", "lock", "blocked")
 # An alias of `bytes` for annotations within the class below, which has a field named `bytes`.

@@ -90,8 +90,8 @@ def call_profile(paths: Sequence[Path]) -> dict[str, Any]:
 
 
 def tree_node(name: str, *children: TreeNode, **sums: Any) -> TreeNode:
-    """Returns a node `name` of a call tree with the child nodes `children`. Its counts and times
-    are zero unless `sums` gives them."""
+    """Returns a node `name` of a call tree with the child nodes `children`. `sums` has counts and
+    times of the node. Counts and times that `sums` lacks are zero."""
     zeros = dict.fromkeys(("count", "errors", "bytes", "total_ns", "self_ns"), 0)
     times_s = dict.fromkeys(("total_s", "self_s", "min_s", "max_s", "p50_s", "p99_s", "sd_s"), 0.0)
     reported = {"kind": "service", "again": False, "times": None, "of": {}, "exemplars": []}
@@ -102,8 +102,8 @@ def tree_node(name: str, *children: TreeNode, **sums: Any) -> TreeNode:
 
 
 def tree_profile(*roots: TreeNode, **parts: Any) -> TraceProfile:
-    """Returns a trace profile with these call trees. `parts` replaces other fields, which are empty
-    otherwise."""
+    """Returns a trace profile with the given call trees. `parts` has further fields of the profile,
+    which are empty by default."""
     shares = {"spans_removed": 0.0, "trees_removed": 0.0}
     counts = ("spans_before", "spans_after", "trees_before", "trees_after")
     lists = ("ranking", "ranking_by_name", "waits", "clocks", "timelines")

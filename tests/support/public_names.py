@@ -32,7 +32,8 @@ def module_name(path: Path, root: Path) -> str:
 
 def defined(module: str, tree: ast.Module) -> Iterator[PublicName]:
     """Returns the public names that a module defines. Functions and classes with a decorator that
-    registers them, which is one that is a method's call (`@app.command()`), are left out."""
+    registers them are left out. Such a decorator is the call of a method, for example
+    `@app.command()`."""
     for node in tree.body:
         match node:
             case ast.FunctionDef() | ast.ClassDef():
@@ -52,8 +53,9 @@ def _registers(decorator: ast.expr) -> bool:
 
 
 def used(module: str, tree: ast.Module, modules: Iterable[str]) -> Iterator[PublicName]:
-    """Returns the names that a module uses: names that it imports from a module, attributes of
-    modules that it imports, its own names outside their definitions, and "module:name" in strings.
+    """Returns the names that a module uses. There are four kinds: names that are imported from a
+    module, attributes of imported modules, the module's own names outside their definitions, and
+    "module:name" in strings.
 
     `modules` has the dotted names of all modules. A name in `__all__` counts as used.
     """

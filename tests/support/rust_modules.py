@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-# Patterns for what is no code in Rust or Java: comments, strings and characters, and lifetimes.
-# They are tried in this order, so a quote is read as a character if a closing quote follows,
-# otherwise as a lifetime.
+# Patterns for those parts of Rust and Java sources that are no code: comments, strings and
+# characters, and lifetimes. The patterns are tried in this order, so a quote is read as a character
+# if a closing quote follows, otherwise as a lifetime.
 COMMENT = r"//[^\n]*|/\*.*?\*/"
 STRING = r"b?r(?P<hashes>#*)\".*?\"(?P=hashes)|b?\"(?:\\.|[^\"\\])*\"|b?'(?:\\.[^']*|[^'\\])'"
 LIFETIME = r"'[A-Za-z_]\w*"

@@ -21,7 +21,8 @@ def requested(run: Mapping[str, Any] | tuple[()] = (), **workload: Any) -> Point
 
 def local_writes(name: str, more: str = "") -> str:
     """Returns the text of a scenario that writes sequentially to the local file system. `more` is
-    appended to the text. It continues the section `[workload]` and may begin further sections."""
+    appended to the text. The appended text continues the section `[workload]` and may begin further
+    sections."""
     return f"""schema = 1
 name = "{name}"
 [[deployment.node]]

@@ -1,5 +1,5 @@
-"""A FUSE file system that never answers a call. Tests use it to check what dfslab does when a file
-system hangs. The mount needs root rights.
+"""A FUSE file system that never answers a call. Tests use this file system to check the behaviour
+of dfslab when a file system hangs. The mount needs root rights.
 
 The messages have the format of the Linux header include/uapi/linux/fuse.h. A request begins with
 its length, the number of the operation and a unique number. An answer begins with its length, an

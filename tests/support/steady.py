@@ -11,8 +11,8 @@ from dfslab.models.compiled.net_job import Watched
 
 def steady_rates_per_s(reports: Sequence[NetReport], watched: Watched) -> list[float]:
     """Returns the operations per second of each replication during the time in which all clients
-    are active. This time begins when every client has completed its first operation. It ends as
-    soon as one client completes its last operation."""
+    are active. This time begins when every client has completed its first operation. This time ends
+    as soon as one client completes its last operation."""
     return [
         _rate_per_s(
             sorted(

@@ -1,5 +1,5 @@
-"""Functions that read and change the files of a run folder. Tests use them to damage records, or to
-store results in an earlier format."""
+"""Functions that read and change the files of a run folder. Tests use these functions to damage
+records, or to store results in an earlier format."""
 
 import json
 from pathlib import Path
@@ -28,7 +28,7 @@ def keys(folder):
 
 
 def store_only(folder, results):
-    """Replaces all stored results of a run folder by the given ones."""
+    """Replaces all stored results of a run folder by `results`."""
     for name in (records(folder), index(folder), folder / "complete"):
         name.unlink(missing_ok=True)
     if results:

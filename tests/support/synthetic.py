@@ -1,6 +1,5 @@
-"""Makes synthetic results for tests of models and studies. Their rates follow a known formula, the
-planted law, which a fitted model should reproduce.
-"""
+"""Makes synthetic results for tests of models and studies. The rates of the results follow a known
+formula, the planted law, which a fitted model should reproduce."""
 
 from __future__ import annotations
 

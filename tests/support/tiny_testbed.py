@@ -1,5 +1,5 @@
-"""A testbed of two small Python servers, which starts at once. Tests use it instead of a real file
-system when they start, list and take down testbeds."""
+"""A testbed of two small Python servers, which starts at once. Tests use this testbed instead of a
+real file system when they start, list and take down testbeds."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ class Testbed(BaseTestbed):
 
     @property
     def held(self) -> TestbedFolder:
-        """Returns the testbed's folder. The record in this folder lists what the take-down has to
-        remove."""
+        """Returns the testbed's folder. The record in this folder lists the resources that the
+        take-down has to remove."""
         return self._folder
 
     def record(self, **changes: Any) -> None:

@@ -26,7 +26,8 @@ FIO_3 = """fio: this platform does not support process shared mutexes
   ], "disk_util" : []
 }
 """
-# Two jobs in one row that read, wrote, and forced every eighth write to disk.
+# Output of fio for two equal jobs, which fio reports as one group. The jobs read and wrote, and
+# forced every eighth write to disk.
 FIO_FSYNC = """{
   "fio version" : "fio-3.33",
   "jobs" : [

@@ -18,7 +18,7 @@ def wait_until(
     `happened()` is still false after `timeout_s` seconds.
 
     `happened` is called at least once, and once more after the time limit. The limit only ends
-    tests that fail. It must be so long that a correct test does not exceed it even on a busy
+    tests that fail. The limit must be so long that a correct test does not exceed it even on a busy
     machine.
     """
     deadline_s = clock() + timeout_s

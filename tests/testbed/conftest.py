@@ -43,8 +43,8 @@ def state_folder() -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def nothing_left():
-    """Provides a state folder for a module. Afterwards it asserts that the module's testbeds have
-    left nothing on the machine.
+    """Provides a state folder for a module. Afterwards, the fixture asserts that the module's
+    testbeds have left nothing on the machine.
 
     Resources that belong to testbeds of other workers are ignored.
     """

@@ -26,9 +26,10 @@ WORKER_TIMEOUT_S = 15.0
 HANG_S = 240.0
 
 
-# Argument 1: folder, argument 2: seconds. Four processes write files through, and rename and remove
-# them, each in its own folder below the given one. A fifth process tries all the time to remove
-# the given folder, which is never empty. Each writer leaves one file.
+# Argument 1: folder, argument 2: seconds. Four processes write files through to the store below
+# Alluxio, and rename and remove these files. Each process uses a separate folder below the folder
+# of argument 1. A fifth process tries all the time to remove the folder of argument 1, which is
+# never empty. Each writer leaves one file.
 WRITERS = """
 import multiprocessing, os, sys, time
 folder, end = sys.argv[1], time.monotonic() + float(sys.argv[2])

@@ -46,7 +46,7 @@ def test_what_a_command_wrote_was_counted(system, nothing_left, tmp_path):
 
 def test_operations_of_cephfs_for_one_write_are_one_tree(nothing_left, tmp_path):
     """Every synchronous write is a call of one OSD. This OSD copies the data to other OSDs. The
-    calls that do so are below the first call in the call tree."""
+    calls that copy the data are below the first call in the call tree."""
     folder = tmp_path / "traced"
     trace_work.record_command("cephfs", {}, COMMAND, folder, lambda text: None)
     rows = calls(folder)

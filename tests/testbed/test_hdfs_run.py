@@ -1,6 +1,6 @@
-"""Tests of a complete run on a real HDFS. The configurations are measured and traced. Their rates
-are predicted by formulas, by simulation, and by models that are fitted to the measurements. The
-predictions are compared with the measured rates."""
+"""Tests of a complete run on a real HDFS. The configurations are measured and traced. The rates of
+the configurations are predicted by formulas, by simulation, and by models that are fitted to the
+measurements. The predictions are compared with the measured rates."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 DFSLAB = Path(sys.executable).with_name("dfslab")
 
 pytestmark = pytest.mark.testbed
-# Time limit in seconds. It only ends a test that has failed.
+# Time limit in seconds. The limit only ends a test that has failed.
 HANG_S = 240.0
 
 

@@ -96,7 +96,7 @@ def stored(testbed, tmp_path_factory):
 
 def mentioning(folder: Path) -> list[int]:
     """Returns the PIDs of processes whose command line contains the path of the folder. The command
-    line of every daemon of the testbed contains it."""
+    line of every daemon of the testbed contains the path of the testbed's folder."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():

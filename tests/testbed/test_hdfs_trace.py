@@ -320,8 +320,8 @@ def test_a_command_recorded_on_small_files_waits_for_the_client_s_back_off(tmp_p
     assert modelled["close/backoff"]["traced_s"] > 0.1
     assert modelled["create"]["count"] == SMALL_FILES
     of_client = [row for row in report["waits"] if row["path"].startswith("client:put/")]
-    # The client's back-off is among the three longest waits. It need not be the longest, because on
-    # a busy machine the call to the NameNode may take longer.
+    # The client's back-off is among the three longest waits. The back-off need not be the longest
+    # wait, because on a busy machine the call to the NameNode may take longer.
     longest = {row["path"] for row in of_client[:3]}
     assert "client:put/close/complete_file/complete_back_off" in longest, longest
     assert of_client[0]["self_s"] > sum(

@@ -24,9 +24,9 @@ from dfslab.testbeds.hosts.hardware import least_round_trip, stream
 pytestmark = pytest.mark.testbed
 MIB = 2**20
 LINK_BYTES_PER_S = 100e6 / 8
-# Accepted relative deviation of measured hardware from declared hardware. It is large enough for a
-# machine with two processors on which other programs run. `make testbeds` shows the deviation on an
-# idle machine.
+# Accepted relative deviation of measured hardware from declared hardware. The tolerance is large
+# enough for a machine with two processors on which other programs run. `make testbeds` shows the
+# deviation on an idle machine.
 TOLERANCE = 0.2
 STARTER = """
 import sys, time
@@ -164,7 +164,7 @@ def test_memory_limits_the_page_cache(testbed, tmp_path):
         file.truncate(320 * MIB)
     testbed.hosts.host("server-2").run("cat", str(large))
     group = Path(f"/sys/fs/cgroup/memory/{testbed.hosts.groups}/server-2")
-    # The peak of the used memory is checked instead of the present use, because another testbed may
+    # The peak of the used memory is checked instead of the current use, because another testbed may
     # have emptied the machine's caches in the meantime.
     used = int((group / "memory.max_usage_in_bytes").read_text())
     assert 128 * MIB < used <= 256 * MIB

@@ -1,6 +1,6 @@
 """Tests of real file systems on emulated hosts. The tests check that the file systems lose no data
-and survive crashes. They also check that each operation takes as many network round trips as its
-operation tree states."""
+and survive crashes. Further tests check that each operation takes as many network round trips as
+its operation tree states."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from support.waiting import wait_until
 pytestmark = pytest.mark.testbed
 DFSLAB = str(Path(sys.executable).with_name("dfslab"))
 ROUND_TRIP_S = 8e-3
-# Time limit in seconds. It only ends a test that has failed.
+# Time limit in seconds. The limit only ends a test that has failed.
 MISSED_WITHIN_S = 240.0
 # The link rate is so low that even a busy machine can provide it to five hosts at once.
 NODE = {
@@ -68,7 +68,7 @@ CASES = [
     Case("cephfs", {"copies": 2}, "osd-2", 1, (0.9, 2.6)),
     Case("juicefs", {}, "", 1, (6.5, 8.5)),
     # When a DataNode crashes, the native client of HDFS continues to read from the other DataNodes.
-    # Its writes to the crashed DataNode fail.
+    # The client's writes to the crashed DataNode fail.
     #
     # The blocks are small, because the NameNode reserves a whole block on a DataNode for each block
     # that is being written. During a fault, many writes are stalled. With blocks of 128 MiB, these
@@ -251,7 +251,7 @@ def test_the_client_sends_as_many_copies_as_the_tree_says(case):
 def test_creating_takes_the_round_trips_that_the_tree_says(case):
     """A create takes at least the smallest number of round trips that the test case states for the
     file system. The predicted number is within the stated range. The measured time has no upper
-    limit, because a busy machine can only add time."""
+    limit, because a busy machine can make a create take longer."""
     known, session = case
     workload = {"name": "metadata", "operation": "create", "operations_per_client": 30}
     result = measured(session, known, **workload)

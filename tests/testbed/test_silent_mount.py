@@ -11,8 +11,8 @@ from support.silent_mount import silent_mount
 
 pytestmark = pytest.mark.testbed
 
-# Time limit in seconds. It only ends tests that hang, because all time limits of dfslab add up to a
-# quarter of it.
+# Time limit in seconds. The limit only ends tests that hang: the sum of all time limits of dfslab
+# is a quarter of HANGS_S.
 HANGS_S = 300
 SCENARIO = """
 schema = 1

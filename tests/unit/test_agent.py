@@ -55,9 +55,9 @@ def planted(jar, classes, tmp_path):
     """Returns a function that runs the Java program `Planted`, whose calls are known, under the
     tracing agent. The function returns (finished process, profile or None).
 
-    The argument `java` has the options of the JVM. Its default is QUICK, which switches off the
-    optimising compiler. Tests with very many calls pass no options, because this compiler then
-    saves more time than it takes.
+    The argument `java` has the options of the JVM. The default of `java` is QUICK, which switches
+    off the optimising compiler. Tests with very many calls pass no options, because this compiler
+    then saves more time than it takes.
     """
 
     def run(*words: str, points: str = POINTS, option: str = "", java: tuple[str, ...] = QUICK):
@@ -80,7 +80,8 @@ def planted(jar, classes, tmp_path):
 
 
 def places(profile: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Returns every node of a call profile by its path, such as "top/leaf"."""
+    """Returns a dictionary from the path of each node of a call profile, such as "top/leaf", to the
+    node."""
     found: dict[str, dict[str, Any]] = {}
 
     def add(node: dict[str, Any], above: str) -> None:
@@ -215,7 +216,8 @@ def test_work_and_waits_are_apart_and_ranked(planted):
     _, profile = planted("mixed")
     (work, *rest), (wait,) = profile["ranking"], profile["waits"]
     assert (work["path"], wait["path"]) == ("planted:mixed/spin", "planted:mixed/pause")
-    # Only lower bounds of the measured times are checked, because a busy machine can only add time.
+    # Only lower bounds of the measured times are checked, because a busy machine can only make the
+    # times longer.
     assert rest[0]["self_s"] < work["self_s"]
     assert work["self_s"] >= 0.020
     assert wait["self_s"] >= 0.060
@@ -228,16 +230,16 @@ def test_a_snapshot_never_waits_for_the_host_with_a_tree_in_its_hands(planted, j
     )
     # Two locks could cause a deadlock. The program's thread holds a lock that the argument's
     # `toString` also needs. Every 512 calls, the thread also takes the agent's lock on its call
-    # tree. A snapshot must therefore not hold one of these locks while it waits for the other.
+    # tree. A snapshot must therefore not hold one of these locks while it waits for the other lock.
     _, profile = planted("locked", "100000", points=points, option=option, java=())
     assert places(profile)["planted:with"]["count"] == 100_000
 
 
 @pytest.mark.parametrize("carrier", ["Planted$Job", "Planted$J?b"])
 def test_an_operation_goes_on_in_another_thread(planted, carrier):
-    # The agent stores the calling context in two ways. A class that an instrumentation point names
-    # gets an additional field for the context. For a class that only matches a pattern, a table
-    # stores the context.
+    # The agent stores the calling context in two ways. If an instrumentation point names a class,
+    # the class gets an additional field for the context. If the class only matches a pattern, a
+    # table stores the context.
     over = f"capture {carrier} <init>\nresume {carrier} run\n"
     over += "point Planted submit submit service\n"
     _, profile = planted("handover", points=POINTS + over)

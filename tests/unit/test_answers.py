@@ -22,8 +22,7 @@ from dfslab.studies.contract import Findings, FinishedRun
 @dataclass(frozen=True)
 class Law:
     """The formula by which the tests compute rates from the number of clients n: rate = `first` ×
-    n^`exponent`. `spread` has one factor for each of three repetitions, by which the rate is
-    multiplied."""
+    n^`exponent`. In each of three repetitions, the rate is multiplied by one factor of `spread`."""
 
     first: float = 100.0
     exponent: float = 1.0
@@ -163,7 +162,7 @@ def test_the_highest_predicted_rate_has_its_interval():
     reported = of_predictions(results)
     assert reported is not None
     assert "highest 30 operations/s (90 %: 15 to 60; 4 clients)" in reported.observed
-    # The interval of measured values is not repeated in a sentence.
+    # A sentence on a measured rate states no interval.
     assert "90 %" not in answer(measured()).observed
 
 
@@ -223,7 +222,9 @@ def test_a_key_that_follows_from_another_is_not_in_names():
 
 
 def test_every_part_names_a_configuration_in_the_same_way():
-    """Repeated configurations and keys that follow from others do not make names longer."""
+    """A name has only the values that distinguish configurations. A key is left out if its value
+    follows from another key, as the file size here follows from the number of clients. Repeated
+    configurations do not make names longer."""
     configurations = [
         {"w.name": name, "w.clients": clients, "w.file_size": f"{8 // clients} MiB"}
         for name in ("read", "write")

@@ -1,4 +1,5 @@
-"""Tests of the answers of `whatif` and `advise`: what they compare, assume, mark and leave open."""
+"""Tests of the answers of `whatif` and `advise`: the configurations that are compared, the stated
+assumptions, the marked rows, and the questions that an answer leaves open."""
 
 from __future__ import annotations
 

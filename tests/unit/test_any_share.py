@@ -1,5 +1,5 @@
 """Tests of the check that limits the use of the type Any. The check computes the share of
-expressions in a folder that have this type. It fails if the share increases."""
+expressions in a folder that have this type. The check fails if the share increases."""
 
 from __future__ import annotations
 

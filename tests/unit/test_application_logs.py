@@ -262,7 +262,7 @@ def test_savings_of_random_applications_are_finite_and_have_intervals(
     processes, files, shared, calls, mean_bytes, times_s, metadata, adjacent, stripes, slow
 ):
     """Checks properties of the advice for random counters. T is the I/O time of the slowest
-    process.
+    process. WORTH is the least share of T that a listed change saves.
 
     - Every saving is at least WORTH × T and at most T.
     - Every interval is finite, is wider than zero and ends at or below T.

@@ -14,7 +14,7 @@ from dfslab.cli.live.stop_signals import REPEATED_S, StopRequests
 from support.clock import ManualClock
 from support.waiting import wait_until
 
-# Time limit in seconds. It only ends a test that hangs.
+# Time limit in seconds. The limit only ends a test that hangs.
 HANGS_S = 300
 PROGRAM = """
 import os, signal, sys, time
@@ -28,8 +28,8 @@ attended.run(work)
 
 
 def started(work: str) -> tuple[subprocess.Popen[str], int]:
-    """Starts a parent process. It runs the Python code `work` in a child process and waits for the
-    child. Returns (parent process, PID of the child)."""
+    """Starts a parent process, which runs the Python code `work` in a child process and waits for
+    the child. Returns (parent process, PID of the child)."""
     program = PROGRAM.format(work=work)
     process = subprocess.Popen(
         [sys.executable, "-P", "-c", program],

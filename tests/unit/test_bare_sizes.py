@@ -1,5 +1,5 @@
-"""Tests of sizes that are written without a unit: a number of bytes that is too small to be meant
-is refused."""
+"""Tests of sizes that are written without a unit. Such a number counts as bytes. The number is
+refused if it is so small that the user probably left out a unit."""
 
 from __future__ import annotations
 

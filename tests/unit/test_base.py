@@ -1,5 +1,5 @@
-"""Tests of scenarios that extend another scenario: which keys they inherit, and that each error
-gives a one-line message."""
+"""Tests of scenarios that extend another scenario. The tests check the inherited keys, and that
+each error gives a one-line message."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tests of the calibration of a machine. Its figures are plausible, its intervals are correct, and
-it leaves no files."""
+"""Tests of the calibration of a machine. The figures are plausible, the intervals are correct, and
+a calibration leaves no files."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tests of paths of calls. They check which processes and steps a path has, how paths are ordered,
-whether a longer path contains a path, and how a path is written in documents."""
+"""Tests of paths of calls. The tests check which processes and steps a path has, how paths are
+ordered, whether a longer path contains a path, and how a path is written in documents."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ def test_a_step_that_was_not_traced_has_an_empty_path():
 
 
 def test_the_deepest_trees_of_processes_are_walked_and_written():
-    """A merged call profile may have 300 levels, which is too deep for nested validators. It can
-    still be read and written."""
+    """A merged call profile may have 300 levels, which is too deep for nested validators. Such a
+    profile can still be read and written."""
     node = tree_node("leaf", count=1)
     for number in range(300):
         node = tree_node(f"n{number}", node, count=1)

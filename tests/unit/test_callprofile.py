@@ -23,7 +23,8 @@ KINDS = ("service", "queue", "lock", "blocked", "detail")
 def step(above: int, name: str, durations: list[int], below_ns: int = 0, **more) -> dict:
     """Returns a profile entry of the step `name`. `durations` has the duration of each call in ns,
     and each duration gets a separate histogram bucket. `above` is the index of the entry of the
-    calling step."""
+    calling step. `below_ns` is the time in ns of the calls that the step makes; the self time
+    leaves it out."""
     assert all(0 <= one < 64 for one in durations)
     return {
         "above": above,

@@ -28,8 +28,9 @@ def operation(
 
 
 def replies() -> dict[str, TrackedOperations]:
-    """Returns the recorded operations of three daemons, by daemon. They are a write at osd.0, the
-    copy of this write at osd.1, and a request to the metadata server mds.a."""
+    """Returns a dictionary from the name of each of three daemons to its recorded operations. The
+    operations are a write at osd.0, the copy of this write at osd.1, and a request to the metadata
+    server mds.a."""
     write = operation(f"osd_op({REQUEST} 1.7 1:e5 [write])", 1000, 0.01, queued_for_pg=2000)
     write["type_data"]["events"].append({"event": "commit_sent", "time": BEGIN.format(11000)})
     copy = operation(f"osd_repop({REQUEST} 1.7 e12)", 3000, 0.006)

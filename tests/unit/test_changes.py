@@ -1,5 +1,5 @@
-"""Tests of the language in which users describe changes of a scenario. They check which texts are
-accepted, which are refused, and which type of change each accepted text gives."""
+"""Tests of the language in which users describe changes of a scenario. The tests check which texts
+are accepted, which are refused, and which type of change each accepted text gives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests that jars from Maven are installed only if they have the checksums that are kept with the
+"""Tests that jars from Maven are installed only if the jars have the checksums in dfslab's
 sources."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tests of what `dfslab doctor` reports about a machine."""
+"""Tests of the report of `dfslab doctor` about a machine."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Tests of the last sentence of a run's output. It names the change with the largest predicted
-gain. The terminal, the JSON document and the page have the same sentence. Changes whose gain was
-not computed are not named."""
+"""Tests of the last sentence of a run's output. This sentence names the change with the largest
+predicted gain. The terminal, the JSON document and the page have the same sentence. Changes whose
+gain was not computed are not named."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def not_computed(source: str) -> str:
 
 
 def predicted_run(*, is_advised: bool) -> FinishedRun:
-    """Returns a run with artificial predictions. Its advice is computed from the description of the
-    deployment if `is_advised` is true."""
+    """Returns a run with artificial predictions. If `is_advised` is true, the run also has advice,
+    which is computed from the description of the deployment."""
     scenario = synthetic.scenario(methods=["sequence"])
     results = [
         synthetic.predicted(one, 100.0, 80.0, 120.0, "sequence") for one in scenario.points()

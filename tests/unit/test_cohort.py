@@ -152,8 +152,8 @@ def test_every_trace_is_slow_or_fast_and_few_are_neither(tmp_path):
 
 
 def hosts(folder: Path, *sums: int) -> list[Path]:
-    """Writes one profile for each DataNode and returns the paths. `sums` are the total times of ten
-    disk calls at each DataNode, in milliseconds."""
+    """Writes one profile for each DataNode and returns the paths of the files. `sums` has one value
+    for each DataNode: the total time in ms of its ten disk calls."""
     paths = []
     for number, total in enumerate(sums, 1):
         rows = [{"above": -1, "under": "client:write", "remote": True}, step(0, "disk", total)]

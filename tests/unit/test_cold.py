@@ -26,8 +26,8 @@ KIB = 1024
 
 
 class Testbed:
-    """A fake testbed of two client hosts. Its count of bytes read from disks grows by `given_bytes`
-    between the first and the second reading."""
+    """A fake testbed of two client hosts. The testbed's count of bytes read from disks grows by
+    `given_bytes` between the first and the second reading."""
 
     cluster = None
 
@@ -94,8 +94,8 @@ def test_a_cold_run_reports_the_bytes_that_disks_read(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("workload", "cache"), [("mixture", "cold"), ("sequential_read", "warm")])
 def test_what_may_be_in_memory_is_not_refused(workload, cache, tmp_path, monkeypatch):
-    """A run is not refused although it reads nothing from disks, in two cases: it reads data that
-    it wrote itself, or its caches are declared as warm."""
+    """In two cases, a run that reads nothing from disks is accepted: the run reads data that it
+    wrote itself, or its caches are declared as warm."""
     testbed = Testbed(0)
     assert measured(testbed, point(workload, cache), tmp_path, monkeypatch).complete
     assert bool(testbed.requested) == (cache == "cold")
@@ -103,12 +103,12 @@ def test_what_may_be_in_memory_is_not_refused(workload, cache, tmp_path, monkeyp
 
 class TestbedOfPhases(Testbed):
     """A fake testbed whose disks read given numbers of bytes. The first number is the bytes that
-    are read during the first phase. The second is the bytes that are read between the first and the
-    second phase, and so on."""
+    are read during the first phase. The second number is the bytes that are read between the first
+    and the second phase, and so on."""
 
     def __init__(self, *given_bytes: int) -> None:
         super().__init__(0)
-        # Each phase reads the counters twice: at its begin and at its end.
+        # The counters are read twice in each phase: at its start and at its end.
         self._shown = accumulate([0, *given_bytes])
         self._last = 0
 
@@ -142,7 +142,8 @@ def test_a_phase_that_only_reads_and_meets_memory_is_refused(tmp_path, monkeypat
 
 
 def with_pattern(**parameters: Any) -> Point:
-    """Returns a cold configuration of the workload `pattern` with these parameters."""
+    """Returns a configuration of the workload `pattern` with cold caches. `parameters` has the
+    parameters of the workload."""
     at = point("pattern")
     requested = type(at.scenario.workload)(name="pattern", cache="cold", **parameters)
     return at.model_copy(

@@ -1,5 +1,5 @@
-"""Tests that the profile of a command contains exactly what the traced processes did while the
-command ran."""
+"""Tests that the profile of a command contains exactly the calls that the traced processes made
+while the command ran."""
 
 from __future__ import annotations
 

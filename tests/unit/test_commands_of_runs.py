@@ -1,4 +1,4 @@
-"""Tests of the commands that answers about a run propose: they name the run's folder."""
+"""Tests that the commands which answers about a run propose name the run's folder."""
 
 from __future__ import annotations
 

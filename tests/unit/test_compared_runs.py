@@ -131,8 +131,9 @@ def test_more_noise_or_more_comparisons_need_more_repetitions():
 
 
 def test_rates_and_times_share_the_probability_of_a_false_verdict():
-    """Of equal p-values, those of rates are judged by half of the probability, however many times
-    are compared besides. Without times, rates have all of it."""
+    """All comparisons of two runs together have a limit for the probability of a false verdict. The
+    comparison of rates gets half of this probability, and the comparisons of times share the other
+    half. If no times are compared, the rates get the whole probability."""
     rate = MetricPair("a", RATE, (0.0, 0.1), (0.0, 0.1))
     times = [MetricPair("a", f"{one}.read", (0.0, 0.1), (0.0, 0.1)) for one in TIMES]
     weights = comparison_weights([rate, *times])
@@ -249,7 +250,8 @@ def test_scenarios_of_other_operations_are_refused_before_they_are_measured(oper
 
 
 def scenario_of(operation):
-    """Returns a scenario named A that performs one operation on metadata and measures it twice."""
+    """Returns a scenario named A with two repetitions. The only configuration of the scenario has
+    ten metadata operations of the type `operation`."""
     sweep = synthetic.scenario(sizes=("1 MiB",), clients=(1,), hold_out=(), repetitions=2)
     values = {
         "workload.name": "metadata",

@@ -117,7 +117,7 @@ export DFS_PERF_JAVA_OPTS+="
 
 
 def test_dfs_perfs_own_files_are_read_as_they_are(tmp_path):
-    """DFS-Perf's own configuration files can be given to `dfslab compat` as they are.
+    """`dfslab compat` accepts DFS-Perf's own configuration files without any change.
 
     DFS-Perf's test case "Metadata" becomes a scenario with a time limit and with one client for
     each thread.

@@ -1,4 +1,4 @@
-"""Tests of the prediction method `components`. It simulates a Petri net of a file system's
+"""Tests of the prediction method `components`. The method simulates a Petri net of a file system's
 components, and such a net exists only for PVFS. Other prediction methods use the description of
 PVFS' operations instead. Further tests check the scenario that repeats the experiment of the PVFS
 paper."""
@@ -143,7 +143,7 @@ def test_a_traces_own_times_hold_calls_back():
     assert 1.0 < last_s < 1.0 + closed_s
     assert ends_s([1e-6 * at for at in range(11)]) == pytest.approx(closed_s, rel=1e-3)
     # A whole-file operation becomes several calls. The first call has the scheduled time of the
-    # operation. The other calls have no scheduled time (0) and follow at once.
+    # operation. All further calls have no scheduled time (0) and follow at once.
     whole = calls_of([ExecutedOperation(0, "write", 0, 0, 0, 65536)] * 2, STRIPING, 1.0, [0.0, 3.0])
     assert [one.due_s for one in whole] == [0.0, 0.0, 0.0, 3.0, 0.0, 0.0]
 

@@ -1,5 +1,5 @@
-"""Tests of malformed JSON that Python passes to the Rust core. Each error names the field and what
-is allowed. No error names a type of Rust."""
+"""Tests of malformed JSON that Python passes to the Rust core. Each error names the field and the
+allowed values. No error names a type of Rust."""
 
 import json
 import re

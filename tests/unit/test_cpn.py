@@ -204,8 +204,8 @@ def test_malformed_files_name_the_inscription(old, new, words):
 
 @pytest.mark.parametrize("seed", range(200))
 def test_damaged_files_never_do_more_than_give_one_line(seed):
-    """A damaged file is either read or refused with a one-line error message. It never crashes the
-    reader. The test deletes, doubles and swaps bytes of a file."""
+    """A damaged file is either read or refused with a one-line error message. A damaged file never
+    crashes the reader. The test deletes, doubles and swaps bytes of a file."""
     chance = random.Random(seed)
     text = GOOD
     # Most damage inserts text into inscriptions, so that the XML stays valid.
@@ -278,7 +278,7 @@ def test_a_queue_as_a_list_is_taken_apart_as_drawn():
     while game.enabled():
         game.step()
     # The net repeatedly moves the first number of a list to the end of the list and inverts its
-    # sign. It stops when the first number is not positive. The list begins as 1, 2, 3.
+    # sign. The net stops when the first number is not positive. The list begins as 1, 2, 3.
     assert game.state.marking == {"queue": [[[-1, -2, -3]]], "done": [[3], [4], [5]]}
 
 

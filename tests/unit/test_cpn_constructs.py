@@ -98,7 +98,7 @@ JUNK = (
 @pytest.mark.parametrize("seed", range(300))
 def test_damaged_constructs_never_do_more_than_give_one_line(seed: int):
     """A file with random text in inscriptions and declarations is either read or refused with a
-    one-line error message. It never crashes the reader."""
+    one-line error message. Such a file never crashes the reader."""
     chance = random.Random(seed)
     text = document(chance.choice(ROWS))
     for _ in range(chance.randint(1, 3)):

@@ -1,4 +1,4 @@
-"""Tests of the monitors in `.cpn` files. A supported monitor measures what it would measure in CPN
+"""Tests of the monitors in `.cpn` files. A supported monitor measures the same values as in CPN
 Tools. An unsupported monitor is refused with a message that names a replacement. The net is then
 simulated without this monitor."""
 
@@ -135,8 +135,8 @@ def test_a_warm_up_leaves_the_beginning_out():
 
 
 def test_draws_of_a_code_segment_are_observed_as_they_were_drawn():
-    """The monitor observes every second firing of a transition. It observes an output of the
-    transition's code segment. This output is a random number from 1 to 6."""
+    """The monitor observes every second firing of a transition. The observed value is an output of
+    the transition's code segment. This output is a random number from 1 to 6."""
     text = file_of(
         [color("INT", "<int/>"), var("n", "INT"), var("m", "INT")],
         {"waiting": ("INT", "1`0"), "drawn": ("INT", "")},

@@ -34,7 +34,8 @@ def python(source: str, *arguments: object) -> list[str]:
 
 
 def make(folder: Path, source: str, ready=None, **more) -> Daemon:
-    """Returns a daemon that runs Python source. It counts as ready when the file `ready` exists."""
+    """Returns a daemon that runs Python source. The daemon counts as ready when the file `ready`
+    exists."""
     return Daemon(
         "tester",
         python(source, folder / "ready"),
@@ -103,7 +104,8 @@ def test_never_ready_is_an_error_with_the_last_lines(tmp_path):
 
 
 def test_death_before_ready_is_reported_at_once(tmp_path):
-    # The clock stands still, so the wait is not ended by a deadline but by the daemon's end.
+    # The time of the clock does not advance, so no deadline is reached. Only the end of the daemon
+    # ends the wait.
     daemon = make(
         tmp_path, "print('no such disk'); raise SystemExit(3)", clock=ManualClock(runs=False)
     )

@@ -1,5 +1,5 @@
-"""Tests that workload runs change only what they created, even in directories that are full,
-read-only, or contain files that could mislead them."""
+"""Tests that workload runs change only files that the runs created, even in directories that are
+full, read-only, or contain files that could mislead them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Tests of the predicted gains of changes to a file system, and of the advice which change to make.
 
-They cover these parts:
+The tests cover these parts:
 
 - the intervals of the gains, and the cases in which no gain is stated
 - the prices of changes
@@ -197,7 +197,7 @@ def test_idle_processors_explain_why_more_of_them_do_not_help():
 
 def test_advice_joins_actions_and_names_what_is_not_worth_its_price(gigabit):
     found = recommend(evidence_of(gigabit), "write_throughput", prices_of())
-    # What puts data at risk is not joined with other changes.
+    # A change that puts data at risk is not merged with other changes into one row.
     assert not any(" and " in row.change for row in found.rows)
     pvfs = Path(__file__).parents[2] / "scenarios" / "pvfs.toml"
     joined = recommend(evidence_of(pvfs), "read_throughput", prices_of())
@@ -222,7 +222,8 @@ def test_the_best_action_is_the_cheapest_of_about_the_same_gain(gigabit):
 
 
 def test_more_data_fragments_of_as_many_pieces_are_a_risk(gigabit):
-    """Three copies survive two failures; two fragments and one of parity survive one."""
+    """A change is marked as a risk if the data then survive fewer failures. Three copies survive
+    two failures. Two data fragments with one parity fragment survive only one failure."""
     base = read(gigabit).replace({"file_system.copies": 3})
     risks = {one.text: one.risk for one in candidates(base)}
     assert "fewer failed nodes" in risks["data fragments x2"]
@@ -344,7 +345,8 @@ def test_changes_that_exclude_each_other_are_not_predicted_together(gigabit):
 
 
 def test_no_advised_action_has_a_cheaper_equal(gigabit):
-    """Only the link of the client matters, so faster links everywhere are not advised."""
+    """Only the client's link limits the rate. Faster links of all nodes would cost more and gain
+    the same, so only a faster link of the client is advised."""
     rows = recommend(evidence_of(gigabit), "rate", prices_of()).rows
     changes = [one.change for one in rows]
     assert "client link x2" in changes

@@ -1,5 +1,5 @@
-"""Tests of designs of experiments. They contain legal configurations only, are balanced or as
-informative as possible, stay within the budget, and are reproducible."""
+"""Tests of designs of experiments. A design contains only legal configurations, is balanced or as
+informative as possible, stays within the budget, and is reproducible."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ BLOCK = factor("block", ("2 KiB", "64 KiB", "1 MiB"), "workload.transfer_size")
 def test_sixteen_of_the_papers_125_layouts_are_legal():
     """Kumar's experiment has 125 layouts: 1 to 5 stripes, 1 to 5 replicas, and 1 to 5 servers with
     one brick each. A layout is legal if the number of servers is a multiple of stripes × replicas.
-    This holds for 16 layouts."""
+    Of the 125 layouts, 16 are legal."""
     names = ("stripe", "replica", "servers")
     free = [factor(name, range(1, 6)) for name in names]
     found = Legal(designed(*free, constraints=["servers % (stripe * replica) == 0"]))
@@ -143,7 +143,8 @@ def test_two_levels_give_the_orthogonal_design():
     rows = design_plan.d_optimal(coding, found.rows(), 8)
     matrix = coding.matrix(rows)
     assert np.linalg.det(matrix.T @ matrix) == pytest.approx(8.0**8, rel=0.05)
-    # A screening design has no given number of runs, but chooses the number: 8.
+    # The number of testbeds is not given (0), so the screening design determines the number. The
+    # design has 8 runs in total.
     testbeds = design_plan.choose(found, "screening", 0, 8, 1)
     assert sum(map(len, testbeds)) == 8
 

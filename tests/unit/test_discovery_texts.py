@@ -104,7 +104,8 @@ def test_moosefs_reports_goal_and_chunkservers():
     assert found.settings == {"goal": 3}
     assert found.addresses["master"] == ("10.77.0.1:9421",)
     assert found.addresses["chunkserver"] == ("10.77.0.2:9422", "10.77.0.3:9432")
-    # If the tools of MooseFS give no output, dfslab knows only what the mount itself states.
+    # If the tools of MooseFS give no output, dfslab knows only the facts in the kernel's entry of
+    # the mount.
     silent = MOOSEFS.discover(mount("mfs#master"), Commands())
     assert (silent.instances, silent.settings) == ({"master": 1}, {})
 

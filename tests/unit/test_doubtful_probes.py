@@ -35,8 +35,9 @@ def directory(tmp_path):
 
 @pytest.fixture
 def hardware(monkeypatch):
-    """Returns a function that replaces the hardware probes by given results. The given results are
-    those of the disk's probes, in the order of the probes, and the load of the machine."""
+    """Returns a function that replaces the hardware probes by planted results. The arguments of the
+    function are the results of the disk's probes, in the order of the probes, and the load of the
+    machine."""
 
     def replaced(disks, load):
         answers = iter(disks)

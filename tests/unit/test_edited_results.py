@@ -36,18 +36,19 @@ def with_load(result, **changed):
 
 
 def with_counts(result, **changed):
-    """Returns the result with other counts of its writes."""
+    """Returns a copy of the result in which `changed` replaces fields of the counts of writes."""
     counts = result.load.operations["write"].model_copy(update=changed)
     return with_load(result, operations={"write": counts})
 
 
 def with_histogram(result, change):
-    """Returns the result with a histogram in which `change` replaced the buckets."""
+    """Returns a copy of the result in which the buckets of the latency histogram of writes are
+    replaced by `change(buckets)`."""
     return with_load(result, histograms={"write": change(result.load.histograms["write"])})
 
 
 def shifted(buckets):
-    """Returns a histogram of times that are 1000 times as long."""
+    """Returns the buckets (lowest time in ns, count) with all times multiplied by 1000."""
     return [(low_ns * 1000, count) for low_ns, count in buckets]
 
 
@@ -57,7 +58,8 @@ def with_client(result, **changed):
 
 
 def with_bytes(result, factor):
-    """Returns the result with other bytes in all places that state them."""
+    """Returns a copy of the result in which every number of bytes is multiplied by `factor`: the
+    throughput, and the bytes of the writes, of each client and of each second."""
     counts, load = result.load.operations["write"], result.load
     return with_load(
         with_metric(result, "throughput_bytes_per_s", factor),

@@ -22,7 +22,7 @@ RESULTS = load_results(RUN)
 
 @pytest.fixture
 def table(tmp_path):
-    """Provides the path of a table of runs, which the recorded run was exported to."""
+    """Provides the path of a CSV table to which the recorded run was exported."""
     path = tmp_path / "runs.csv"
     csv_runs.write(RESULTS, Output("-o", path))
     return path
@@ -41,14 +41,16 @@ def rewritten(path, rows):
 
 
 def with_edit(path, column, edit, row=2):
-    """Replaces the value in a column of one row by `edit(value)`."""
+    """Replaces the value in a column of one row by `edit(value)`. `row` is the number of the line
+    in the file. The first row of values is line 2."""
     rows = rows_of(path)
     rows[row - 2][column] = edit(rows[row - 2][column])
     rewritten(path, rows)
 
 
 def without(path, *prefixes):
-    """Removes columns, as in a table that an earlier version wrote."""
+    """Removes the columns whose names begin with one of the prefixes. Tables that an earlier
+    version wrote lack these columns."""
     kept = [
         {key: text for key, text in row.items() if not key.startswith(prefixes)}
         for row in rows_of(path)
@@ -57,7 +59,7 @@ def without(path, *prefixes):
 
 
 def reason(path):
-    """Returns the reason why a table is refused; "" if it is read."""
+    """Returns the reason why a table is refused, or "" if the table is read."""
     try:
         csv_runs.read(path, read(SCENARIO))
     except InputError as error:
@@ -111,7 +113,8 @@ def test_each_edited_figure_is_named_with_its_line(table, kind):
 
 
 def test_equal_factors_in_rate_bytes_and_time_are_found_by_the_size(table):
-    """Bytes and throughput that agree with each other still contradict the size of the files."""
+    """The bytes and the throughput are doubled, so these two figures agree with each other. The two
+    figures still contradict the number and the size of the files."""
     with_edit(table, "bytes.write", lambda text: str(int(text) * 2))
     with_edit(table, "throughput_bytes_per_s", times(2))
     assert re.search(r"line 2: bytes.write = \d+: must be \d+, \d+ operations of", reason(table))

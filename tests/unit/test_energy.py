@@ -1,5 +1,6 @@
-"""Tests of the study `energy`. It computes the power of processors and the energy for each byte.
-From the processors that are no bottleneck, it chooses the one with the least power."""
+"""Tests of the study `energy`. The study computes the power of processors and the energy for each
+byte. Of the processors that are no bottleneck, the study chooses the processor with the least
+power."""
 
 from __future__ import annotations
 
@@ -70,12 +71,12 @@ def test_energy_is_power_over_throughput():
 
 
 def test_the_least_power_that_is_as_fast_is_chosen():
-    """The chosen processor needs the least power among those whose rate is within 5 % of the
-    fastest rate. Of four processors, the one of 45 W is chosen.
+    """The chosen processor needs the least power of all processors whose rate is within 5 % of the
+    fastest rate. Of four processors, the processor of 45 W is chosen.
 
     - The processor of 95 W is the fastest.
-    - The processor of 80 W is slower than that of 45 W and needs more power.
-    - The processor of 8 W needs the least energy, but is half as fast as the fastest one.
+    - The processor of 80 W is slower than the processor of 45 W and needs more power.
+    - The processor of 8 W needs the least energy, but is half as fast as the fastest processor.
     """
     rates = {"8 W": 0.5e6, "45 W": 0.97e6, "95 W": 1e6, "80 W": 0.9e6}
     costs = energy.costs([predicted(power, rate) for power, rate in rates.items()])

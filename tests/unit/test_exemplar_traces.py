@@ -1,5 +1,5 @@
 """Tests of exemplar traces. The slowest calls of each kind are chosen, the spans of a trace are in
-order, and damaged files do no harm."""
+order, and a file in another format counts as having no exemplar traces."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tests of `dfslab expect` and `dfslab init`: what they print for a local directory, and which
-wrong inputs they refuse."""
+"""Tests of `dfslab expect` and `dfslab init`: the output for a local directory, and the errors for
+wrong inputs."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_outputs_are_checked_before_the_probes(tmp_path, monkeypatch):
     """If an output cannot be written, the command is refused before it probes the hardware. Two
     cases are tested:
 
-    - `init` would overwrite an existing scenario file. It derives the name of this file from the
+    - `init` would overwrite an existing scenario file. The name of this file is derived from the
       given path.
     - `expect` needs a folder `runs`, but a file has this name.
     """
@@ -184,7 +184,7 @@ def test_a_place_in_memory_has_no_cold_reads_and_forces_nothing():
 
 
 def test_expect_compares_a_directory_and_leaves_nothing(tmp_path, quick):
-    # The directory is in memory, so the test does not depend on how busy the disk is.
+    # The directory is in memory, so the load of the disk does not affect the test.
     with tempfile.TemporaryDirectory(dir="/dev/shm") as place:
         done = dfslab("expect", place, "--time", "16s", "--json", cwd=tmp_path)
         assert not os.listdir(place)
@@ -277,7 +277,7 @@ class SharedClock(ManualClock):
     ("share", "found"), [(0.25, 0.25), (1.0, 1.0), (2.0, 1.0), (0.0, probes.LEAST_SHARE)]
 )
 def test_the_share_of_a_processor_is_what_a_computing_thread_gets(share, found):
-    """The share of a processor is measured with a computing thread. It is not derived from the load
-    of the machine, because a process with priority gets more than the load suggests. The result is
-    at least LEAST_SHARE and at most 1."""
+    """The share of a processor is measured with a computing thread. The share is not derived from
+    the load of the machine, because a process with priority gets more than the load suggests. The
+    result is at least LEAST_SHARE and at most 1."""
     assert probes.processor_share(SharedClock(share)) == pytest.approx(found, rel=0.05)

@@ -18,9 +18,9 @@ from dfslab.studies.systems import compared
 from support import synthetic
 
 SCENARIO = read(ready.files()["dfs-perf-figures"])
-# Planted rates in operations per second. RATES holds if the clients are threads: HDFS is four times
-# as fast as Alluxio (400 and 100). WITH_PROCESSES is the rate of Alluxio if the clients are
-# processes. Alluxio is then twice as fast as HDFS (800 and 400).
+# Planted rates in operations per second. RATES has the rates if the clients are threads: HDFS is
+# four times as fast as Alluxio (400 and 100). WITH_PROCESSES has the rate of Alluxio if the clients
+# are processes. Alluxio is then twice as fast as HDFS (800 and 400).
 RATES = {"hdfs": 400.0, "alluxio": 100.0}
 WITH_PROCESSES = 800.0
 

@@ -1,5 +1,5 @@
-"""Tests of faults that are injected under load: how faults are declared, when they are injected,
-and how the recovery time is computed from the rates over time."""
+"""Tests of faults that are injected under load. The tests cover the declaration of faults, the
+times of their injection, and the recovery time, which is computed from the rates over time."""
 
 from __future__ import annotations
 
@@ -187,8 +187,8 @@ def test_each_fault_has_the_time_until_the_next():
 
 
 def test_what_waited_and_comes_at_once_is_no_recovery_before_it():
-    """After a stall, the delayed operations complete within a short time. Their high rate does not
-    count as a recovery before the end of the stall.
+    """After a stall, the delayed operations complete within a short time. The high rate of these
+    operations does not count as a recovery before the end of the stall.
 
     In the planted open workload, no operation completes for one second. Then the delayed operations
     complete within 0.3 s.

@@ -1,5 +1,5 @@
-"""Tests of the note on descriptions in which a file's bytes cross no link although a data role may
-be another host."""
+"""Tests of the note on incomplete descriptions of file systems. In such a description, a server
+reads the bytes of a file from its disk, but no message carries these bytes to the client."""
 
 from __future__ import annotations
 

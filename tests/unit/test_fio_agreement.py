@@ -1,5 +1,5 @@
-"""Tests of the comparison of fio with dfslab. They check the job file and options that fio gets,
-the figures that are read from fio's output, and the verdict of the comparison."""
+"""Tests of the comparison of fio with dfslab. The tests check the job file and options that fio
+gets, the figures that are read from fio's output, and the verdict of the comparison."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def test_hdfs_with_twenty_datanodes():
 
 def test_what_limits_in_a_trace():
     """Among the steps with the verdict "faster", the answer names the step with the largest saving.
-    It also states the interval of this saving."""
+    The answer also states the interval of this saving."""
     said, found = sentences("trace", "report", HDFS_TRACE), document("trace", "report", HDFS_TRACE)
     steps = [one for one in found["savings"]["steps"] if one["verdict"] == "faster"]
     best = max(steps, key=lambda one: one["saving"])
@@ -106,8 +106,8 @@ def test_what_limits_in_a_trace():
 
 
 def test_my_application_elsewhere(tmp_path):
-    """In the recording of the application, the calls of fsync take 50 s. Their replay on this
-    machine takes far less time. The answer therefore names fsync as the call that is faster
+    """In the recording of the application, the calls of fsync take 50 s. The replay of these calls
+    on this machine takes far less time. The answer therefore names fsync as the call that is faster
     here."""
     (tmp_path / "app.strace").write_text(STRACE)
     (tmp_path / "place").mkdir()

@@ -1,5 +1,5 @@
-"""Tests of one workload that several processes run: how its clients are divided, how reports are
-merged, the protocol, and what happens if an agent is lost."""
+"""Tests of one workload that several processes run. The tests cover the division of the clients,
+the merging of reports, the protocol, and lost agents."""
 
 from __future__ import annotations
 
@@ -179,8 +179,8 @@ def test_merging_is_bit_for_bit_what_one_recorder_saw(clients, data):
     cut = data.draw(some.integers(1, len(clients) - 1))
     parts = [report_of(clients[:cut], 0), report_of(clients[cut:], cut)]
     merged = json.loads(_core.merge_reports([json.dumps(part) for part in parts]))
-    # `whole` is a single report of all clients. It is merged with an empty report, so that its
-    # figures are computed in the same way as the figures of `merged`.
+    # `whole` is a single report of all clients. This report is merged with an empty report, so that
+    # the figures of `whole` are computed in the same way as the figures of `merged`.
     alone = [report_of(clients, 0), report_of([], 0)]
     whole = json.loads(_core.merge_reports([json.dumps(part) for part in alone]))
     assert merged == whole

@@ -1,5 +1,5 @@
-"""Tests that the former names of commands still work in this release, and do the same as the
-present names."""
+"""Tests that the former names of commands still work in this release, and run the same commands as
+the present names."""
 
 from __future__ import annotations
 

@@ -93,8 +93,8 @@ def test_the_slowest_lane_of_a_pipeline_is_what_the_client_waits_for():
 
 @pytest.mark.parametrize(("slow", "verdict"), [(1, "faster"), (5, "cannot tell")])
 def test_what_a_first_call_takes_is_no_accident(slow, verdict):
-    """With two calls, the spread of the calls is not used, and the verdict is "faster". In this
-    case the slow call may be slow only because it is the first one.
+    """With two calls, the spread of the calls is not used, and the verdict is "faster". If there
+    are only two calls, the slow call may be slow only because it is the first call.
 
     With ten calls (at least LEAST_CALLS), the spread is used. The interval is then so wide that the
     verdict is "cannot tell". In both cases, half of the calls are slow.

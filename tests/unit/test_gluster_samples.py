@@ -1,5 +1,6 @@
-"""Tests of the single calls that GlusterFS samples. They cover reading dumps, waiting for dumps,
-and spans. They also cover the search for the client's call that caused a brick's call."""
+"""Tests of the single calls that GlusterFS samples. The tests cover reading dumps, waiting for
+dumps, and spans. Further tests cover the search for the client's call that caused a brick's
+call."""
 
 from __future__ import annotations
 
@@ -52,9 +53,9 @@ def test_a_bricks_call_belongs_to_the_client_call_that_contains_it():
         call(BRICK, "FSYNC", 3.2, 0.5),
         call(BRICK, "STATFS", 20, 1),
     ]
-    # The caller of a brick's call is the client's call whose time contains it. Two calls of the
-    # brick have no caller. The WRITE began before the client's WRITE and ended after it. No call of
-    # the client contains STATFS.
+    # The caller of a brick's call is the client's call whose time contains the time of the brick's
+    # call. Two calls of the brick have no caller. The WRITE began before the client's WRITE and
+    # ended after it. No call of the client contains STATFS.
     assert callers(calls) == [1, None, None, None, 3, None]
 
 

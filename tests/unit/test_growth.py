@@ -1,5 +1,5 @@
-"""Tests that the work of dfslab grows at most in proportion to the number of configurations. They
-cover every function that can get many configurations as input."""
+"""Tests that the work of dfslab grows at most in proportion to the number of configurations. The
+tests cover every function that can get many configurations as input."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from dfslab.studies.runs import csv_runs, store
 from support import synthetic
 from support.measuring import sweep
 
-# Largest allowed value of the function `growth`. This function returns 1 if the work is
-# proportional to the number of configurations, n. It returns 5/3 if the work is proportional to n².
+# Largest allowed value of the function `growth`. For n configurations, this function returns 1 if
+# the work is proportional to n, and 5/3 if the work is proportional to n².
 MOST = 1.04
 CLIENTS = (1, 2, 3, 4, 5)
 KINDS = ("sequential_read", "sequential_write")
@@ -209,8 +209,8 @@ WORK = {
     "latin design": lambda folder, count: lambda: design_plan.plan(designed(count, "latin")),
     "optimal design": lambda folder, count: lambda: design_plan.plan(designed(count, "d-optimal")),
 }
-# Number of configurations by which the input grows from one count of the work to the next. With so
-# many configurations, the effect of caches that are filled during the work is negligible.
+# The function `growth` counts the work for LOT, 2 LOT and 3 LOT configurations. LOT is so large
+# that the effect of caches that are filled during the work is negligible.
 LOT = 40
 SMALLER_LOTS = {
     "full design": 20,

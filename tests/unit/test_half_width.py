@@ -34,8 +34,8 @@ def test_a_cell_with_larger_errors_has_wider_intervals():
 
 
 def test_nine_of_ten_rows_of_new_groups_are_within():
-    """Rows of groups that were not used to make the intervals have errors within the intervals in
-    nine of ten cases.
+    """The intervals contain the errors of nine of ten rows of new groups. A new group was not used
+    to make the intervals.
 
     The share is an average over forty sets of intervals. Each set is made from twenty groups and
     checked on a thousand rows of new groups.

@@ -1,5 +1,5 @@
 """Tests that a deployment is translated into the right shell commands and control-group limits.
-They also check that invalid parameters are refused. The tests need no root rights."""
+Further tests check that invalid parameters are refused. The tests need no root rights."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tests that the dates of other tools become ISO 8601 in UTC, and that runs without dates are
-compared and reported."""
+"""Tests that the dates in results of other tools become ISO 8601 in UTC. Further tests check that
+runs with and without dates can be compared and reported."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ SYNCS = json.loads(tool_texts.FIO_FSYNC)
 
 @pytest.fixture
 def fio(tmp_path):
-    """Provides a function that writes results of fio with a date and a factor on the rates, and
-    returns the path."""
+    """Provides a function that writes results of fio with the given date and returns the path. All
+    rates are multiplied by the argument `factor`."""
 
     def written(name: str, factor: float, **dates: object) -> str:
         job = SYNCS["jobs"][0]

@@ -1,5 +1,6 @@
-"""Tests that the settings of another tool's jobs tell configurations apart: in the pairs of a
-comparison, and in repetitions."""
+"""Tests that jobs of another tool with different settings count as different configurations. A
+comparison pairs only equal configurations, and only runs of equal configurations count as
+repetitions."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ KIBI = 1024
 
 
 def report(name: str = "randread", iops: float = 1000.0, **options: str) -> str:
-    """Returns fio's report on one job of reads with the given options."""
+    """Returns fio's JSON report on one job of reads. `options` replaces options of the job, and
+    `iops` is the reported rate in reads per second."""
     given = {"rw": "randread", "bs": "4k", "size": "64m", "iodepth": "4", "ioengine": "libaio"}
     given |= {"direct": "1", **options}
     per_s = iops * int(given["bs"].removesuffix("k")) * KIBI

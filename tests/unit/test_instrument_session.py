@@ -17,7 +17,7 @@ from support.scenarios import requested
 
 @pytest.fixture
 def warmed(monkeypatch):
-    """Provides a list. The calls of `warm_up` are added to it instead of being executed."""
+    """Provides a list. Calls of `warm_up` are added to this list instead of being executed."""
     calls = []
     monkeypatch.setattr(warming, "warm_up", lambda *given: calls.append(given))
     return calls

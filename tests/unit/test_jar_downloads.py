@@ -24,8 +24,8 @@ class Terminal(io.StringIO):
 
 @pytest.fixture
 def maven(tmp_path, monkeypatch):
-    """Provides a function that replaces Maven by a shell script. The script has the folder of the
-    copied jars in `$o`."""
+    """Provides a function that replaces Maven by a shell script. In the script, the variable `$o`
+    has the path of the folder to which the jars are copied."""
     monkeypatch.setenv("DFSLAB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     (tmp_path / "pom.xml").write_text("<project/>")

@@ -1,4 +1,5 @@
-"""Tests how the trials of `verification.kills` are resumed and summarised."""
+"""Tests that the trials of `verification.kills` can be resumed and are summarised correctly. A
+trial kills a command of dfslab while the command runs."""
 
 from __future__ import annotations
 
@@ -89,8 +90,8 @@ def test_every_recorded_process_ended_in_time_and_only_known_faults_occurred():
 
 
 def _is_named_as_incomplete(fault):
-    """Returns whether the fault only states that a resumed sweep lacked results and reported this.
-    An overloaded machine causes this fault. It is harmless, because all results that were stored
-    before the kill still exist."""
+    """Returns whether the fault only states that a resumed sweep lacked results and that the sweep
+    reported the missing results. An overloaded machine causes this fault. The fault is harmless,
+    because all results that were stored before the kill still exist."""
     named = fault.startswith("resuming: 1 ") and "dfslab: incomplete: " in fault
     return named or re.fullmatch(r"\d+ of \d+ results in 1 folders", fault) is not None

@@ -1,5 +1,5 @@
-"""Tests of layers. A layer changes the calls of the load generator, for example by a throttle. It
-is declared in a scenario, and the tests check that it has the declared effect."""
+"""Tests of layers. A layer changes the calls of the load generator, for example by a throttle. A
+scenario declares the layer, and the tests check that the layer has the declared effect."""
 
 from __future__ import annotations
 

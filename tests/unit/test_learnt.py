@@ -1,9 +1,9 @@
 """Tests of models that are fitted to results.
 
-They check the following:
+The tests check the following:
 
 - The models keep the known signs of effects and the known upper bounds of rates.
-- Their intervals contain the true value as often as stated.
+- The intervals of predictions contain the true value as often as stated.
 - The data are split fairly into training and test data.
 - The tables show the models.
 """
@@ -50,8 +50,8 @@ def factor(name, levels, *keys, effect=""):
 
 
 def scenario():
-    """Returns a scenario for GlusterFS with an experimental design. Its factors are the layout, the
-    link rate, the number of clients, the operation and the file size."""
+    """Returns a scenario for GlusterFS with an experimental design. The factors of the design are
+    the layout, the link rate, the number of clients, the operation and the file size."""
     nodes = [
         {"name": "server", "roles": {"brick": 1}, "disk": {"latency": "0 s"}},
         {"name": "client", "roles": {"client": 1}},

@@ -19,7 +19,7 @@ from dfslab.method import RunFailed
 from support.clock import ManualClock
 from support.waiting import wait_until
 
-# Time limit in seconds. It only ends a test that hangs.
+# Time limit in seconds. The limit only ends a test that hangs.
 HANGS_S = 300
 
 
@@ -183,8 +183,8 @@ def test_only_an_ssh_cluster_may_be_left_to_its_lease(monkeypatch):
 
 
 def test_a_new_cluster_that_does_not_answer_is_one_line(capfd):
-    """A new cluster that does not answer gives a one-line error. The test gives it an address whose
-    port is bound. No process listens on the port, so connections are refused."""
+    """A new cluster that does not answer gives a one-line error. The test gives the cluster an
+    address whose port is bound. No process listens on the port, so connections are refused."""
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"

@@ -33,7 +33,8 @@ operations_per_client = 2
 [run]
 methods = ["sequence"]
 """
-# For each case: link of the server, network latency, file size, the limit and its kind.
+# Each case has the bandwidth of the server's link, the network latency, the file size, the expected
+# limit and the kind of this limit.
 CASES = {
     "equal links": (
         "1 Gbit/s",

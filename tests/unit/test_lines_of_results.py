@@ -1,5 +1,5 @@
 """Tests that an error about a malformed line of another tool's results names the file, the line and
-what was expected there."""
+the expected content of the line."""
 
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ BY_LINE = """        with in_line(place, "OPERATION RATE"):
     ],
 )
 def test_a_reader_of_another_package_names_the_line(parsing, stated, tmp_path, monkeypatch):
-    """A reader that does not name the line of the file is named with its own line instead."""
+    """A reader of another package may raise an error that does not name the line of the results.
+    The message then names the file and the line of the reader's source code."""
     path = tmp_path / "imports" / "results" / "quarrybench.py"
     path.parent.mkdir(parents=True)
     path.write_text(READER.replace("        OPERATION, RATE = line.split()\n", parsing))

@@ -95,7 +95,7 @@ def test_a_workload_is_observed_while_it_runs_here_and_in_agents():
             if row.latency_s_max is not None:
                 assert 0 < row.latency_s_p50 <= row.latency_s_p99 <= row.latency_s_max
         # The sum of the operations of all rows is a number of operations that the load generator
-        # reported. This holds however busy the machine is.
+        # reported. The load of the machine has no effect on this property.
         lasted_s = [after - before for before, after in pairwise([0, *(r.at_s for r in view.rows)])]
         done = sum(s * row.rate_per_s for s, row in zip(lasted_s, view.rows, strict=True))
         assert round(done) in counts

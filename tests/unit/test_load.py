@@ -35,8 +35,8 @@ except KeyboardInterrupt as error:
 
 
 def stream(kinds=KINDS, **changes) -> dict:
-    """Returns a small stream specification with equal shares of these operations. `changes` replace
-    fields."""
+    """Returns a small stream specification with equal shares of the operations `kinds`. `changes`
+    replaces fields of the specification."""
     return {
         "seed": 5,
         "clients": 2,
@@ -221,7 +221,8 @@ def test_control_c_cleans_up(tmp_path):
 @pytest.mark.testbed
 def test_everything_on_a_real_hdfs(tmp_path_factory, monkeypatch):
     """Runs on a real HDFS with each of two client libraries. The runs complete without errors and
-    verify what they read. They execute the same operations as a local run and leave no files."""
+    verify all data that they read. The runs execute the same operations as a local run and leave no
+    files."""
     monkeypatch.setenv("DFSLAB_STATE", str(tmp_path_factory.mktemp("state")))
     parameters = {"datanodes": 2, "replication": 2, "block_size": "1 MiB"}
     with Testbed.up(parameters, notify=print) as testbed:

@@ -1,4 +1,4 @@
-"""Tests of open workloads, phases and access patterns. They are given by Python code or by
+"""Tests of open workloads, phases and access patterns. The workloads are given by Python code or by
 scenarios, and run by one or several agents."""
 
 from __future__ import annotations
@@ -156,8 +156,8 @@ def stalled(seed: int) -> LoadPlan:
 
 
 def dues_and_ends(report: LoadReport, spans: list) -> list[tuple[float, float]]:
-    """Returns (scheduled start, end) of each request. Both are seconds after the start of the run,
-    which all agents have in common.
+    """Returns (scheduled start, end) of each request. Both times are in seconds after the start of
+    the run, which is the same moment for all agents.
 
     Each agent records the start of the run on its own clock. The start is therefore computed for
     each client from the client's first operation.
@@ -182,11 +182,11 @@ def released(due_s: float) -> float:
 
 
 def assert_more_only_by_lateness(report: FleetLoadReport, spans: list) -> None:
-    """Asserts that response times exceed those that the stalls imply only by delays of the machine.
+    """Asserts that only delays of the machine make response times longer than the stalls imply.
 
     The delay of each response is computed from the recorded end of the request. If a busy machine
-    delays the end, it delays the response time as much. The assertion therefore holds on a machine
-    of any speed.
+    delays the end, the response time is longer by the same delay. The assertion therefore holds on
+    a machine of any speed.
     """
     response = report.operations["stat"].response
     assert report.complete
@@ -210,9 +210,8 @@ def assert_more_only_by_lateness(report: FleetLoadReport, spans: list) -> None:
 
 
 def test_two_agents_tell_the_truth_of_a_stall_and_lose_no_sample():
-    """Two agents send requests to a target that stalls periodically. The measured response times
-    exceed those that the stalls imply (TRUTHS) only by delays of the machine, and no request is
-    missing.
+    """Two agents send requests to a target that stalls periodically. Only delays of the machine
+    make the measured response times longer than the stalls imply (TRUTHS). No request is missing.
 
     This test allows any delay of the machine. `make bench-stall` measures the delay of the load
     generator itself.

@@ -205,8 +205,8 @@ def test_a_run_that_never_settled_has_one_note(changes, notes):
 
 
 def test_a_note_of_what_failed_says_what_may_help():
-    """The note on failed operations advises what to do only if the file system's description has
-    such advice for the error. The description of HDFS has none for this error."""
+    """The note on failed operations has advice only if the file system's description has advice for
+    the error. The description of HDFS has none for this error."""
     error = ErrorCount(
         operation="read/read",
         kind="other",
@@ -225,7 +225,8 @@ def test_a_note_of_what_failed_says_what_may_help():
 
 
 def test_a_note_of_hung_calls_on_alluxio_names_the_library_that_can_block():
-    """The error is that of a run which was given up, as the load generator reports it."""
+    """The load generator reports the error of this test if it gives up a run because calls do not
+    return."""
     error = ErrorCount(
         operation="no_answer/wait",
         kind="timeout",

@@ -82,9 +82,9 @@ def test_many_streams_of_direct_reads_are_limited_by_the_requests_of_the_disk():
 
 
 def test_a_wait_for_a_direct_read_is_a_limit_of_the_disk():
-    """Direct reads by a single stream name the disk as the limit. The disk is busy for only a small
-    part of the time of a read. During the other part, the read waits for the answer of the disk. A
-    faster disk would shorten this wait."""
+    """For direct reads by a single stream, the prediction names the disk as the limit. The disk is
+    busy for only a small part of the time of a read. During the other part, the read waits for the
+    answer of the disk. A faster disk would shorten this wait."""
     limits = limits_of(*described(MEASURED, 1, cache="direct", **SMALL))
     assert limits[0].name == "machine.disk"
     assert limits[0].share > 0.9
@@ -189,7 +189,8 @@ def test_noise_that_hides_the_slope_of_a_line_is_noticed():
     line = size_line.line_through(4096, 2e-3, 262144, 4.6e-3)
     assert line.rate == pytest.approx(258048 / 2.6e-3)
     assert not size_line.is_at_bound(line.rate, "B/s")
-    # The larger fsync took less time than the smaller one, so the rate is at its upper bound.
+    # The fsync of more bytes took less time than the fsync of fewer bytes, so the rate is at its
+    # upper bound.
     flat = size_line.line_through(4096, 2e-3, 262144, 1.9e-3)
     assert size_line.is_at_bound(flat.rate, "B/s")
     # A straight line through the two measured (size, time) pairs reaches 0 s at a size above zero.
@@ -215,8 +216,9 @@ def test_a_rate_that_is_not_determined_is_no_key_of_the_profile():
     (line,) = toml("file_commit_rate", "B/s", 1e8, 1e12)
     assert line.startswith("# commit_rate is not determined: the larger requests took no longer")
     assert "--repeats 8 on a quiet machine would settle it" in line
-    # In all three repetitions, the rate is at its upper bound (1e12). This means that the larger
-    # request took no longer than the smaller one, so the rate is not determined.
+    # In all three repetitions, the rate is at its upper bound (1e12). A rate is at this bound if
+    # the larger request took no longer than the smaller request. Therefore the rate is not
+    # determined.
     (line,) = toml("file_commit_rate", "B/s", 1e12, 1e12, 1e12)
     assert line.startswith("# commit_rate is not determined")
     (line,) = toml("file_commits", "1/s", 10.0, 2e4)

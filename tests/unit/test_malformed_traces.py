@@ -1,5 +1,5 @@
-"""Tests of malformed, cut-off and mixed recordings of calls: the error is one line with the number
-of the line (or record), what is wrong, what is allowed, and what to do."""
+"""Tests of the errors for malformed, cut-off and mixed recordings of calls. An error is one line,
+which states the number of the line (or record), the fault, the allowed values and a remedy."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ BAD = {
 
 
 def reason(path, content, form=""):
-    """Returns the reason why a recording is refused; "" if it is read."""
+    """Returns the reason why a recording is refused, or "" if the recording is read."""
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     found = []
     for read in (
@@ -126,7 +126,8 @@ def test_the_malformed_record_is_named(content, stated, tmp_path):
 
 @pytest.mark.parametrize("end", [100, 500, 2000, -300, -20, -1])
 def test_a_cut_off_darshan_log_is_refused(end, tmp_path):
-    """Darshan's library ends its process with a signal, or returns the parts that it can read."""
+    """If a log is cut off, Darshan's library either ends its process with a signal or returns only
+    the records that it can read. dfslab refuses the log in both cases."""
     log = (DARSHAN / "tests" / "input" / "sample-dxt-simple.darshan").read_bytes()
     stated = reason(tmp_path / "given", log[:end], "darshan")
     assert stated.startswith("is damaged, or no complete Darshan log (")

@@ -1,6 +1,7 @@
 """Tests of changes of a disk whose fsync and direct requests were measured.
 
-The limit, the gain of a faster disk and the keys without effect agree.
+The named limit, the predicted gain of a faster disk, and the list of keys without effect do not
+contradict each other.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Tests of the sentence that writes are assumed to end in the memory of the servers, so that the
-declared rate of their disks has no effect."""
+"""Tests of a note in predictions, `whatif` and advice. The note states that written data are
+assumed to stay in the servers' memory, so that the declared rate of the servers' disks has no
+effect."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ clients = 8
 [run]
 methods = ["sequence"]
 """
-# What a user sets in order to see the disk in the prediction.
+# Settings of the workload with which the rate of the disk affects the prediction.
 SEEN = ("workload.fsync=true", "workload.file_size=16 GiB", "workload.operations_per_client=20000")
 
 
@@ -42,7 +43,7 @@ def scenario(tmp_path):
 
 
 def answer(*arguments):
-    """Returns the output of a command in one line, from its first sentence on."""
+    """Runs a command and returns its output, with each run of white space replaced by one space."""
     done = dfslab(*arguments)
     assert done.returncode == 0, done.stderr
     return " ".join(done.stdout.split())

@@ -1,4 +1,4 @@
-"""Tests what is printed on terminals: names that look like codes of emoji, and tables without
+"""Tests of the output on terminals: names that look like codes of emoji, and tables without
 rows."""
 
 from __future__ import annotations

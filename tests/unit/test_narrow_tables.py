@@ -15,7 +15,7 @@ from support.command import dfslab
 
 
 def printed(table: Table, columns: int) -> list[str]:
-    """Returns the lines of a table in a terminal of this width."""
+    """Returns the lines of a table in a terminal that is `columns` characters wide."""
     file = io.StringIO()
     Console(width=columns, file=file).print(terminal.drawn(table, columns))
     return file.getvalue().splitlines()

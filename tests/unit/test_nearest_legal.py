@@ -1,4 +1,5 @@
-"""Tests that a refused number of servers, copies or stripes comes with the nearest legal ones."""
+"""Tests that the error for an illegal number of servers, copies or stripes states the nearest legal
+numbers."""
 
 from __future__ import annotations
 

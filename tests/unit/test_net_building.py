@@ -167,7 +167,7 @@ def test_a_queue_of_lists_is_fired_and_explored():
         "done": [[3, ["red"], [3, 1, 3]], [1, ["red"], [3, 1]], [3, [], [3]]],
     }
     # Two markings are equal if their lists have equal elements. There are four markings: [3, 1, 3],
-    # two shorter lists, and []. The three arcs lead from each list to the next shorter one.
+    # two shorter lists, and []. The three arcs lead from each list to the next shorter list.
     found = state_space(net)
     assert (found.markings, found.arcs) == (4, 3)
     assert "reverse(q.ids)" in draw.mermaid(net, game.state.marking)
@@ -225,7 +225,7 @@ def test_a_queue_of_records_is_fired_and_explored():
 
 def test_lists_that_are_dropped_make_room():
     """The memory of a list is freed when no token has the list any more. In this test, every firing
-    rotates a list and so makes a new one. Memory must not grow with the number of firings."""
+    rotates a list, which creates a new list. Memory must not grow with the number of firings."""
     net = Net("ring")
     ring = net.place("ring", net.colour("ring", ids=[int], turn=int), [([1, 2, 3], 0)])
     net.transition(

@@ -1,5 +1,5 @@
-"""Tests of texts, functions, local names and multiplicities in nets. Each of them gives the right
-result when it is valid. If it is invalid, the error is reported in one line."""
+"""Tests of texts, functions, local names and multiplicities in nets. A valid construct gives the
+right result. An invalid construct gives a one-line error."""
 
 from __future__ import annotations
 

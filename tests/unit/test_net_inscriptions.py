@@ -1,6 +1,6 @@
-"""Tests of inscriptions (expressions on arcs and transitions) that are built in Python. They check
-the printed text of an inscription, the names in it, and the result that the engine computes from
-the text."""
+"""Tests of inscriptions (expressions on arcs and transitions) that are built in Python. The tests
+check the printed text of an inscription, the names in it, and the result that the engine computes
+from the text."""
 
 from __future__ import annotations
 

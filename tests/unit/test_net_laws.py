@@ -40,7 +40,7 @@ def test_a_run_reports_its_stations_and_keeps_the_laws():
     assert servers.servers == 2
     # By the utilisation law, the utilisation of two servers is the rate times the mean service
     # time, divided by 2. The expected utilisation is 0.4, and the standard error of the simulated
-    # one is below 0.01.
+    # utilisation is below 0.01.
     rate = servers.services / 5000.0
     assert servers.utilisation == pytest.approx(rate * servers.service_s_mean / 2, rel=0.01)
     assert servers.utilisation == pytest.approx(0.4, abs=0.04)
@@ -50,8 +50,8 @@ def test_a_run_reports_its_stations_and_keeps_the_laws():
 def test_the_laws_can_fail():
     """The check of the operational laws reports a station that breaks a law.
 
-    A station is a queue and its servers. It is declared by the names of two places. If one of these
-    places does not exist, the station is refused.
+    A station is a queue and its servers. A station is declared by the names of two places. If one
+    of these places does not exist, the station is refused.
     """
     net = queue()
     away = net.place("away")

@@ -177,8 +177,8 @@ def test_priority_weight_and_definition_order():
     assert shares(conflict_net({}, {})) == [8000, 0]
     first, second = shares(conflict_net({"weight": 1}, {"weight": 3}))
     assert first + second == 8000
-    # The number of firings of the first transition is binomial with p = 1/4. It has to be within 4
-    # standard deviations of its mean.
+    # The number of firings of the first transition is binomial with p = 1/4. The number has to be
+    # within 4 standard deviations of its mean.
     assert abs(first - 2000) < 4 * math.sqrt(8000 * 0.25 * 0.75)
 
 

@@ -32,7 +32,7 @@ def queue():
 def test_means_of_a_queue_are_those_of_the_closed_form():
     found = simulate(queue(), replications=12, end_time_s=20_000.0, warm_up_s=100.0, seed=3)
     assert (found.net, found.replications, found.ends) == ("queue", 12, {"end_time": 12})
-    # The queue is an M/M/1 queue. Its server is idle for the fraction 1 - LOAD of the time. On
+    # The queue is an M/M/1 queue. The server is idle for the fraction 1 - LOAD of the time. On
     # average, LOAD^2 / (1 - LOAD) customers wait.
     for name, wanted in (("idle", 1 - LOAD), ("waiting", LOAD**2 / (1 - LOAD))):
         tokens = found.places[name].tokens

@@ -37,8 +37,8 @@ def answers(address: str) -> bool:
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
-    """Provides the address of a bucket. Its server stores the objects as files in a folder, and
-    ends with the tests."""
+    """Provides the address of a bucket. The server of the bucket stores the objects as files in a
+    folder. The server is stopped at the end of the tests."""
     folder = tmp_path_factory.mktemp("store")
     database, address = f"sqlite3://{folder}/meta.db", own_address()
     words = [

@@ -1,4 +1,4 @@
-"""Tests of the deployment of a local directory: it is stored on exactly one machine."""
+"""Tests that the deployment of a local directory has exactly one machine."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Tests of the models that fit step times as functions of the file size and the number of clients.
-They cover the parts of steps, the errors on held-out configurations, and the noise floor."""
+The tests cover the parts of steps, the errors on held-out configurations, and the noise floor."""
 
 from __future__ import annotations
 
@@ -144,8 +144,9 @@ def three_datanodes(
     *counts, changes=None, size="16 MiB", work="sequential_write", adapter="600 Mbit/s", **own
 ):
     """Returns a scenario of HDFS with one client, by default for a sequential write. `counts` has
-    the number of nodes of each group of DataNodes. `changes` has, for each group, a dictionary of
-    disk limits that replace the default ones. `own` has parameters of HDFS."""
+    the number of nodes of each group of DataNodes. `changes` has one dictionary for each group,
+    whose limits of the disk replace the default ones. `size` is the file size, `work` the workload,
+    and `adapter` the bandwidth of each DataNode's network adapter. `own` has parameters of HDFS."""
     rates = {"read_rate": "60 MiB/s", "write_rate": "60 MiB/s", "latency": "0 s"}
     node = {"roles": {"datanode": 1}, "disk": rates, "adapter": {"bandwidth": adapter}}
     nodes = [{"name": f"group-{n}", "count": count, **node} for n, count in enumerate(counts)]
@@ -189,8 +190,8 @@ def test_replicas_are_forced_as_soon_as_on_the_slowest_of_unequal_disks():
 
 def test_blocks_read_from_other_nodes_share_the_limits_of_all_their_disks():
     """Two reads are compared. One block is read from a single disk, whose burst credit shortens the
-    read only a little. Many blocks are read from three nodes. This read is shortened more, because
-    it uses the rates and burst credits of three disks."""
+    read only a little. Many blocks are read from three nodes. Burst credits shorten the second read
+    more, because it uses the rates and burst credits of three disks."""
     limits = {"read_rate": "30 MiB/s", "burst": "100 ms"}
     disk_s, link_s = 64 / 30, 64 * 2**20 * 8 / 600e6
     for block, least_s, most_s in (
@@ -210,9 +211,9 @@ def test_who_waits_for_the_network_is_not_in_anothers_way(server_s, adapter):
     """Clients that wait for the network do not delay other clients. The function that is fitted to
     step times takes this into account.
 
-    The function is fitted to times at network latencies of 50 and 200 us. Its predictions for a
-    latency of 5 ms are compared with the step times of a closed queueing network. They deviate by
-    less than 3 %.
+    The function is fitted to times at network latencies of 50 and 200 us. The function's
+    predictions for a latency of 5 ms are compared with the step times of a closed queueing network.
+    The predictions deviate by less than 3 % from these step times.
     """
     own = {
         "name": "latencies",
@@ -277,8 +278,8 @@ def test_packets_held_back_wait_for_the_processors_that_clients_keep_busy():
 
 
 def test_a_close_waits_for_the_last_block_and_all_bytes():
-    """The time of a close has two parts. One part grows with all bytes of the file. The other is
-    the wait for data that are still in transit, which are at most one block."""
+    """The time of a close has two parts. One part grows with all bytes of the file. The other part
+    is the wait for data that are still in transit, which are at most one block."""
     base = scenario(("8192 KiB", "512 KiB")).model_dump(exclude={"name"})
     base["file_system"]["block_size"] = "1 MiB"
     points = build(Scenario, {**base, "name": "last-block"}).points()

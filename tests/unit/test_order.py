@@ -1,6 +1,6 @@
 """Tests of how well a model orders configurations by rate. The quality of an order is stated by the
-ratios of rates and by the share of pairs in the right order. It is not computed for workloads to
-which the model was fitted."""
+ratios of rates and by the share of pairs in the right order. This quality is not computed for
+workloads to which the model was fitted."""
 
 from __future__ import annotations
 

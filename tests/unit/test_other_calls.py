@@ -48,7 +48,7 @@ def test_only_calls_on_files_are_ranked_and_the_others_are_summed_up(strace):
         "Left out: 5 calls that are not on files (futex 58.8%, mmap 23.5%, execve 2.4% and 2 "
         "more), with a self time of 74 ms, 87.1% of all."
     )
-    # Shares still refer to all calls.
+    # The shares in the ranking still refer to the time of all calls, not only of calls on files.
     assert sum(one.share for one in left.ranking) == pytest.approx(11 / 85)
 
 

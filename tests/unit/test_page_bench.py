@@ -1,5 +1,5 @@
-"""Tests of the benchmark of pages and sliders. It has a limit for every size and time, and it
-reports each figure beyond its limit as missed. The tests start neither the browser nor the
+"""Tests of the benchmark of pages and sliders. The benchmark has a limit for every size and time,
+and reports each figure beyond its limit as missed. The tests start neither the browser nor the
 server."""
 
 from __future__ import annotations

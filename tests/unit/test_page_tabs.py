@@ -1,4 +1,4 @@
-"""Tests of what the tabs of a run's page show, collapse and leave out."""
+"""Tests of the tabs of a run's page: which sections a tab shows, collapses and leaves out."""
 
 from __future__ import annotations
 

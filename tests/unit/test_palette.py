@@ -13,7 +13,7 @@ from dfslab.report.charts import palette
 
 PAGE = Path(palette.__file__).parents[1] / "templates" / "page.html"
 # Matrices that simulate the lack of one kind of cone in the eye (Machado, Oliveira and Fernandes
-# 2009). They are applied to linear RGB.
+# 2009). The matrices are applied to linear RGB.
 VISION = {
     "full": np.eye(3),
     "protanopia": np.array(
@@ -51,8 +51,8 @@ WHITE = np.array([0.95047, 1.0, 1.08883])
 # just noticeable (Mahy 1994). The limit is ten times as large, because lines in a chart are thin
 # and not adjacent.
 LEAST_DISTANCE = 20.0
-# Least allowed contrast of a colour with the page: that of graphical objects in WCAG 2.1, success
-# criterion 1.4.11.
+# Least allowed contrast of a colour with the page. WCAG 2.1, success criterion 1.4.11, requires
+# this contrast of graphical objects.
 LEAST_CONTRAST = 3.0
 
 
@@ -63,8 +63,8 @@ def linear(colour: str) -> np.ndarray:
 
 
 def lab(colour: str, vision: str) -> np.ndarray:
-    """Returns the CIELAB coordinates of a colour as a reader with this kind of colour vision
-    perceives it."""
+    """Returns the CIELAB coordinates of a colour as a reader with the colour vision `vision`
+    perceives the colour."""
     seen = np.clip(VISION[vision] @ linear(colour), 0, 1)
     ratio = TO_XYZ @ seen / WHITE
     root = np.where(ratio > 0.008856, np.cbrt(ratio), 7.787 * ratio + 16 / 116)

@@ -164,7 +164,7 @@ def test_a_link_inside_the_pipeline_is_distinguished_from_the_one_before_it():
     report = found((100, 900), (50, 60))
     # Node "two" waits 900 ms for data from node "one". During 100 ms of this time, node "one"
     # itself waits for data. The link between the two nodes causes the other 800 ms. A link that is
-    # twice as fast saves half of them.
+    # twice as fast saves half of these 800 ms.
     assert report.parts[0].part in ("one: link", "two: link")
     assert report.parts[0].saving == pytest.approx(400 / 1060, rel=0.01)
 

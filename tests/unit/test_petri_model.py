@@ -1,6 +1,6 @@
-"""Tests of the method `petri`, which predicts by simulating a Petri net. They cover intervals, step
-times, determinism and the fit of the constants. They also cover predictions that simulate only the
-beginning of a long stream."""
+"""Tests of the method `petri`, which predicts by simulating a Petri net. The tests cover intervals,
+step times, determinism and the fit of the constants. Further tests cover predictions that simulate
+only the beginning of a long stream."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def point(name="metadata", clients=4, nodes=SERVERS, system="hdfs", **keys):
 
 
 def measured(clients, factor):
-    """Returns a measurement with `clients` clients. Its rate is `factor` times the rate that the
-    sequence model predicts with prior constants."""
+    """Returns a measurement with `clients` clients. The measured rate is `factor` times the rate
+    that the sequence model predicts with prior constants."""
     here = point(clients=clients, operation="stat")
     situation = Situation(here.scenario)
     rate = situation.predict(situation.constants).rate_per_s * factor
@@ -70,8 +70,8 @@ def test_littles_law_holds_for_what_is_reported():
     here = point("sequential_read", clients=8, operations_per_client=100)
     result = petri.make("petri").run(here)
     inside = result.value("rate_per_s") * result.value("latency_s_mean.read")
-    # By Little's law, the product of rate and latency is the mean number of active clients. It is
-    # slightly less than eight, because the clients do not all end at the same time.
+    # By Little's law, the product of rate and latency is the mean number of active clients. The
+    # product is slightly less than eight, because the clients do not all end at the same time.
     assert 0.93 * 8 <= inside <= 8 * 1.001
 
 
@@ -168,7 +168,7 @@ def test_replications_are_added_until_the_rate_is_as_precise_as_requested():
     assert tight.half_width(petri.PrecisionGoal("rate_per_s", 0.02, 256)) <= 0.02
     assert few.replications == 6
     # Two simulations have six replications. The first was begun with fewer replications and
-    # continued to six. The second has six from the start. Both give the same result.
+    # continued to six. The second has six from the start. Both simulations give the same result.
     at_once = petri.simulate(
         situation, situation.constants, firings=4_000, replications=few.replications
     )

@@ -166,14 +166,15 @@ def test_an_unsure_plan_recommends_the_cheapest_sure_deployment(probabilities, s
 
 
 def _sure_rows(target):
-    """Returns (rows, sure) of a plan of HDFS: its rows, and those of high certainty."""
+    """Returns (rows, sure rows) of a plan of HDFS for the target. The sure rows are the rows whose
+    certainty is high."""
     rows = plan(target, parse_targets(target), ["hdfs"], 3, prices_of()).rows
     return rows, [one for one in rows if one.sureness is Sureness.HIGH]
 
 
 def test_servers_are_added_until_the_plan_is_sure():
-    """The recommended deployment is the cheapest sure one of all numbers of servers: one server
-    less of the same hardware is not sure, and the next rows are not cheaper."""
+    """The plan recommends the cheapest deployment that meets the target with high certainty. With
+    one server fewer of the same hardware, the certainty is not high."""
     target = "write >= 2 GB/s, 10 M files of 16 MiB"
     rows, (sure, *_) = _sure_rows(target)
     assert rows[0].sureness is Sureness.MEDIUM
@@ -185,8 +186,9 @@ def test_servers_are_added_until_the_plan_is_sure():
 
 
 def test_a_sure_plan_of_a_higher_rate_is_not_cheaper():
-    """A deployment that surely reaches 3 GB/s surely reaches 2 GB/s, so the sure plan of 2 GB/s
-    costs at most as much."""
+    """A deployment that reaches 3 GB/s with high certainty also reaches 2 GB/s with high certainty.
+    The recommended deployment for 2 GB/s therefore costs at most as much as the deployment for 3
+    GB/s."""
     lower, higher = (
         _sure_rows(f"write >= {rate} GB/s, 10 M files of 16 MiB")[1][0].price for rate in (2, 3)
     )
@@ -244,7 +246,8 @@ def test_descriptions_declare_which_file_systems_a_plan_compares():
 
 
 def test_copies_switch_a_mirror_on():
-    """BeeGFS has no number of copies but the switch `mirrored`: 0 stores one copy, 1 stores two."""
+    """BeeGFS has no parameter for the number of copies. BeeGFS has the switch `mirrored` instead: 0
+    stores one copy, and 1 stores two copies."""
     for copies, mirrored in ((1, 0), (2, 1)):
         layout = next(iter(layouts(("beegfs",), copies)))
         scenario = scenario_of(layout, 8, 1, {"name": "sequential_write"})
@@ -272,8 +275,8 @@ def test_a_plan_says_which_numbers_of_copies_there_are():
 @pytest.mark.parametrize(("copies", "servers"), [(1, 4), (2, 8)])
 def test_a_plan_has_the_servers_that_a_stripe_needs(copies, servers):
     """A plan has enough servers for the stripes of a file, even if one server would be fast enough.
-    BeeGFS stripes a file over four targets. If there are two copies, it stripes the file over four
-    pairs of targets. A plan therefore has four or eight servers."""
+    BeeGFS stripes a file over four targets. If there are two copies, BeeGFS stripes the file over
+    four pairs of targets. A plan therefore has four or eight servers."""
     layout = next(iter(layouts(("beegfs",), copies)))
     found = fewest_servers(layout, 1, parse_targets("write >= 1 MB/s"))
     assert not isinstance(found, str)

@@ -1,5 +1,6 @@
 """Tests of the token game in a terminal, in which the user chooses the transition that fires next.
-They check what is displayed, what a choice fires, and how invalid choices are handled."""
+The tests check the displayed text, the transition that a choice fires, and the handling of invalid
+choices."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ PROTOCOL = Path(__file__).parents[2] / "scenarios" / "nets" / "protocol.cpn"
 
 
 def played(net: Net, *answers: str) -> tuple[int, list[str]]:
-    """Plays the token game with these answers, after which the input ends. Returns (number of
-    steps, printed lines)."""
+    """Plays the token game. The user's input consists of `answers`, and ends after the last answer.
+    Returns (number of steps, printed lines)."""
     said, left = [], list(answers)
 
     def ask(_prompt: str) -> str:

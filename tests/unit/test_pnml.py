@@ -115,8 +115,8 @@ def test_malformed_files(old, new, words):
 
 @pytest.mark.parametrize("seed", range(150))
 def test_damaged_files_never_do_more_than_give_one_line(seed):
-    """A damaged file is either read or refused with a one-line error message. It never crashes the
-    reader. The test deletes, doubles and swaps bytes of a file."""
+    """A damaged file is either read or refused with a one-line error message. A damaged file never
+    crashes the reader. The test deletes, doubles and swaps bytes of a file."""
     chance = random.Random(seed)
     text = GOOD
     for _ in range(chance.randint(1, 4)):

@@ -1,6 +1,6 @@
 """Tests of repeated measurements, of intervals of rates, and of ramps.
 
-They test three features of runs:
+The tests cover three features of runs:
 
 - A run can repeat measurements until a mean has the requested precision.
 - The interval of a rate is estimated from its values in single seconds.
@@ -102,7 +102,7 @@ def requested(**run):
 
 def counted(requested, tmp_path) -> list[int]:
     """Runs a sweep over two configurations of reads, one without noise and one with noise. Returns
-    how often each of them was run, as [runs without noise, runs with noise]."""
+    the number of runs of each configuration, as [runs without noise, runs with noise]."""
     results = sweep(requested, [Noisy()], open_run(requested, tmp_path), lambda *_: None)
     reads = [point for point in requested.points() if point.scenario.workload.name.endswith("read")]
     return [sum(r.point_id == point.id for r in results) for point in reads]

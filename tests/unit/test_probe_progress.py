@@ -1,4 +1,5 @@
-"""Tests of the progress that `dfslab init` and `dfslab expect` report while they probe a place."""
+"""Tests of the progress that `dfslab init` and `dfslab expect` report while they probe a
+directory."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from support.clock import ManualClock
 def reported(is_local, slowness):
     """Returns the progress reports of all probes. Each probe takes `slowness` times its normal
     duration. A report is (share done, reported seconds left, true seconds left), where the true
-    time is that from the report to the end of all probes."""
+    time is the time from the report to the end of all probes."""
     clock, found = ManualClock(), []
 
     def report(done, total, text, *remaining_s):

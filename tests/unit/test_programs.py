@@ -6,9 +6,9 @@ from dfslab.testbeds.hosts import programs
 
 
 def test_a_program_for_administrators_is_found_without_it_in_the_path(tmp_path, monkeypatch):
-    """`find_program` also searches the folders in SYSTEM_FOLDERS. Debian leaves one of them,
-    /usr/sbin, out of the PATH of users other than root. The programs in it are nevertheless found
-    for every user."""
+    """`find_program` also searches the folders in SYSTEM_FOLDERS. Debian leaves one of these
+    folders, /usr/sbin, out of the PATH of users other than root. The programs in /usr/sbin are
+    nevertheless found for every user."""
     system = tmp_path / "sbin"
     system.mkdir()
     server = system / "some-server"

@@ -1,5 +1,5 @@
-"""Tests what the benchmark of PVFS prints. Simulations are replaced by functions that return rows
-of results."""
+"""Tests of the output of the benchmark of PVFS. Simulations are replaced by functions that return
+rows of results."""
 
 from __future__ import annotations
 

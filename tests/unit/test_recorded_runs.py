@@ -48,8 +48,8 @@ def scenario(**workload):
 
 def run_of(point, repetition):
     """Returns an artificial measurement with known times. An operation on s MiB takes (5 + 20 s)
-    ms. Each further repetition takes 1 % more. The step `create` takes 1 ms of this time, `close` 2
-    ms, and `write` the rest."""
+    ms. Each further repetition takes 1 % more. The step `create` takes 1 ms of this time, `close`
+    takes 2 ms, and `write` takes the remaining time."""
     size = int(point.labels["workload.file_size"].split()[0])
     time = (0.005 + 0.02 * size) * (1 + 0.01 * repetition)
     metrics = {"rate_per_s": Metric(value=1 / time), "latency_s_mean.write": Metric(value=time)}
@@ -184,7 +184,7 @@ def test_an_open_load_is_predicted_from_the_command_line(tmp_path, rate, full):
         assert found["metrics"]["rate_per_s"]["value"] == pytest.approx(100)
         assert reported["refused"] < 1e-6
         return
-    # The NameNode's queue has ten places, so an admitted call waits for at most ten others.
+    # The NameNode's queue has ten places, so an admitted call waits for at most ten other calls.
     assert found["metrics"]["rate_per_s"]["value"] == pytest.approx(reported["largest_rate_per_s"])
     assert reported["refused"] > 0.95
     assert response["value"] < 30 / reported["largest_rate_per_s"] + 1e-3

@@ -243,7 +243,8 @@ def test_a_run_of_an_earlier_version_is_resumed(folder):
 
 def test_processes_that_start_one_scenario_at_once_share_one_folder(tmp_path):
     """Several processes start the same scenario at the same time. All of them use the same run
-    folder. Only one process may run the scenario in it; the others are refused."""
+    folder. Only one process may run the scenario in this folder. All other processes are
+    refused."""
     scenario = synthetic.scenario(**GRID)
     starts = 8
     together = threading.Barrier(starts)

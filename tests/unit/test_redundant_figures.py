@@ -1,5 +1,5 @@
-"""Tests that a changed figure in another tool's results is named if the same file states the figure
-twice, or states others from which it follows."""
+"""Tests that a changed figure in another tool's results is reported. The change is detected if the
+same file states the figure twice, or states other figures from which the figure follows."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from support import tool_texts, tool_texts_dfsperf, tool_texts_more, tool_texts_
 from support import tool_texts_redundant as texts
 from support.command import dfslab
 
-# For each format: a text, and edits. An edit is the text that is replaced, the text that replaces
-# it, and the reason that names the place, the key and its value.
+# For each format: a text in this format, and edits of the text. An edit is (text that is replaced,
+# replacement, part of the expected reason). The reason names the place of a figure, the key and the
+# value.
 EDITS = {
     "fio_json": (
         texts.FIO,
@@ -186,7 +187,8 @@ def test_a_changed_figure_is_named_with_its_place(name, edit, tmp_path):
 
 
 def test_quantiles_of_any_reader_are_judged(tmp_path):
-    """A reader that compares no figures itself is judged by the order of its quantiles."""
+    """A reader may not compare the figures of a file itself. dfslab then still checks that the
+    quantiles that the reader returns are in ascending order."""
     edited = tool_texts.FIO_2.replace('"90.000000" : 12000', '"90.000000" : 1200')
     found = contradictions(tmp_path / "given", edited, "fio_json")
     assert found[0] == "seq, read: p50 = 0.0098 s: must be at most p90 = 0.0012 s"
@@ -222,7 +224,8 @@ def test_the_last_printed_digit_is_the_error(text, low, high):
 
 
 def test_rounding_is_no_contradiction():
-    """3 operations in 0.3 s, both rounded to one digit, may have been 3.4 in 0.26 s."""
+    """Rounded figures do not contradict a rate that they allow. If 3 operations and 0.3 s are
+    rounded to one digit, 3.4 operations in 0.26 s are possible, so 13 per second is accepted."""
     rate = printed("count", "3") / printed("time", "0.3")
     assert list(comparing.unequal(printed("rate", "13"), rate, "count / time")) == []
     assert list(comparing.unequal(printed("rate", "30"), rate, "count / time")) != []

@@ -1,6 +1,6 @@
 """Tests of the models that predict by regression, and of simple models for comparison.
 
-They check the following:
+The tests check the following:
 
 - The models find planted laws.
 - The share of intervals that contain the true value equals their confidence.

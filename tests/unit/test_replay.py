@@ -162,7 +162,7 @@ SIMPLE = LOGS / "tests" / "input" / "sample-dxt-simple.darshan"
 def test_a_darshan_log_is_read_by_darshans_package():
     found = call_stream.load(SIMPLE, "darshan", Recording(), 1)
     reported = [(one.operation, one.file, one.offset_bytes, one.size_bytes) for one in found.given]
-    # A call of MPI-IO makes one POSIX call. Both have 4000 bytes and are counted as one call.
+    # A call of MPI-IO makes one POSIX call. Both calls have 4000 bytes and are counted as one call.
     assert reported == [
         ("open", 0, 0, 0),
         ("pwrite", 0, 0, 40),
@@ -249,8 +249,8 @@ def test_what_is_wrong_is_named(tmp_path, reported, message):
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
 def test_a_real_command_is_traced_and_done_again(tmp_path):
-    """A command is traced and replayed. The replay writes as many bytes as the command wrote. It is
-    run at the speed of the trace and at ten times this speed."""
+    """A command is traced and replayed. The replay writes as many bytes as the command wrote. The
+    test replays the command at the speed of the trace and at ten times this speed."""
     work, trace = tmp_path / "work", tmp_path / "trace"
     work.mkdir()
     script = (
@@ -365,8 +365,9 @@ def _replay(path: Path, form: str, factor: float) -> tuple[Replay, Stream]:
 
 
 def test_a_stream_recorded_without_times_is_refused():
-    """A stream that was recorded without start times is refused. Its size alone does not show that
-    the times are missing: eight rows without times have as many bytes as seven rows with times."""
+    """A stream that was recorded without start times is refused. The size of a stream alone does
+    not show that the times are missing: eight rows without times have as many bytes as seven rows
+    with times."""
     spec = {
         "seed": 3,
         "clients": 1,

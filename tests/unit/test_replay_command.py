@@ -1,5 +1,5 @@
-"""Tests of `dfslab replay FILE DIRECTORY`: what it guesses about a recording, its report, and how
-it refuses wrong input."""
+"""Tests of `dfslab replay FILE DIRECTORY`: the properties of a recording that the command guesses,
+its report, and its errors for wrong input."""
 
 from __future__ import annotations
 
@@ -213,8 +213,9 @@ def test_a_compressed_trace_and_a_recorded_load_are_replayed(tmp_path):
 
 
 def test_the_time_limit_ends_a_replay_and_is_said(tmp_path):
-    """The replay ends at its time limit and reports this. At the times of the trace, the whole
-    replay would take 0.9 s. Within the limit of 0.15 s, only the first calls are made."""
+    """The replay ends at its time limit and reports that it was ended by the limit. At the times of
+    the trace, the whole replay would take 0.9 s. Within the limit of 0.15 s, only the first calls
+    are made."""
     words = ("replay", written(tmp_path, STRACE), tmp_path, *QUICK, "--speed", "1")
     answer = dfslab(*words, "--time", "150ms", cwd=tmp_path)
     assert answer.returncode == 0, answer.stderr

@@ -93,8 +93,8 @@ def test_every_client_has_a_separate_file_and_different_requests():
 
 @pytest.mark.parametrize("method", ["sequence", "petri", "components"])
 def test_random_requests_slow_a_prediction_down(method):
-    """Every model predicts fewer bytes per second if all requests are small and random. The
-    prediction is compared with one for Nguyen and Apon's shares of request types."""
+    """Every model predicts fewer bytes per second if all requests are small and random. This
+    prediction is compared with the prediction for Nguyen and Apon's shares of request types."""
     random = {"large_weight": 0, "random_weight": 1}
     paper, small = (
         discover.method(method)

@@ -1,4 +1,4 @@
-"""Tests of the notes of results: each is printed once, whatever the number of models."""
+"""Tests of the notes of results. Each note is printed once, whatever the number of models."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ def test_tables_of_several_units_print_each_note_once():
 
 
 def test_predict_prints_ignored_keys_once():
-    """The page cache of the servers is needed by some configurations only."""
+    """A model ignores some keys of the scenario. Each note on ignored keys is printed once,
+    although the keys are ignored in several configurations."""
     done = dfslab("predict", str(SCENARIOS / "glusterfs.toml"))
     lines = [one for one in done.stdout.splitlines() if "ignored by" in one]
     assert len(lines) == len({one.split(":")[1] for one in lines}), lines

@@ -1,4 +1,5 @@
-"""Tests of unfinished runs: what answers and pages say about them, and how they are resumed."""
+"""Tests of unfinished runs. Answers and pages state that the run is unfinished, and the run can be
+resumed."""
 
 from __future__ import annotations
 

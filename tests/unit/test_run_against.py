@@ -1,5 +1,5 @@
-"""Tests of `dfslab run A --against B`. The command alternates the measurements of two runs. It
-prints the same comparison as `dfslab compare` prints for these runs."""
+"""Tests of `dfslab run A --against B`. The command alternates the measurements of two runs. The
+command prints the same comparison as `dfslab compare` prints for these runs."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def scenario(folder, name, size="64 KiB", repetitions=3):
 
 
 class Recording:
-    """A fake instrument that fails for the scenario `failing`. It records the names of the
-    scenarios and the folders for traces, both in the order of the measurements."""
+    """A fake instrument that fails for the scenario `failing`. The instrument records the names of
+    the scenarios and the folders for traces, both in the order of the measurements."""
 
     name = "measure"
 

@@ -54,8 +54,8 @@ def test_with_two_terminal_components_no_marking_is_home():
 
 
 def line(count: int) -> Net:
-    """Returns a net whose state space has no cycle. It consists of `count` + 1 markings in a row.
-    Each marking is a trivial strongly connected component."""
+    """Returns a net whose state space has no cycle. The state space consists of `count` + 1
+    markings in a row. Each marking is a trivial strongly connected component."""
     net = Net("line")
     waiting, done = net.place("waiting", initial=[()] * count), net.place("done")
     net.transition("work", [Take(waiting)], [Put(done)])

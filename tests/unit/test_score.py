@@ -63,8 +63,8 @@ def runs(quota: int, begin: int, periods: int, count: int) -> list[float]:
 
 @pytest.mark.parametrize("periods", [4, PERIODS])
 def test_one_run_exceeds_the_limit_by_at_most_one_quota(periods):
-    """The largest excess over all quotas and starts is at most 1 / `periods`, and almost reaches
-    it."""
+    """The rate of a single run may exceed the limit. Over all quotas and start times, the largest
+    relative excess is between 0.9 / `periods` and 1 / `periods`."""
     first = [
         runs(quota, begin, periods, 1)[0]
         for quota in range(5, STEPS, 5)
@@ -74,7 +74,8 @@ def test_one_run_exceeds_the_limit_by_at_most_one_quota(periods):
 
 
 def test_later_runs_of_a_kernel_do_not_profit_from_an_unused_quota():
-    """So the median of five runs is the limit, within one step of each period."""
+    """Only the first run of a kernel may use a quota that was left before the run. The median rate
+    of five runs therefore equals the limit within 2 %."""
     for quota in range(5, STEPS, 15):
         for begin in range(0, STEPS, 15):
             assert statistics.median(runs(quota, begin, PERIODS, 5)) == pytest.approx(1, abs=0.02)

@@ -26,8 +26,8 @@ from support.synthetic import scenario
 
 SERVICE_S = 1e-3
 # Known values of an M/D/1 server with the service time S and the capacity 1 / S. At two thirds of
-# the capacity, the mean response time is 2 S. The power is the quotient of rate and response time.
-# It is largest at (2 - sqrt 2) times the capacity.
+# the capacity, the mean response time is 2 S. The power of a server is its rate divided by its
+# response time. The power is largest at (2 - sqrt 2) times the capacity.
 TRUTH_PER_S = 2 / 3 / SERVICE_S
 LONG_SEED = 15
 KNEE_PER_S = (2 - math.sqrt(2)) / SERVICE_S
@@ -65,8 +65,8 @@ def test_the_objective_breaks_where_queueing_theory_says():
     rates = [row.offered_per_s for row in document.curve]
     assert terminal.search_tables(document)[0].row_count == len(rates)
     assert rates == sorted(rates)
-    # If a rate saturates the server, the verdict is "fails". This holds even if the response times
-    # at this rate meet the objective.
+    # If a rate saturates the server, the verdict is "fails", even if the response times at this
+    # rate meet the objective.
     assert all(rate.verdict == "fails" for rate in found.rates if rate.saturated)
 
 
@@ -87,8 +87,8 @@ class Watched:
 
 def watched(rate_per_s: float, number: int, count: int = 120) -> Watched:
     """Runs `count` operations with Poisson arrivals at the rate `rate_per_s`. The target takes at
-    least 1 ms for each operation. Returns the run and figures that are computed from its spans.
-    `number` is the random seed."""
+    least 1 ms for each operation. Returns the run and the figures that the test computes from the
+    run's spans. `number` is the random seed."""
     draw = random.Random(number)
     dues_s = list(itertools.accumulate(draw.expovariate(rate_per_s) for _ in range(count)))
     stream = {
@@ -231,8 +231,8 @@ def test_the_workload_runs_at_the_requested_rate(tmp_path):
 def test_what_cannot_be_searched_is_one_clear_line(tmp_path):
     with pytest.raises(InputError, match=r"run\.search\.lowest = '200 /s': must be at most high"):
         build(Search, {"lowest": "200 /s", "highest": "100 /s"})
-    # These workloads are refused. They have a fixed number of operations, and a longer run does not
-    # execute more. The 99th percentile of their times would be computed from only twenty
+    # These workloads are refused. The workloads have a fixed number of operations, and a longer run
+    # does not execute more. The 99th percentile of their times would be computed from only twenty
     # operations.
     for name in ("dfsperf_mixture", "mdtest_easy"):
         table = scenario().model_dump(mode="json")

@@ -1,5 +1,5 @@
-"""Tests of the web application by HTTP. They cover the requests that it refuses, the list of runs,
-what-if sliders, dropped files and token games."""
+"""Tests of the web application by HTTP. The tests cover refused requests, the list of runs, what-if
+sliders, dropped files and token games."""
 
 from __future__ import annotations
 
@@ -139,7 +139,8 @@ def test_an_inconclusive_run_is_listed_as_such_with_its_reason(runs, site):
         live = site.get(f"/api/live/{key}").document
         ended = (live["state"], live["text"], live["has_ended"], live["share"])
         assert ended == ("inconclusive", doubt, True, 1.0)
-        # A damaged summary states nothing.
+        # A run with a damaged summary is listed as finished, because the summary cannot state that
+        # the run is inconclusive.
         (folder / "summary.json").write_text("{")
         assert key in site.get("/?state=finished").text
     finally:
@@ -234,8 +235,9 @@ def test_a_run_calibrates_its_sliders(site):
 def test_an_impossible_change_is_one_line(site):
     page = site.get(f"/whatif?source={HOSTS}").text
     assert "copies" in page
-    # The requested slider position 99 is beyond the last position. It counts as the last position,
-    # which is the largest legal number of copies. More copies than DataNodes would be illegal.
+    # The requested slider position 99 is beyond the last position. A position beyond the last one
+    # counts as the last position, which is the largest legal number of copies. More copies than
+    # DataNodes would be illegal.
     wrong = site.post(
         "/api/whatif", {"source": HOSTS, "positions": {"file_system.replication": 99}}
     )

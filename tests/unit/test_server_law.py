@@ -118,9 +118,9 @@ def test_the_planted_law_shares_and_burst_are_found():
 
 def test_the_weights_allow_for_runs_that_differ():
     """The weights of laws depend on how much repeated runs differ. The same mean times at eight
-    numbers of clients are fitted twice. If repeated runs differ by 20 %, similar laws get
-    similar weights. If they do not differ, the law from which the means were made gets almost
-    all weight."""
+    numbers of clients are fitted twice. If repeated runs differ by 20 %, similar laws get similar
+    weights. If repeated runs do not differ, the law from which the means were made gets almost all
+    weight."""
     clients = np.array([1, 2, 4, 8, 16, 32, 64, 128])
     wobble = np.array([0.03, -0.02, 0.01, -0.03, 0.02, -0.01, 0.03, -0.02])
     means = (0.02 + 0.001 * clients) * (1 + wobble)
@@ -146,8 +146,8 @@ def test_the_between_run_deviation_is_pooled_over_the_curve():
 
 def test_the_law_that_wins_by_weight_is_held_against_the_held_out_capacity():
     """A law is a formula for the response time as a function of the number of clients. Each law is
-    fitted to results at some processor shares. It then predicts the capacity q of the server at the
-    held-out shares.
+    fitted to results at some processor shares. The fitted law then predicts the capacity q of the
+    server at the held-out shares.
 
     In this test, the law x ln x has the largest weight. If the held-out results follow this law,
     the conclusion says that it also predicts q best. If the rates at 128 clients are doubled, the

@@ -1,5 +1,5 @@
-"""Tests of the command that would settle whether a change gains: it measures the configuration
-before and after the change, for every shipped scenario."""
+"""Tests of the proposed command that settles whether a change gains. The command measures the
+configuration before and after the change. Every scenario that comes with dfslab is tested."""
 
 from __future__ import annotations
 

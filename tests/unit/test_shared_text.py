@@ -1,4 +1,4 @@
-"""Tests of the text that distinguishes a group of configurations from the others."""
+"""Tests of the text that distinguishes a group of configurations from all other configurations."""
 
 from __future__ import annotations
 
@@ -69,8 +69,9 @@ def test_a_group_is_named_by_what_distinguishes_it(group, text):
 
 
 def test_a_name_has_no_combination_that_the_group_lacks():
-    """The configurations are some of a grid, as in advice on many configurations. A list of sizes
-    with a list of clients would name 4 KiB with 2 clients, too."""
+    """The test has only some of the configurations of a grid, as in advice on many configurations.
+    A name that lists all sizes and all numbers of clients of a group would also name combinations
+    that the group lacks, such as 4 KiB with 2 clients."""
     sparse = [
         {"workload.file_size": size, "workload.clients": count}
         for size, count in (("4 KiB", 1), ("1 MiB", 2), ("1 MiB", 4), ("4 MiB", 4))

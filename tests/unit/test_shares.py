@@ -13,7 +13,8 @@ from dfslab.testbeds.hosts.cluster import Cluster
 
 @pytest.fixture
 def cluster():
-    """Provides a cluster of two hosts. Their limits are only recorded and not applied."""
+    """Provides a cluster of two hosts. The limits of the hosts are only recorded and not
+    applied."""
     nodes = [
         {"name": "small", "cores": 2, "share": 0.25, "roles": {"a": 1}},
         {"name": "whole", "cores": 2, "roles": {"b": 1}},

@@ -1,5 +1,5 @@
-"""Tests of the predictions that the sliders of a run's page show. They cover the predicted values
-and intervals, the values that are omitted, and the cases in which nothing is predicted."""
+"""Tests of the predictions that the sliders of a run's page show. The tests cover the predicted
+values and intervals, the values that are omitted, and the cases in which nothing is predicted."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from support import synthetic
 
 
 def predictions(name: str) -> FinishedRun:
-    """Returns a run of a scenario that comes with dfslab. Its only results are predictions of the
-    queueing model."""
+    """Returns a run of a scenario that comes with dfslab. The only results of the run are
+    predictions of the queueing model."""
     scenario = read(ready.files()[name])
     model = sequence.make("sequence")
     return FinishedRun(scenario, [model.run(point) for point in checked(scenario)[0]])
@@ -168,7 +168,8 @@ def test_the_section_shows_each_figure_in_a_table_and_each_note(hdfs):
     assert body.count("<tr") == rows
     for note in found.notes:
         assert note in body
-    # The file of 256 MiB that an operation moves makes bytes per second of the rate.
+    # Each operation transfers a file of 256 MiB, so the rate in bytes per second is the rate of
+    # operations times 256 MiB.
     present = found.quantities[0].settings[1].rates[0]
     assert present is not None
     moved = units.text(present.value * 256 * 2**20, "B/s", 3)

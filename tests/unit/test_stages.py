@@ -116,9 +116,9 @@ def test_a_run_says_its_seconds_by_stage(tmp_path):
     done = laboratory.run(plan, tmp_path, fresh=True, always_page=True)
     found = run_document.of(done)["processor_time"]
     assert list(found) == ["loading_s", "fitting_s", "cross_validating_s", "page_s"]
-    # Each begin of a stage advances the clock by one second. The stage "loading" begins twice: for
-    # the sweep and at its end. The stage "fitting" begins eight times: for one model and seven
-    # studies. Each other stage begins once.
+    # Each start of a stage advances the clock by one second. The stage "loading" starts twice: for
+    # the sweep, and at the end of the sweep. The stage "fitting" starts eight times: for one model
+    # and seven studies. Each other stage starts once.
     assert found == {"loading_s": 2.0, "fitting_s": 8.0, "cross_validating_s": 1.0, "page_s": 1.0}
     assert "learning_s" not in found
 

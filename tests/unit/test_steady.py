@@ -73,8 +73,8 @@ def test_a_workload_without_parts_and_an_unreachable_precision_need_the_whole():
 @pytest.mark.parametrize("operation", ["read", "write"])
 @pytest.mark.parametrize(("clients", "block"), [(1, 256 * KIB), (4, MIB), (8, 16 * MIB)])
 def test_rates_of_pvfs_are_those_of_whole_files(operation, clients, block):
-    """The time of a run is derived from simulations of parts of the files. It agrees with the time
-    of a simulation of the whole files within the requested precision.
+    """The time of a run is derived from simulations of parts of the files. This time agrees with
+    the time of a simulation of the whole files within the requested precision.
 
     Each client has a file of 256 MiB. The memory has only 512 MiB, so that the page cache is too
     small for the files of several clients.
@@ -95,7 +95,7 @@ def test_parts_of_a_setup_keep_its_shape():
     part = setup.part(1 / 8)
     assert (part.file_size, part.block_size) == (64 * MIB, MIB)
     assert part.hardware.memory_bytes == setup.hardware.memory_bytes // 8
-    # A part of a file with few large blocks has smaller blocks.
+    # If a file has only few large blocks, the simulated part of the file has smaller blocks.
     large = replace(setup, block_size=64 * MIB)
     assert large.part(1 / 8).block_size == 8 * MIB
     assert large.part(1 / 8).file_size == 64 * MIB

@@ -88,8 +88,8 @@ def test_the_cost_of_a_tree_keeps_the_whole_name_of_a_step():
 
 def test_the_self_time_of_a_step_leaves_out_its_inner_calls_only():
     """A step whose name contains "/" is not mistaken for an inner call. Here "mds/journal" is an
-    outermost step and no call within the step "mds". Its time is therefore not subtracted from the
-    self time of "mds"."""
+    outermost step and no call within the step "mds". The time of "mds/journal" is therefore not
+    subtracted from the self time of "mds"."""
     times_s = {
         StepPath.of("mds"): 0.5,
         StepPath.of(JOURNAL): 0.3,

@@ -1,6 +1,7 @@
 """Tests of expectations, which are predicted statements such as "this step takes longer if the file
-is larger". They are derived from the description of a file system and compared with results. The
-tests compute the step times of these results. They also fit functions of step times to them."""
+is larger". Expectations are derived from the description of a file system and compared with
+results. The tests compute the step times of these results. The tests also fit functions to these
+step times."""
 
 from __future__ import annotations
 

@@ -27,8 +27,8 @@ SILENT = lambda *_: None  # noqa: E731
 
 
 class Instrument:
-    """A fake instrument that returns the rates of a known law. It records which runs were
-    requested. It fails for the configurations in `fails`."""
+    """A fake instrument that returns the rates of a known law. The instrument records which runs
+    were requested, and fails for the configurations in `fails`."""
 
     name = "measure"
 

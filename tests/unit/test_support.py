@@ -1,5 +1,5 @@
-"""Tests of two helpers of other tests. One helper waits with a given clock. The other runs the
-command in this process and has to give the same outcome as a separate process."""
+"""Tests of two helpers of other tests. One helper waits with a given clock. The other helper runs
+the command in this process and has to give the same outcome as a separate process."""
 
 from __future__ import annotations
 

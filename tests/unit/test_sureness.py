@@ -27,7 +27,8 @@ SCENARIOS = Path(__file__).parents[2] / "scenarios"
 
 
 def test_the_legend_gives_the_reason_of_each_word():
-    """A word is the one that the probability gives, or the row and the legend state why not."""
+    """The word for the certainty of a gain follows from the probability of the gain. If another
+    word is used, the row and the legend state the reason."""
     plain = GainEstimate(gain=1.5, low=1.1, high=2.0, probability=0.97, sd=0.2)
     doubted = plain.model_copy(update={"hardware_sd": 0.9})
     assert plain.statement == "gain: high"
@@ -47,8 +48,8 @@ def learnt_systems():
 
 @pytest.mark.parametrize("name", ["beegfs", "s3", "nfs", "hdfs-hosts"])
 def test_a_file_system_without_recorded_changes_has_no_word_above_medium(name):
-    """The cap follows the recorded data: it holds for exactly the file systems and classes of
-    operations (data, metadata) without recorded changes."""
+    """The certainty of a gain is at most medium if no change of the file system was recorded for
+    the class of operations (data or metadata)."""
     evidence = evidence_of(SCENARIOS / f"{name}.toml")
     found = whatif(evidence, ["client link x2", "server disk x2", "clients x2"])
     assert found.rows
@@ -63,8 +64,8 @@ def test_a_file_system_without_recorded_changes_has_no_word_above_medium(name):
 
 
 def test_a_run_that_measured_such_changes_is_not_capped():
-    """The gain of a kind of change that the run itself measured may be highly certain, although no
-    change of the file system was carried out otherwise."""
+    """If the run itself measured a kind of change, the certainty of its gain may be high, even if
+    no change of the file system was recorded in other runs."""
     gain = GainEstimate(gain=1.5, low=1.2, high=1.9, probability=0.99, sd=0.1)
     assert gain.sureness is Sureness.HIGH
     elsewhere = gain.model_copy(update={"is_learnt_here": False})

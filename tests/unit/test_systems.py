@@ -1,6 +1,6 @@
-"""Tests of scenarios that compare several file systems. They cover tables of roles and parameters,
-illegal combinations, the comparison of results, and the section of the page that shows the
-comparison."""
+"""Tests of scenarios that compare several file systems. The tests cover tables of roles and
+parameters, illegal combinations, the comparison of results, and the section of the page that shows
+the comparison."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ def test_each_file_system_has_its_own_roles_and_parameters(tmp_path):
     assert hdfs.scenario.file_system.parameters == {"block_size": "8 MiB"}
     assert hdfs.scenario.deployment.instances("datanode") == 3
     assert hdfs.scenario.deployment.groups_of("datanode")[0].memory == 3 * 2**30
-    # A configuration is a scenario with one file system. It does not contain the other file systems
-    # of the comparison.
+    # A configuration is a scenario with one file system. Such a scenario does not contain the other
+    # file systems of the comparison.
     assert "systems" not in hdfs.scenario.model_dump(mode="json")
     assert plain.id != hdfs.id
 

@@ -57,7 +57,7 @@ def stream(**changes: object) -> str:
 
 
 def drawn_rows(seed: int, count: int) -> list[tuple]:
-    """Returns random spans as rows. Their integers are drawn from the whole range of each
+    """Returns random spans as rows. The integers in a row are drawn from the whole range of each
     column."""
     source = random.Random(seed)
     long = [0, 1, 2**53 + 1, 2**63, 2**64 - 1]

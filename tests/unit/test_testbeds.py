@@ -1,5 +1,5 @@
-"""Tests of testbeds that consist of small Python daemons. They are recorded, listed, checked and
-taken down completely."""
+"""Tests of testbeds that consist of small Python daemons. The testbeds are recorded, listed,
+checked and taken down completely."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ pytestmark = pytest.mark.usefixtures("no_testbed_left")
 
 
 def in_other_process(tmp_path: Path, action: str) -> subprocess.Popen:
-    """Starts another process, which starts a testbed and prints its id. `action` is what the
-    process then does. With "outlive", it ends and leaves the testbed up. With "wait", it waits for
-    a minute before it ends. With any other text, it ends at once."""
+    """Starts another process, which starts a testbed and prints its id. `action` is the next action
+    of the process. With "outlive", the process ends and leaves the testbed up. With "wait", the
+    process waits for a minute before it ends. With any other text, the process ends at once."""
     source = f"""
 import os, signal, sys, time
 sys.path.insert(0, {str(Path(__file__).parents[1])!r})
@@ -125,8 +125,9 @@ def test_a_killed_owner_leaves_a_stale_testbed_that_is_cleaned(tmp_path):
 
 def test_a_process_that_only_its_log_file_identifies_is_ended():
     """A process of a testbed is ended even if only its log file identifies it. While a process
-    begins to execute its program, its environment is not visible. It is then recognised by the
-    testbed's log file, to which it writes. A process that only reads the log file is not ended."""
+    begins to execute its program, its environment is not visible. The process is then recognised by
+    the testbed's log file, to which the process writes. A process that only reads the log file is
+    not ended."""
     testbed = Testbed.up({})
     quiet = {name: value for name, value in os.environ.items() if name != MARK}
     sleep = [sys.executable, "-c", "import time; time.sleep(600)"]
@@ -295,8 +296,8 @@ def stopping(request):
 
 
 def test_an_interruption_waits_for_the_take_down(monkeypatch, stopping):
-    """Two signals arrive while `down` removes the testbed. They take effect only after everything
-    is removed: `down` then raises KeyboardInterrupt."""
+    """Two signals arrive while `down` removes the testbed. The signals take effect only after
+    everything is removed: `down` then raises KeyboardInterrupt."""
     testbed = Testbed.up({})
     dismantle = registry.dismantle
 

@@ -1,5 +1,5 @@
-"""Tests of the panels in which the page plots rates. Two configurations are in the same panel only
-if they differ in nothing but the value on the horizontal axis."""
+"""Tests of the panels in which the page plots rates. Configurations in the same panel differ only
+in the value on the horizontal axis."""
 
 from __future__ import annotations
 
@@ -68,7 +68,8 @@ def test_configurations_share_panels_if_there_would_be_too_many(tmp_path, monkey
 
 
 def test_the_first_screen_names_what_it_does_not_draw(tmp_path):
-    """Every configuration is either drawn or counted in the sentence on what is not drawn."""
+    """Every configuration is either drawn or counted in the sentence that begins with "Not
+    drawn"."""
     modes = "read,write,randread,randwrite,randrw"
     found = results(tmp_path, modes, "1,4", block_sizes="4k,64k")
     first, panels = throughput.first_chart("pread", found)
@@ -83,8 +84,8 @@ def test_the_first_screen_names_what_it_does_not_draw(tmp_path):
 
 
 def test_predictions_below_others_are_named(tmp_path, monkeypatch):
-    """If configurations share a panel, the line of a model has one prediction at each place. The
-    page counts the others."""
+    """If several configurations have the same place in a panel, the line of a model shows only one
+    of their predictions. The page states how many predictions are not drawn."""
     monkeypatch.setattr(throughput, "MOST_PANELS", 1)
     measured = results(tmp_path, "read,randread", "1", block_sizes="4k,64k")
     found = [*measured, *(one.model_copy(update={"method": "sequence"}) for one in measured)]

@@ -1,6 +1,6 @@
-"""Tests of the remaining time that progress messages show. An estimate is shown already before the
-first measurement has ended. Then the time counts down. When all measurements have ended, it is left
-out."""
+"""Tests of the remaining time that progress messages show. An estimate is shown even before the
+first measurement has ended. The remaining time then counts down. When all measurements have ended,
+no remaining time is shown."""
 
 from __future__ import annotations
 

@@ -84,7 +84,8 @@ def test_for_so_long_it_receives(tmp_path):
     """If a duration is given, the receiver ends after this duration.
 
     The test's clock advances only when the receiver waits until it writes the next profile. Spans
-    are sent before the second profile, so every profile except the first one has them.
+    are sent before the second profile is written, so every profile except the first contains these
+    spans.
     """
     clock, texts = ManualClock(), []
     sent = message(tmp_path, 1, "protobuf")

@@ -1,5 +1,5 @@
 """Tests of traces that the workers of a Dask cluster read. The result equals that of a single
-reader byte for byte. It does not depend on the order of the files."""
+reader byte for byte. The result does not depend on the order of the files."""
 
 from __future__ import annotations
 

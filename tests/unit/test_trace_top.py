@@ -1,4 +1,4 @@
-"""Tests of the live view of traces. It shows the work of the last seconds until all traced
+"""Tests of the live view of traces. The view shows the work of the last seconds until all traced
 processes end or Ctrl-C is pressed."""
 
 from __future__ import annotations

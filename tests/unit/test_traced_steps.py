@@ -1,6 +1,6 @@
-"""Tests of the comparison of traced steps with the steps of a file system's description. They cover
-the times of steps, steps that only the trace or only the description has, and the errors of the
-described times."""
+"""Tests of the comparison of traced steps with the steps of a file system's description. The tests
+cover the times of steps, steps that only the trace or only the description has, and the errors of
+the described times."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def test_each_step_is_reported_for_one_operation():
     assert rows["create", "create"].count == 4
     assert rows["create", "create"].traced_s == pytest.approx(0.1)
     assert rows["create", "create"].error == pytest.approx(1.0)
-    # The row compares two sums. One is the time of two steps of the description. The other is the
-    # time of both occurrences of a traced call.
+    # The row compares two sums: the time of two steps of the description, and the time of both
+    # occurrences of a traced call.
     both = rows["close/ask + close/wait", "finish/rpc_ask"]
     assert both.traced_s == pytest.approx(0.2)
     assert both.modelled_s == pytest.approx(0.16)

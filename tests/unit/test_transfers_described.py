@@ -45,8 +45,8 @@ def test_transfers_are_predicted_transfer_by_transfer(scenario):
 
 
 def test_cold_transfers_end_after_one_pass_over_the_files(tmp_path):
-    """Memory would serve a second pass, so no place of a file is read twice: the bytes of a cold
-    run are at most those of its files, however long its time limit is."""
+    """A cold run reads each file once. A second pass would be served from memory. The run therefore
+    reads at most as many bytes as its files have, however long its time limit is."""
     wanted = directory.Transfers(
         "64k", "read,randread", "1,2", size="2m", time="20 s", cache="cold", repetitions=1
     )
@@ -67,7 +67,8 @@ def test_warm_transfers_go_on_until_the_time_limit(tmp_path):
 
 
 def test_cold_reads_that_wrap_around_are_doubted(tmp_path):
-    """A scenario may read its files again and again although it began with empty caches."""
+    """A cold run that reads its files several times is reported as doubtful, because only the first
+    pass begins with empty caches."""
     wanted = directory.Transfers(
         "64k", "read", "1", size="1m", time="0.5 s", cache="cold", repetitions=1
     )
@@ -90,6 +91,6 @@ def test_a_mount_that_was_measured_as_a_directory_is_refused_with_what_to_do(
     monkeypatch.setattr(measured_place, "existing", lambda place: mounted)
     with pytest.raises(InputError, match=f"it is on MooseFS: `dfslab init {tmp_path}`"):
         check_is_described(run)
-    # The function checks only run folders. If it gets the path of a scenario file, it checks
-    # nothing, so there is no error.
+    # The function checks only run folders. For the path of a scenario file, the function checks
+    # nothing and raises no error.
     check_is_described(run / "scenario.toml")

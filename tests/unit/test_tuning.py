@@ -138,8 +138,8 @@ def tuned(plan, planted):
 
 def predicted_law(plan):
     """Returns the predicted rates of scenarios with changed settings, relative to the rate of the
-    start settings. They are predicted by the description of the file system. The key is the TOML
-    text of the scenario."""
+    start settings. The rates are predicted by the description of the file system. The key is the
+    TOML text of the scenario."""
     model = PairedModel(plan.evidence)
     known = {plan.point.scenario.toml(): 1.0}
     search = SettingSearch(model, plan.point, plan.settings)
@@ -161,7 +161,7 @@ def law_of(known):
 
 def test_the_best_setting_of_the_grid_is_reached_in_three_runs(plan):
     """After three runs, the kept settings have at least 97 % of the best rate of all combinations.
-    This holds if the predictions of the description are right and the measurements have noise of 1
+    In this test, the predictions of the description are right and the measurements have noise of 1
     %."""
     planned = plan()
     known = predicted_law(planned)
@@ -308,9 +308,9 @@ def test_more_copies_need_permission_and_are_no_risk(source):
 
 @pytest.mark.parametrize("is_recognised_by", ["key", "stored_copies"])
 def test_copies_are_guarded_without_a_declared_purpose(source, monkeypatch, is_recognised_by):
-    """A parameter for the number of copies counts as one that protects data even if the description
-    declares no purpose for it. Descriptions of other authors may lack the purpose. The parameter is
-    recognised by its key or by `stored_copies`."""
+    """A parameter for the number of copies counts as a parameter that protects data, even if the
+    description declares no purpose for it. Descriptions by other authors may lack this declaration.
+    The parameter is recognised by its key or by `stored_copies`."""
     system = discover.file_system("glusterfs")
     undeclared = [replace(one, purpose="") for one in system.parameters]
     other = replace(system, parameters=Parameters(*undeclared))

@@ -1,4 +1,5 @@
-"""Tests that `dfslab predict` lists the hardware that nobody declared, and only that."""
+"""Tests that `dfslab predict` lists exactly the hardware values that the scenario does not
+declare."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ name = "sequential_write"
 [run]
 methods = ["sequence"]
 """
-# The declared values equal the assumed defaults. They must still count as declared.
+# The declared values equal the assumed defaults. Such values must still count as declared.
 ALL = 'cores = 2\nfrequency = "2.5 GHz"\nmemory = "8 GiB"'
 
 

@@ -1,5 +1,5 @@
-"""Tests that a place in which the user may not write, or a file that the user may not read, is
-refused in one line before anything is done.
+"""Tests that folders without write permission and files without read permission are refused. The
+error is one line, and the command has done nothing before it.
 
 Root may read and write everything, so the tests replace the function that asks for permissions.
 """

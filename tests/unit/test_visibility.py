@@ -49,8 +49,9 @@ def test_on_one_machine_everything_is_visible_at_once(tmp_path):
 
 @pytest.mark.parametrize("change", observer.CHANGES)
 def test_a_planted_delay_and_its_stale_looks_are_found(change, tmp_path):
-    """The watcher reports how long after its acknowledgement a change becomes visible. It also
-    reports the stale polls during this delay. The planted delay is long enough for two polls."""
+    """The watcher polls until a change becomes visible. The watcher reports the delay since the
+    acknowledgement of the change, and the number of stale polls during this delay. The planted
+    delay is long enough for two polls."""
     path, said, answer = str(tmp_path / "file"), [], []
     observer.before(change, path, 7)
     watching = {"watch": change, "path": path, "turn": 7, "poll_s": 0.001, "limit_s": 5.0}
@@ -128,7 +129,8 @@ def test_a_client_answers_after_an_interrupt_before_or_after_a_command(tmp_path,
 
 def _interrupt(called, sent, *reported):
     if not sent:
-        # The interrupt comes after the command has got its number, but before it is written.
+        # The interrupt comes after the command has got its number, but before the command is
+        # written.
         called.__self__.turn += 1
     raise KeyboardInterrupt
 

@@ -1,5 +1,5 @@
-"""Tests of the warm-up of a newly started testbed. It is short by default, and longer if the
-scenario requests it."""
+"""Tests of the warm-up of a newly started testbed. The warm-up is short by default. A scenario may
+request a longer warm-up."""
 
 from __future__ import annotations
 

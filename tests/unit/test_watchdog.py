@@ -1,5 +1,5 @@
-"""Tests of runs whose target stops answering. The run ends. It reports the operations that its
-clients completed before, and names the calls that were not answered."""
+"""Tests of runs whose target stops answering. Such a run ends, reports the operations that its
+clients completed before the target stopped, and names the calls that were not answered."""
 
 import json
 import threading

@@ -34,13 +34,15 @@ def hosts() -> Board:
 
 
 def asked(**selected) -> WhatIfAnswer:
-    """Returns the answer of the board of HOSTS to a request."""
+    """Returns the answer of the what-if page for the scenario HOSTS. `selected` has the fields of
+    the request."""
     return answer(hosts(), WhatIfRequest(source=HOSTS, **selected))
 
 
 def test_the_board_shows_the_rate_and_interval_of_predict():
-    """The interval has the error of the description, as in `dfslab predict`. After a change, it
-    also has the error of predicted changes, so it is wider."""
+    """The width of the interval includes the error of the description, as in `dfslab predict`.
+    After a change, the width also includes the error of predicted changes, so the interval is
+    wider."""
     scenario = read(ready.files()["hdfs-hosts"])
     metrics = predict(scenario, "sequence", None, silent_progress)[0].metrics
     rate, throughput = metrics[RATE], metrics[THROUGHPUT]
@@ -60,7 +62,7 @@ def planted_run(error: float, noise: float = 1.0) -> Board:
     """Returns the board of a synthetic run of reads.
 
     The sequence model predicted each configuration with an interval from rate / 3 to rate * 3. The
-    measured rates of held-out configurations are `error` times the predicted ones. The second
+    measured rates of held-out configurations are `error` times the predicted rates. The second
     repetition of each configuration is `noise` times as fast as the first.
     """
     hold_out = ({"workload.clients": 2},)
@@ -104,7 +106,7 @@ def test_a_typed_value_is_predicted_like_the_position():
     moved = asked(positions={CLIENTS: 2})
     typed = asked(values={CLIENTS: slider.labels[2]})
     assert typed == moved.model_copy(update={"nearest": {CLIENTS: 2}})
-    # A typed value replaces a position.
+    # A value that the user types replaces the position of the slider.
     between = asked(values={CLIENTS: "5"}, positions={CLIENTS: 1})
     assert between.gain > moved.gain
     assert not asked(values={CLIENTS: "1"}).is_changed
@@ -162,8 +164,9 @@ def test_assumed_hardware_is_marked_and_declared_hardware_is_not(tmp_path):
 
 
 def test_a_stored_scenario_keeps_what_was_assumed():
-    """The scenario of a stored run has every value written out. A value that equals its default
-    counts as assumed there, such as the declared latency of 50 us."""
+    """The scenario of a stored run states every value, also values that the user did not declare.
+    In a stored run, a value that equals its default therefore counts as assumed, even if the user
+    declared it. The latency of 50 us in this test is such a value."""
     scenario = read(ready.files()["hdfs-hosts"])
     stored = build(Scenario, scenario.model_dump(mode="json"))
     keys = {

@@ -1,5 +1,5 @@
-"""Tests of the answer of `whatif` for several configurations: one line and one name for each of
-them, and the range of the gains first."""
+"""Tests of the answer of `whatif` for several configurations. The answer begins with the range of
+the gains. Each configuration then has one line and one name."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ from support.command import dfslab
 
 
 def gains(*factors: float) -> WhatIf:
-    """Returns the answer for one change with these gains, each in one configuration."""
+    """Returns the answer for the change "servers x2". `factors` has the gain of the change in each
+    configuration."""
     rows = [
         ChangedOperation(
             change="servers x2",
@@ -94,7 +95,7 @@ def test_withheld_configurations_of_the_same_operations_are_one_line():
 
 
 def test_a_configuration_has_one_name_everywhere():
-    """The names in the terminal and in JSON are those of the board, and those of a page."""
+    """A configuration has the same name in JSON, on the what-if page and on the page of a run."""
     path = ready.files()["glusterfs"]
     evidence = evidence_of(path)
     shown = json.loads(dfslab("whatif", "glusterfs", "clients 8", "--json").stdout)

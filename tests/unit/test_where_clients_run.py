@@ -1,5 +1,5 @@
-"""Tests that a scenario states where its clients run (threads, processes, nodes) and what starts
-them."""
+"""Tests that a scenario states where its clients run (threads, processes, nodes) and which launcher
+starts the clients."""
 
 from __future__ import annotations
 
@@ -89,8 +89,8 @@ def test_the_page_shows_speed_up():
 
 
 def spread_over(result, rate, **workload):
-    """Returns a copy of `result` for another configuration, with the rate `rate`. In this
-    configuration, the keys `workload` of the workload have the given values."""
+    """Returns a copy of `result` for another configuration, with the rate `rate`. `workload` has
+    the keys of the workload in this configuration that differ from those of `result`."""
     keys = {f"workload.{key}": value for key, value in workload.items()}
     reported = result.point.scenario.with_values(keys)
     labels = {**result.point.labels, **keys}
@@ -98,7 +98,7 @@ def spread_over(result, rate, **workload):
 
 
 def shares(page):
-    """Returns the text of every table cell of a page that contains a per cent sign."""
+    """Returns the texts of those table cells of a page that contain a per cent sign."""
     cells = [cell for cell in page.replace("<td", "\n<td").splitlines() if "%" in cell]
     return [cell.partition(">")[2].partition("<")[0] for cell in cells]
 

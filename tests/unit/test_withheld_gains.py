@@ -1,7 +1,7 @@
 """Tests of gains that are withheld, because the measurements of a run contradict the model.
 
-A withheld gain has no figure in any sentence, document or order of rows. Statements on more clients
-follow the same rule wherever they are made.
+A withheld gain has no figure in any sentence, document or order of rows. Statements on the effect
+of more clients follow the same rule in every output.
 """
 
 from __future__ import annotations
@@ -105,8 +105,8 @@ def test_json_of_a_withheld_gain_has_its_reason_and_no_figure():
 
 
 def test_withheld_changes_do_not_depend_on_their_gains(monkeypatch):
-    """The answer stays the same, the order of rows and the proposed measurement included, if the
-    predicted gains are replaced by their inverses."""
+    """If the predicted gains are replaced by their inverses, the answer stays the same. The order
+    of the rows and the proposed measurement stay the same, too."""
     scenario, results = planted_run(lambda point: 100.0 / point.scenario.workload.clients)
     evidence = evidence_in(Path("run"), scenario, results)
     changes = ["clients x2", "cores x2", "transfer size x4"]
@@ -124,7 +124,8 @@ def test_withheld_changes_do_not_depend_on_their_gains(monkeypatch):
 
 
 def test_withheld_advice_lists_all_actions_by_name():
-    """Another number of clients changes which actions gain most, but not the withheld rows."""
+    """The actions with the largest gains depend on the number of clients. Withheld advice lists all
+    actions, sorted by name, for any number of clients."""
     evidence = evidence_of(SCENARIOS / "nfs.toml")
     first = evidence.points[0]
     busy = apply(first.scenario, parse_changes(["clients 8"], first.scenario))
@@ -167,7 +168,7 @@ def test_the_board_prints_nothing_of_a_withheld_gain():
 
 
 def described(point):
-    """Returns the rate that the description of a configuration predicts."""
+    """Returns the rate that the file system's description predicts for a configuration."""
     situation = Situation(point.scenario)
     return situation.predict(situation.constants).rate_per_s
 
@@ -179,8 +180,9 @@ def test_advice_is_given_if_the_measured_scaling_agrees():
 
 
 def advised_run(scenario, results):
-    """Returns a run with the given measurements, predictions of the sequence model that are equal
-    to the description's, and the studies that its summary needs."""
+    """Returns a run with the given measurements and the studies that its summary needs. The run
+    also has predictions of the sequence model, which equal those of the file system's
+    description."""
     points = {one.point_id: one.point for one in results}.values()
     predicted = [
         synthetic.predicted(one, rate, rate / 2, rate * 2, "sequence")
@@ -211,13 +213,15 @@ def test_summary_advice_and_board_withhold_for_the_same_reason_if_nothing_was_he
     assert settling.startswith("Would settle it: the same runs with a value held out, about ")
     assert settling.endswith("""--set 'judge.hold_out=[{"workload.clients": 2}]'""")
     assert summary.settling == settling
-    # The board knows the folder of the run, "run".
+    # The what-if page states the folder of the run, "run", where other answers have the placeholder
+    # RUN.
     assert of_board.settling == settling.replace("RUN/", "run/")
 
 
 def test_summary_and_advice_withhold_for_the_same_reason_if_the_model_errs():
-    """The measured rates are a third of the described ones in the held-out configurations only, so
-    that calibration cannot learn the factor."""
+    """The measured rates are 0.3 times the rates of the description, but only in held-out
+    configurations. Calibration does not use held-out configurations, so it cannot learn the
+    factor."""
 
     def slow_if_held_out(point):
         return described(point) * (0.3 if point.held_out else 1.0)
@@ -271,7 +275,8 @@ def test_one_configuration_is_to_be_run_for_three_numbers_of_clients():
 
 
 def test_measurements_that_are_too_noisy_support_no_gain():
-    """The run is inconclusive in its summary, so no gain is stated anywhere."""
+    """The summary of the run states that the run is inconclusive. Therefore no output states a
+    gain."""
     scenario, results = planted_run(described)
     results = [
         synthetic.measured(one.point, one.value() * (1 + one.repetition), one.repetition)

@@ -1,10 +1,10 @@
 """Tests of calls to Dask workers.
 
-They check the following:
+The tests check the following:
 
 - The agents that a worker starts belong to this worker.
 - Errors of called functions are not reported as errors of Dask.
-- Loggers are silenced only within `with` blocks. Such blocks may overlap.
+- Loggers are silenced only within `with` blocks. Several such blocks may overlap in time.
 """
 
 from __future__ import annotations

@@ -250,8 +250,9 @@ def test_smallfile_takes_every_file_in_every_test():
     ]
     assert all(len(part) == 300 for part in parts)
     sizes = [one[2] for one in parts[0]]
-    # File sizes have an exponential distribution. Its mean, here 65536, equals its standard
-    # deviation. The test allows the mean of 300 draws to deviate by five standard errors.
+    # File sizes have an exponential distribution. The mean of this distribution, here 65536, equals
+    # its standard deviation. The test allows the mean of 300 draws to deviate by five standard
+    # errors.
     assert abs(statistics.mean(sizes) / 65536 - 1) < 5 / 300**0.5
     assert 0.7 < statistics.pstdev(sizes) / 65536 < 1.4
 
@@ -460,8 +461,8 @@ def test_it_runs_on_the_local_file_system_as_its_stream_says(name, tmp_path):
 def test_who_is_done_keeps_its_files_while_others_read_them(name, tmp_path):
     """A client that has finished does not remove its files while other clients read them.
 
-    The clients are separate processes. They wait for each other only in the last phase of the
-    stream.
+    The clients are separate processes. The clients wait for each other only in the last phase of
+    the stream.
     """
     spec = spec_of(name, **SMALL[name])
     plan = {

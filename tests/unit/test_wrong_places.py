@@ -1,4 +1,4 @@
-"""Tests of messages about folders and files that are not what a command needs."""
+"""Tests of the errors for folders and files that a command cannot use."""
 
 from __future__ import annotations
 

@@ -33,8 +33,8 @@ from verification.blind.space import LOCAL
 # Usual upper limits in seconds: START_S for the start of a testbed, and POINT_S for the measurement
 # of a point. A start or a measurement begins only if at least this much time remains.
 START_S, POINT_S = 60.0, 15.0
-# Seconds for which the campaign holds the lock at a time. It then releases the lock and takes it
-# again, so that a program that waits for the lock can run in between.
+# Seconds for which the campaign holds the lock at a time. The campaign then releases the lock and
+# takes the lock again, so that a program that waits for the lock can run in between.
 TURN_S = 235.0
 ROOT = Path(__file__).parents[2]
 
@@ -111,7 +111,7 @@ def measure(files: CampaignFiles, minutes: float, lock: Path | None, clock: Cloc
         print(f"priority: {'high' if is_high else 'normal, the kernel allows no other'}")
         left = _left(files, known)
         for testbed in left:
-            # Points in a directory of this machine need no testbed, and so no lock.
+            # Points in a directory of this machine need neither a testbed nor a lock.
             if testbed[0].system == LOCAL:
                 tried += _testbed(testbed, files, about.machine, deadline, known)
         left = _left(files, known)

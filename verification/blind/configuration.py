@@ -87,8 +87,8 @@ def scenario_of(point: BlindPoint, machine: MachineProfile) -> Scenario:
 def _on_testbed(layout: Layout, hardware: Hardware, machine: MachineProfile) -> Scenario:
     scenario = read(SCENARIOS / f"{layout.scenario}.toml").with_sweep([])
     network = machine.deployment.network
-    # Latencies below LEAST_DELAY_S are not emulated. The latency between two hosts is then the one
-    # that the machine has without an added delay.
+    # Latencies below LEAST_DELAY_S are not emulated. The latency between two hosts is then the
+    # latency of the machine without an added delay.
     is_made = hardware.latency_s >= LEAST_DELAY_S
     latency_s = hardware.latency_s if is_made else machine.undelayed_s
     values: dict[str, LevelValue] = {
@@ -182,8 +182,8 @@ def sized(point: BlindPoint, machine: MachineProfile) -> tuple[BlindPoint, str]:
 
 
 def _bypasses_caches(scenario: Scenario) -> bool:
-    """Returns whether clients can call the file system with direct I/O. This is possible only for
-    clients of a mounted file system."""
+    """Returns whether clients can call the file system with direct I/O. Only clients of a mounted
+    file system can use direct I/O."""
     system = discover.file_system(scenario.file_system.name)
     reached = Endpoint(uri="dfslab://host", directory="/", server="host", export="/")
     return isinstance(system.target(reached, parameters(scenario, system)), PosixTarget)

@@ -28,8 +28,8 @@ def drawn(seed: int, points: int, machine: MachineProfile) -> Drawn:
     """Draws at least `points` points, the same number for each testbed. Fewer points are drawn only
     if MOST_DRAWS is reached.
 
-    Every file system has TESTBEDS testbeds. A directory of this machine counts as a file system. It
-    has TESTBEDS draws, and each draw counts as a testbed.
+    Every file system has TESTBEDS testbeds. A directory of this machine counts as a file system.
+    The directory has TESTBEDS draws, and each draw counts as a testbed.
 
     The order alternates between file systems. A campaign that ends early therefore has points of
     all file systems.

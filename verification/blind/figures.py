@@ -134,7 +134,7 @@ VALUES: dict[str, Callable[[Sequence[Judged]], float | None]] = {
 
 
 def roofline(one: Judged, others: Sequence[Judged]) -> float | None:
-    """Returns the largest rate that the busiest disk or link allows. It was stored with the
+    """Returns the largest rate that the busiest disk or link allows. This rate was stored with the
     predictions before the measurement. Returns None if the point uses no disk and no link."""
     return one.predicted.roofline_per_s
 
@@ -157,8 +157,8 @@ def serial(one: Judged, others: Sequence[Judged]) -> float | None:
     measured on other testbeds. If the operation moves bytes, the law is fitted to bytes per second.
     Returns None without such points.
 
-    The fit minimises the squared errors of ln(rate). It tries SHAPES values of v / (u + v). For
-    each value, u + v follows from the mean error of ln(rate). Logarithms are used because rates
+    The fit minimises the squared errors of ln(rate). The fit tries SHAPES values of v / (u + v).
+    For each value, u + v follows from the mean error of ln(rate). Logarithms are used because rates
     span decades: squared errors of rates would count the fastest points only.
     """
     known = _alike(one, others)

@@ -1,5 +1,5 @@
-"""Predictions of drawn points. They are written to a file before any point is measured. The file's
-SHA-256 digest shows that no prediction was altered afterwards."""
+"""Predictions of drawn points. The predictions are written to a file before any point is measured.
+The file's SHA-256 digest shows that no prediction was altered afterwards."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ OTHER_REGIME = "waiting"
 @dataclass(frozen=True)
 class FrozenPrediction:
     """A point and its predicted rate in operations per second, with the bounds of its 90 %
-    interval. `limit` names what takes the largest share of the predicted time. `regime` is the kind
-    of this limit (disk, link, …). `roofline_per_s` is the largest rate that the busiest disk or
-    link allows, or None if no disk or link is used."""
+    interval. `limit` names the resource or the wait that takes the largest share of the predicted
+    time. `regime` is the kind of this limit (disk, link, …). `roofline_per_s` is the largest rate
+    that the busiest disk or link allows, or None if no disk or link is used."""
 
     name: str
     system: str

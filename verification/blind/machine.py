@@ -38,13 +38,13 @@ class MachineProfile(BaseModel):
 
     @property
     def node(self) -> NodeGroup:
-        """The only node group of the profile. It has one node."""
+        """The only node group of the profile. This group has one node."""
         return self.deployment.node[0]
 
 
 def measured(directory: Path) -> MachineProfile:
     """Measures this machine and the latency between two hosts of a testbed. The measured disk is
-    the one that holds `directory`. Takes about a minute."""
+    the disk that holds `directory`. Takes about a minute."""
     quantities = calibrate.measure(directory, REPEATS)
     return MachineProfile(toml=calibrate.toml(quantities), undelayed_s=_undelayed_s())
 

@@ -13,8 +13,8 @@ from verification.blind.machine import MachineProfile
 from verification.recordings import DATA
 
 PREFIX = "blind-"
-# Largest share of all processors that other programs may use during a point. Points beyond it are
-# judged separately.
+# Largest share of all processors that other programs may use during a point. Points with a larger
+# share are judged separately.
 MOST_CONTENTION = 0.25
 
 
@@ -67,12 +67,12 @@ class About(BaseModel):
 class MeasuredPoint:
     """One measurement of a point. The fields are in the order of the file's columns.
 
-    - `rate_per_s`: operations per second. It is None if nothing was measured; `failed` then has the
+    - `rate_per_s`: operations per second, or None if nothing was measured; `failed` then has the
       reason.
     - `window_s`: duration of the measured part in seconds.
     - `operations`: number of successful operations.
     - `others_share`, `stolen_share`: processor time of other programs and of other virtual
-      machines, as shares of all processors. They are None if unknown.
+      machines, as shares of all processors. An unknown share is None.
     """
 
     name: str

@@ -1,6 +1,6 @@
-"""Prints the results of a blind campaign as text. It prints the errors of the predictions for each
-group of points, such as each file system or each number of clients. It also prints the points with
-the largest errors."""
+"""Prints the results of a blind campaign as text. The report has the errors of the predictions for
+each group of points, such as each file system or each number of clients. The report also lists the
+points with the largest errors."""
 
 from __future__ import annotations
 

@@ -11,13 +11,13 @@ from verification.reproductions import wu
 
 
 def museum_of_lies() -> Headlines:
-    """Returns four headline figures of the museum of lies, a collection of faulty and honest
-    results:
+    """Returns four headline figures, which are numbers, of a collection of faulty results and of
+    runs without faults ("honest runs"):
 
-    - the faulty results whose fault is detected by the rule for this fault
-    - the findings of other rules on faulty results
-    - the sets of honest runs with a false alarm
-    - all false alarms on honest runs
+    - faulty results whose fault is detected by the rule for this fault
+    - findings of other rules on faulty results
+    - sets of honest runs with a false alarm
+    - false alarms on honest runs
     """
     named = other = 0
     for exhibit in museum.exhibits():
@@ -34,9 +34,9 @@ def museum_of_lies() -> Headlines:
 
 
 def _honest() -> list[str]:
-    """Returns the names of the sets of honest runs whose alarms are counted. They are the sets of
-    the museum of lies, and the first recordings of reads and of writes of HDFS. The recordings of
-    HDFS have repetitions."""
+    """Returns the names of the sets of runs without faults whose alarms are counted. These are the
+    sets in verification/lies, and the first recordings of reads and of writes of HDFS. The
+    recordings of HDFS have repetitions."""
     repeated = {one for name in wu.SCENARIOS for one in recordings.of_scenario(name)[:2]}
     own = set(museum.honest()) - recordings.every_file()
     return sorted(own | repeated)

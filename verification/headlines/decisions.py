@@ -1,5 +1,5 @@
-"""Headline figures of decisions. They are the changes that `dfslab advise` recommends, the settings
-that `dfslab tune` would measure, and the differences that `dfslab compare` finds."""
+"""Headline figures of decisions: the changes that `dfslab advise` recommends, the settings that
+`dfslab tune` would measure, and the differences that `dfslab compare` finds."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ CHOSEN = 8
 
 def recommended() -> Headlines:
     """Returns the headline figures of four pieces of advice. Three are computed from descriptions.
-    One is computed from a recording; its measurements decide which gains are withheld. Withheld
+    One is computed from a recording, whose measurements decide which gains are withheld. Withheld
     gains are part of the headlines, so that they show the effect of a constant."""
     (subject, *_) = recordings.of_scenario(MEASURED)
     scenario = recordings.scenario(MEASURED)
@@ -59,7 +59,8 @@ def recommended() -> Headlines:
     ]
     every = (*described, measured)
     found = [recommend(one, GOAL, prices_of(), trust=Trust()) for one in every]
-    # Noise is a reason, too, but it would hide the effect of constants on the contradictions.
+    # Noise is another reason to withhold a gain. Noise is ignored here, because it would hide the
+    # effect of constants on the contradictions.
     trust = Trust(trust_in(measured).contradictions)
     rows = [row for one in found for row in one.rows]
     words = [row.gain.sureness for row in rows]

@@ -1,5 +1,5 @@
-"""Headline figures of a designed experiment. They are the error of the grey-box model, whose
-description is calibrated, and the factors that matter in the measured data."""
+"""Headline figures of a designed experiment: the error of the grey-box model, whose description is
+calibrated, and the factors that matter in the measured data."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def _quiet(done: float, total: float, text: str, *remaining_s: float) -> None:
 
 def calibrated() -> Headlines:
     """Returns the median error and the coverage of the grey-box model on runs with many clients.
-    These are the runs with the larger half of the numbers of clients. The description of the model
-    is calibrated on some of the other runs."""
+    The runs with many clients are those with the larger half of the numbers of clients. The
+    description of the model is calibrated on some of the other runs."""
     found = crossval.validate(
         _results(), ("greybox",), recordings.scenario(kumar.STUDY).run.seed, _quiet, (EXTRAPOLATED,)
     )
@@ -58,8 +58,8 @@ def _part(count: int) -> TrainingRows:
 
 def measured_importance() -> Headlines:
     """Returns headline figures for each measure of importance that needs only the measured runs and
-    no model. For each measure, they are the factor with the highest rank, the index of this factor,
-    and the mean width of the intervals of all indices."""
+    no model. For each measure, the figures are the factor with the highest rank, the index of this
+    factor, and the mean width of the intervals of all indices."""
     scenario = recordings.scenario(kumar.STUDY)
     found = importance.of_data(_part(RANKED_RUNS), scenario.run.seed)
     headlines: Headlines = {}

@@ -11,8 +11,8 @@ from verification.figures import Bar, Figure, bars, shown
 # A headline figure is a number, a name (such as the name of a law), or None if it has no value.
 Headline = float | str | None
 Headlines = dict[str, Headline]
-# Separator in the name of a headline figure. It is between the id of the figure's bar and the part
-# of the recording.
+# Separator in the name of a headline figure. The separator is between the id of the figure's bar
+# and the part of the recording.
 PART = ": "
 # The parts of most bars are different quantities, and each part has a separate headline figure. The
 # bars in COMBINED are the exception: the single headline figure of such a bar is the median over

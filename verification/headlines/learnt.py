@@ -1,5 +1,5 @@
-"""Headline figures of models that are fitted to the runs of the designed study. They are the errors
-of the models on held-out layouts, and the factors with the highest ranks."""
+"""Headline figures of models that are fitted to the runs of the designed study: the errors of the
+models on held-out layouts, and the factors with the highest ranks."""
 
 from __future__ import annotations
 

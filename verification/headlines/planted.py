@@ -1,6 +1,6 @@
 """Headline figures of `dfslab expect` on computed rates, which replace measured rates. Some of the
 rates are computed for the deployments of verification/trials/planted_testbeds.py with slow
-hardware. Others are the expected rates of mounts of whose hardware little is known."""
+hardware. Other rates are the expected rates of mounts of whose hardware little is known."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ BUSY = Probed(processor_share=0.8)
 
 @dataclass(frozen=True)
 class ExpectedPlace:
-    """A file system with the rates that its hardware lets expect: the operations that are compared,
-    the facts about the hardware, and the expected rates in operations per second."""
+    """A file system with its expected rates. The fields are the compared operations, the facts
+    about the hardware, and the expected rates in operations per second."""
 
     operations: Sequence[GridOperation]
     facts: Sequence[HardwareFact]
@@ -200,8 +200,8 @@ def _without_delay() -> ExpectedPlace:
 
 
 def _little_known() -> Headlines:
-    """Returns the headline figures of two NFS mounts. For one, no hardware is known. For the other,
-    only the kind of the disk is declared."""
+    """Returns the headline figures of two NFS mounts. No hardware of the first mount is known. Only
+    the kind of the disk is declared for the second mount."""
     mount = DiscoveredPlace(text="nfs", system="nfs", directory="/mnt/x")
     unknown, kind = (
         _expected(mount, probed, DeclaredHardware(server_disk=disk))

@@ -1,4 +1,4 @@
-"""Headline figures of recordings: some are judged by bars (pass criteria), and others are not."""
+"""Headline figures of recordings. Bars (pass criteria) judge some of these figures."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def expected() -> Headlines:
 
 
 def metadata_server() -> Headlines:
-    """Returns the headline figures of all recordings of the metadata server. They include the name
-    of the selected law for each curve of the response time."""
+    """Returns the headline figures of all recordings of the metadata server. The figures include
+    the name of the selected law for each curve of the response time."""
     subjects = wu_namenode.subjects()
     laws: Headlines = {}
     for subject in subjects:
@@ -88,8 +88,8 @@ def application_logs() -> Headlines:
     - for all logs, the expected savings
     - the largest error of a predicted saving, over the pairs whose change was named
 
-    The error is the ratio of the larger to the smaller of the predicted and the measured saving, so
-    it is at least 1.
+    The error is the larger of the predicted and the measured saving divided by the smaller of the
+    two, so the error is at least 1.
     """
     ratios = [one.ratio for one in aiio.pairs() if one.is_named]
     every = [advise(one) for one in aiio.logs()]

@@ -48,9 +48,9 @@ def function_of(experiment: str) -> Callable[[], Headlines]:
 
 
 def headlines(experiment: str, is_varied: bool) -> Headlines:
-    """Returns the headline figures of an experiment, rounded to four digits. They are computed with
-    the constants of this process. If `is_varied` is true, one of the constants was varied. The
-    dictionary is then empty if the figures cannot be computed."""
+    """Returns the headline figures of an experiment, rounded to four digits. The figures are
+    computed with the constants of this process. If `is_varied` is true, one of the constants was
+    varied. The dictionary is then empty if the figures cannot be computed."""
     try:
         return _rounded(function_of(experiment)())
     except _impossible():

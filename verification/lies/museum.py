@@ -65,7 +65,7 @@ def _evidence(exhibit: Exhibit) -> list[Evidence]:
 
 @cache
 def honest() -> tuple[str, ...]:
-    """Returns the names of all sets of results without faults. They are the recordings of the
+    """Returns the names of all sets of results without faults. These sets are the recordings of the
     papers' experiments and the runs in the folder HONEST. Two kinds of tables are left out:
     published figures, because they belong to no scenario, and function calls, because they have no
     rates."""

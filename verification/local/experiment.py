@@ -1,5 +1,5 @@
 """Computes the errors of predicted rates for the recordings of local file systems. A prediction
-uses the description and the recorded profile of the machine. It uses no measured rate."""
+uses the description and the recorded profile of the machine. A prediction uses no measured rate."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def subjects() -> list[str]:
 
 
 def figures(subject: str) -> list[Figure]:
-    """Returns the figures of a recording for each number of clients. They are the median and the
-    90th percentile of |error| of predictions by the present description. Another figure is the
-    coverage of the intervals that were frozen before the measurement."""
+    """Returns the figures of a recording for each number of clients. Two figures are the median and
+    the 90th percentile of |error| of predictions by the present description. The third figure is
+    the coverage of the intervals that were frozen before the measurement."""
     found = []
     rows = measured(subject)
     for clients in CLIENTS:
@@ -108,7 +108,7 @@ class Recording:
 
 @cache
 def about(subject: str) -> Recording:
-    """Returns what the JSON file of a recording states."""
+    """Returns the content of a recording's JSON file."""
     found = json.loads((DATA / f"{subject}.json").read_text(encoding="utf-8"))
     return Recording(found["half"], found["profile"], found["predictions_sha256"])
 

@@ -26,7 +26,7 @@ PARTS = ((16 * MIB, 4 * KIB), (16 * MIB, 64 * KIB))
 
 @dataclass(frozen=True)
 class Condition:
-    """One workload on one directory. The number of clients is not part of it.
+    """One workload on one directory. A condition does not include the number of clients.
 
     `file_bytes` and `transfer_bytes` are 0 for operations on empty files. `fsync` states when
     written data is forced to disk: "none", after each file ("close") or after each transfer

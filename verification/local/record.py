@@ -1,8 +1,8 @@
 """Records measurements of local file systems on an emulated disk.
 
 `python -m verification.local.record NAME HALF FILE_SYSTEM` measures the machine's profile, prints
-the hash of the predictions, and then measures them. It needs root and writes NAME.csv and NAME.json
-in verification/data.
+the hash of the predictions, and then measures the predicted rates. The command needs root rights
+and writes NAME.csv and NAME.json in verification/data.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Writes the page of the papers to verification/papers.md, as `python -m verification.papers`, or
-prints what dfslab obtains for single rows, as `python -m verification.papers ROW...`."""
+prints the results of dfslab for single rows, as `python -m verification.papers ROW...`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""The result that dfslab obtains for a statement of a paper. It has a text and a verdict. It is
-taken from the committed figures of the recordings, or computed by a function (a probe)."""
+"""The result that dfslab obtains for a statement of a paper. The result has a text and a verdict.
+The result is taken from the committed figures of the recordings, or computed by a function (a
+probe)."""
 
 from __future__ import annotations
 
@@ -128,7 +129,8 @@ def of_figures(figures: Sequence[Figure]) -> Obtained:
     """Returns the figures as one text, with a common verdict.
 
     - "miss": at least one figure with enough data points misses its bar.
-    - "hit": no figure does, and at least half of the figures have enough data points.
+    - "hit": no such figure misses its bar, and at least half of the figures have enough data
+      points.
     - "not judged": all other cases.
     """
     texts = [_of_bar(bar, [one for one in figures if one.bar == bar]) for bar in _bars_of(figures)]

@@ -1,5 +1,5 @@
 """Writes the page of the papers. The page has one row for each table, figure, equation and claim.
-The row shows what dfslab obtains for it, the verdict, and the reason."""
+The row shows the result that dfslab obtains for the statement, the verdict, and the reason."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """Recomputes two kinds of statements of the DFS-Perf report.
 
-The first kind compares two rates that may differ little: with processes and with threads, of reads
-of a client's own files and of any client's files, or of memory and of the file system below it. The
-second kind is about the growth of throughput with the number of nodes.
+The first kind compares two rates that may differ little. The compared rates are with processes and
+with threads, of reads of a client's own files and of any client's files, or of memory and of the
+file system below the memory. The second kind is about the growth of throughput with the number of
+nodes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Computes figures (errors, coverages and noise) for the experiment of Kumar 2018 from recordings.
-Some recordings are of a designed study of a real GlusterFS. The others are of a program that runs
-in iterations. The time of an iteration is predicted by a model that was fitted to plain reads and
-writes only."""
+Some recordings are of a designed study of a real GlusterFS. The other recordings are of a program
+that runs in iterations. The time of an iteration is predicted by a model that was fitted to plain
+reads and writes only."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def subjects() -> list[str]:
 
 def parts(subject: str) -> tuple[str, ...]:
     """Returns the names of the parts into which the figures of a recording are divided. Each part
-    can be computed without the others."""
+    can be computed without the other parts."""
     return ("",) if subject.startswith(PROGRAM) else ("", LAYOUTS, *crossval.SPLITS)
 
 
@@ -45,8 +45,8 @@ def figures(subject: str) -> list[Figure]:
 
 
 def of_part(subject: str, part: str) -> list[Figure]:
-    """Returns the figures of one part of a recording. The part "" uses all runs. The other parts
-    each hold out runs in a different way."""
+    """Returns the figures of one part of a recording. The part "" uses all runs. Each other part
+    holds out runs in a different way."""
     if subject.startswith(PROGRAM):
         return _of_program(subject)
     results = recordings.runs(STUDY, subject)

@@ -77,9 +77,9 @@ def signs(slopes: Sequence[Slope]) -> list[Sign]:
 
 
 def _agrees(expected: str, shown: str) -> str:
-    """Returns the verdict on a claim. The claim "0" is that a factor has no effect. It needs the
-    equivalence test: an interval that includes 0 is not enough, because it may also include large
-    effects."""
+    """Returns the verdict on a claim. The claim "0" is that a factor has no effect. This claim
+    needs the equivalence test: an interval that includes 0 is not enough, because the interval may
+    also include large effects."""
     if shown == "inconclusive":
         return "inconclusive"
     as_claimed = shown == ("no effect" if expected == "0" else expected)

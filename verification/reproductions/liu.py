@@ -32,9 +32,9 @@ def subjects() -> list[str]:
 
 
 def rounds(subject: str) -> list[dict[str, Any]]:
-    """Returns one dictionary for each recorded round. Its entries are the part that was slowed
-    down, the part that the call profiles rank first, and a predicted and a measured saving. The
-    saving is the time that is saved if the slowed part runs at full speed again."""
+    """Returns one dictionary for each recorded round. The entries of a dictionary are the part that
+    was slowed down, the part that the call profiles rank first, and a predicted and a measured
+    saving. The saving is the time that is saved if the slowed part runs at full speed again."""
     found = []
     with lzma.open(recordings.DATA / f"{subject}{recordings.PROFILES}", "rt") as stream:
         for one in json.load(stream):

@@ -4,8 +4,8 @@ requests.
 
 A recording is a CSV table with a row for each function of HDFS and each configuration. A row has
 the number of calls in all processes, the sum, mean and 0.99 quantile of their durations in seconds,
-and the duration of the whole program. The table does not include what the testbed did before and
-after the program. `python -m verification.reproductions.liu_record` writes the table from run
+and the duration of the whole program. The table does not include calls that the testbed made before
+and after the program. `python -m verification.reproductions.liu_record` writes the table from run
 folders.
 """
 
@@ -29,8 +29,8 @@ SEND_BLOCK, SEND_PACKET = "BlockSender#sendBlock", "BlockSender#sendPacket"
 LOCATIONS = "FSNamesystem#getBlockLocations"
 TO_DISK = ("write to disk", "flush to disk")
 REQUEST = "request (open, read)"
-# Functions that Liu 2018 names. Their times can be added, because no function in NAMED calls
-# another one.
+# Functions that Liu 2018 names. The times of these functions can be added, because no function in
+# NAMED calls another function in NAMED.
 NAMED = (CREATE, CLOSE, SEND_BLOCK, LOCATIONS, *TO_DISK)
 # Table 1 of Liu 2018: mean delay in seconds of each function at the six request frequencies.
 TABLE_1 = {
@@ -64,8 +64,8 @@ Configuration = tuple[str, ...]
 
 @cache
 def calls(recording: str) -> dict[Configuration, dict[str, Call]]:
-    """Returns the calls of each configuration by function. A configuration is the tuple of its
-    labels, such as ("tiny", "wordcount")."""
+    """Returns {configuration: {function: calls}} of a recording. A configuration is the tuple of
+    its labels, such as ("tiny", "wordcount")."""
     found: dict[Configuration, dict[str, Call]] = {}
     with recordings.path_of(recording).open(encoding="utf-8", newline="") as stream:
         for row in csv.DictReader(stream):
@@ -119,9 +119,9 @@ def _sum_s(found: dict[str, Call], functions: Sequence[str]) -> float:
 
 
 def lead(found: dict[str, Call], function: str, without: Sequence[str] = ()) -> float:
-    """Returns how far a function leads the other functions in NAMED by total duration. It is the
-    total duration of `function` divided by the largest total duration of another function. The
-    functions in `without` are ignored."""
+    """Returns how far a function leads the other functions in NAMED by total duration. The returned
+    ratio is the total duration of `function` divided by the largest total duration of another
+    function. The functions in `without` are ignored."""
     others = [one for one in NAMED if one != function and one not in without]
     return found[function].sum_s / max(_sum_s(found, [one]) for one in others)
 
@@ -133,8 +133,8 @@ def share(found: dict[str, Call], function: str) -> float:
 
 
 def _of_jobs(subject: str) -> list[Figure]:
-    """Returns two kinds of figures. For each job with tiny input, they are ratios of total times of
-    HDFS functions. For SIZED_JOB with each larger input, the figure is the share of
+    """Returns two kinds of figures. For each job with tiny input, the figures are ratios of total
+    times of HDFS functions. For SIZED_JOB with each larger input, the figure is the share of
     createFileSystem (see `share`) divided by its share with tiny input."""
     made = []
     for (size, job), found in calls(subject).items():

@@ -101,8 +101,8 @@ def _rows(folder: Path, result: Result, names: Sequence[str]) -> Iterator[Row]:
             continue
         ends = system.functions[one.name]
         # One use of a function may consist of several calls, such as an open and a read. Such a
-        # function has several ends of paths (`ends`). It has no quantile, because the recording
-        # does not show which calls belong to the same use.
+        # function has several ends of paths (`ends`). Such a function has no quantile, because the
+        # recording does not show which calls belong to the same use.
         p99_s = quantile_s(top, ends[0], QUANTILE) if len(ends) == 1 else None
         numbers = [one.total_s, one.mean_s, p99_s, result.program.took_s]
         yield [*labels, one.name, one.count, *map(_digits, numbers)]

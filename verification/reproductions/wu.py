@@ -176,8 +176,8 @@ def pairs() -> list[str]:
 
 def repetition(subject: str) -> list[Figure]:
     """Returns the median and the largest difference between the two recordings of a pair. The
-    difference is computed for each configuration. It is |ln(a / b)|, where a and b are the mean
-    latencies of the configuration in the two recordings."""
+    difference is computed for each configuration. The difference is |ln(a / b)|, where a and b are
+    the mean latencies of the configuration in the two recordings."""
     means = []
     name = _scenario(subject)
     latency = f"latency_s_mean.{name.removeprefix('wu-')}"

@@ -44,8 +44,8 @@ class PaperLaw:
 
 def paper_law(curve: ResponseCurve) -> PaperLaw:
     """Fits Wu's law to a response curve by least squares of the relative errors. The point with one
-    client is left out, because the law gives 0 s for it. Other laws are not compared by AICc,
-    because the curve has only three numbers of clients."""
+    client is left out, because the law gives 0 s for one client. Other laws are not compared by
+    AICc, because the curve has only three numbers of clients."""
     points = [
         (clients * math.log(clients), response.value)
         for clients, response in zip(curve.clients, curve.response, strict=True)
@@ -59,14 +59,14 @@ def paper_law(curve: ResponseCurve) -> PaperLaw:
 
 
 def figures(subject: str) -> list[Figure]:
-    """Returns the figures of one recording. They state how well Wu's law fits getBlockLocations.
-    One more figure is the coefficient of the law for getBlockLocations divided by the coefficient
-    for stat."""
+    """Returns two figures of one recording for each share of a core. The first figure is R² of Wu's
+    law for getBlockLocations. The second figure is the coefficient of the law for getBlockLocations
+    divided by the coefficient for stat."""
     made = []
     for (operation, share), curve in curves(subject).items():
         if operation != LOCATIONS:
             continue
-        # One client is left out, because the law gives 0 s for it.
+        # The point with one client is left out, because the law gives 0 s for one client.
         part, count = f"{share:g} of a core", sum(one > 1 for one in curve.clients)
         fit, other = paper_law(curve), paper_law(curves(subject)[STAT, share])
         made += [

@@ -1,6 +1,6 @@
-"""Recomputes two statements of Wu 2013, section 4.1, each from recordings at the scale that it
-needs. One needs the paper's file sizes for Phase II. The other needs DataNodes that differ only in
-their memory."""
+"""Recomputes two statements of Wu 2013, section 4.1, each from recordings at the scale that the
+statement needs. The first statement needs the paper's file sizes for Phase II. The second statement
+needs DataNodes that differ only in their memory."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def figures(subject: str) -> list[Figure]:
 
 def totals_s(results: Sequence[Result], operation: str) -> dict[float, float]:
     """Returns a dictionary from file size in bytes to total seconds. The total is the time of
-    moving the blocks of all files of a test. It is the geometric mean over the repetitions."""
+    moving the blocks of all files of a test. Each total is the geometric mean over the
+    repetitions."""
     found: dict[float, list[float]] = {}
     for result in results:
         if OPERATIONS[str(result.labels["workload.name"])] != operation:

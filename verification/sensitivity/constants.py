@@ -1,8 +1,9 @@
-"""Reads the table of numeric constants. It has all constants of the places in PLACES, and the
-constants of the Rust core that affect figures. It states the origin of each constant, and how the
-verification varies the constant.
+"""Reads the table of numeric constants. The table has all constants of the places in PLACES, and
+the constants of the Rust core that affect figures. The table states the origin of each constant,
+and how the verification varies the constant.
 
-The table is constants.toml. It contains no values, because the values are read from the modules.
+The table is constants.toml. The table contains no values, because the values are read from the
+modules.
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ TABLE = HERE / "constants.toml"
 PACKAGE = "dfslab"
 SOURCES = HERE.parent / "python" / PACKAGE
 # The folders and modules whose numeric constants need a row: those that compute predictions,
-# intervals and judgements. The other rooms start programs, read files, probe hardware and draw.
-# Their numbers are limits of time, work and size, and no figure is computed from them.
+# intervals and judgements. All other folders of the package start programs, read files, probe
+# hardware and draw. The numbers in these folders are limits of time, work and size, from which no
+# figure is computed.
 PLACES = (
     "models",
     "studies",
@@ -256,7 +258,8 @@ def vary(constant: str, factor: float) -> None:
 
 
 class _VariedFinder(MetaPathFinder):
-    """An import finder for one module. It gives the module a loader that varies a constant."""
+    """An import finder for one module. The finder gives the module a loader that varies a
+    constant."""
 
     def __init__(self, module: str, name: str, change: Callable[[Value], Value]) -> None:
         self._module, self._name, self._change = module, name, change

@@ -49,9 +49,9 @@ class Variation:
 
     @property
     def change(self) -> float:
-        """Returns the relative change of the headline figure when the constant is varied. It is the
-        larger of the changes by halving and by doubling. The change is infinite if the figure is a
-        name that changes, or if the figure has no value any more.
+        """Returns the relative change of the headline figure when the constant is varied. This is
+        the larger of the changes by halving and by doubling. The change is infinite if the figure
+        is a name that changes, or if the figure has no value any more.
 
         Changes that are smaller than the rounding differences between versions of libraries count
         as 0.
@@ -95,8 +95,9 @@ def tasks() -> list[tuple[str, str]]:
 
 
 def compute(wanted: Sequence[tuple[str, str]], workers: int) -> list[Variation]:
-    """Computes the headline figures of the tasks (constant, experiment) in `wanted`. They are
-    computed three times, each in a new process: with the constant unchanged, halved and doubled."""
+    """Computes the headline figures of the tasks (constant, experiment) in `wanted`. The figures
+    are computed three times, each in a new process: with the constant unchanged, halved and
+    doubled."""
     bases = [(AS_IT_IS, experiment, 1.0) for experiment in dict.fromkeys(e for _, e in wanted)]
     varied_tasks = [(*task, factor) for task in wanted for factor in FACTORS.values()]
     every = [*bases, *varied_tasks]
@@ -165,8 +166,8 @@ def save(rows: Sequence[Variation]) -> None:
 
 def differences(found: Sequence[Variation], before: Sequence[Variation]) -> list[str]:
     """Returns one line of text for each variation of `found` that is new or changed. A variation is
-    new if the committed variations `before` do not have it. It is changed if it differs from the
-    committed one."""
+    new if the committed variations `before` do not have it. A variation is changed if it differs
+    from the committed variation."""
     known = {one.key: one for one in before}
     wrong = []
     for one in found:
@@ -178,8 +179,8 @@ def differences(found: Sequence[Variation], before: Sequence[Variation]) -> list
 
 
 def section(rows: Sequence[Variation]) -> str:
-    """Returns the page's section on constants. For each constant and experiment it shows the
-    headline figure that changes most."""
+    """Returns the page's section on constants. For each constant and experiment, the section shows
+    the headline figure that changes most."""
     most: dict[tuple[str, str], Variation] = {}
     for one in rows:
         place = one.constant, one.experiment

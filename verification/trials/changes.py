@@ -1,5 +1,6 @@
 """Measures the errors of predicted changes. A change is the ratio of the rates of two recorded
-configurations that differ in one factor. Its error is ln(predicted ratio / measured ratio).
+configurations that differ in one factor. The error of a predicted change is ln(predicted ratio /
+measured ratio).
 
 Each fold of a recording's configurations is held out once, and the model is calibrated on the other
 folds. A pair then consists of one configuration that was used for the calibration and one that was

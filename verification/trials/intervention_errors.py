@@ -5,9 +5,9 @@ systems that were not used to compute it.
 contains.
 
 For the judgement, each file system is left out once. The error is computed from the interventions
-of the other file systems. It determines the intervals and the certainty of the predicted gains on
-the file system that was left out. The predicted gains are those that were recorded before any
-measurement.
+of the other file systems. This error determines the intervals and the certainty of the predicted
+gains on the file system that was left out. The predicted gains are those that were recorded before
+any measurement.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@ The module also computes the figures that judge the predictions.
 
 A base is the unchanged configuration of one file system and workload. The changes of a base are
 divided into groups. `python -m verification.trials.interventions SYSTEM WORKLOAD --group N` carries
-out one group. It stores the predictions before it measures, and appends the interventions to
-`data/interventions.jsonl`. It needs root.
+out one group. The command stores the predictions before it measures, and appends the interventions
+to `data/interventions.jsonl`. The command needs root rights.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ TABLE = Path(__file__).with_suffix(".toml")
 RECORDING = "interventions"
 FILE = DATA / f"{RECORDING}{INTERVENTIONS}"
 EXPERIMENT = "interventions"
-# The scenario of each file system. The scenario comes with dfslab. Its deployment is changed to the
-# hardware of the table of bases.
+# The scenario of each file system. The scenario comes with dfslab. The hardware of its deployment
+# is replaced by the hardware in the table of bases.
 SYSTEMS = {
     "nfs": "nfs",
     "glusterfs": "glusterfs",

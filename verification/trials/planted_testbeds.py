@@ -1,10 +1,10 @@
 """Compares the measured rates of testbeds with the rates that `dfslab expect` predicts. Some
-testbeds are healthy. The others have a planted fault, although they declare the same hardware as a
-healthy testbed.
+testbeds are healthy. All other testbeds have a planted fault, although they declare the same
+hardware as a healthy testbed.
 
 `python -m verification.trials.planted_testbeds FILE_SYSTEM FAULT` starts a testbed, compares its
 rates, and appends the comparison to `data/expecting.jsonl`. The figures use every recorded
-comparison. It needs root.
+comparison. The command needs root rights.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ LINK, DISK, LATENCY_S, SERVERS = 45e6, 35e6, 4e-4, 3
 # client's link, and SLOW_DISK of the disks of all servers.
 LATE_S, SLOW, SLOW_CLIENT_LINK, SLOW_DISK = 0.02, 1 / 8, 1 / 2, 1 / 3
 TIME_S = 30.0
-# For each fault, the texts that name it. An answer names the fault if it contains one of the texts.
+# For each fault, the texts that name the fault. An answer names the fault if it contains one of the
+# texts.
 NAMED_BY: dict[Fault, tuple[str, ...]] = {
     "none": (),
     "late metadata server": (

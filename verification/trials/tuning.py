@@ -1,13 +1,13 @@
 """Tunes file systems on testbeds and compares the result with the best combination of settings.
 
 Tuning measures the start settings and at most three combinations of other settings. Then all
-combinations of the same settings (the grid) are measured. They show how close tuning comes to the
-best combination.
+combinations of the same settings (the grid) are measured. These measurements show how close tuning
+comes to the best combination.
 
 `python -m verification.trials.tuning FILE_SYSTEM WORKLOAD` records the next part of one case and
 appends it to `data/tuning.jsonl`. The first part is the outcome of the tuning. Each further part is
 a round of the grid. The command reports if all parts are already recorded. A part that was
-interrupted is not recorded, and is measured again the next time. It needs root.
+interrupted is not recorded, and is measured again the next time. The command needs root rights.
 """
 
 from __future__ import annotations
@@ -196,8 +196,8 @@ def subjects() -> list[str]:
 
 def figures(recording: str) -> list[Figure]:
     """Returns the figures of tuning. There is one figure for each case that was tuned and whose
-    grid was measured. It is the gain of the settings that tuning chose, divided by the largest gain
-    of the grid. It has no value if the grid has fewer than ROUNDS rounds.
+    grid was measured. The figure is the gain of the settings that tuning chose, divided by the
+    largest gain of the grid. The figure has no value if the grid has fewer than ROUNDS rounds.
 
     The last figure is the share of cases in which the chosen settings are slower than the start
     settings.

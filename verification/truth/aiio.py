@@ -1,6 +1,6 @@
 """Judges advice from Darshan logs on public pairs of logs. A pair has a log from before a change of
-a program and a log from after it. The advice is computed from the first log. It must rank the real
-change first, and must predict a saving near the measured one.
+a program and a log from after it. The advice is computed from the first log. The advice must rank
+the real change first, and must predict a saving near the measured saving.
 
 verification/data/aiio-pairs.csv has counters of logs of one Lustre machine. The project hpc-io/aiio
 published the logs (revision 82d6cb9, modified BSD licence), and PyDarshan 3.5.0 read them. The
@@ -22,11 +22,11 @@ from verification.figures import Figure
 
 SUBJECT = "aiio-pairs"
 # The rule that describes the change between the two logs of each pair.
-#   A  writes of 1 KiB to a shared file become writes of 1 MiB
-#   B  reads without a seek before each read
-#   C  netCDF with collective buffering
-#   D  470 million small writes become 168 thousand large ones, and stripes become larger
-#   E  files packed so that reads begin at stripes: from 1 to 91 % of the reads
+#   A  writes of 1 KiB to a shared file became writes of 1 MiB
+#   B  the program no longer seeks before each read
+#   C  netCDF was used with collective buffering
+#   D  470 million small writes became 168 thousand large writes, and stripes became larger
+#   E  files were packed so that 91 % instead of 1 % of the reads begin at a stripe
 CHANGED = {
     "A": "larger_transfers",
     "B": "needless_seeks",
@@ -34,8 +34,8 @@ CHANGED = {
     "D": "larger_transfers",
     "E": "aligned_requests",
 }
-# Largest ratio at which a predicted saving counts as near the measured one. The ratio is the larger
-# of the two savings divided by the smaller.
+# Largest ratio at which a predicted saving counts as near the measured saving. The ratio is the
+# larger of the two savings divided by the smaller saving.
 NEAR = 1.5
 
 
@@ -56,8 +56,8 @@ class Pair:
 
     @property
     def ratio(self) -> float:
-        """The predicted saving divided by the measured one, or the inverse if it is larger.
-        Infinite if no saving was predicted."""
+        """The predicted saving divided by the measured saving, or the inverse if the inverse is
+        larger. Infinite if no saving was predicted."""
         if self.first is None or self.first.saved_s <= 0:
             return float("inf")
         return max(self.first.saved_s / self.saved_s, self.saved_s / self.first.saved_s)
@@ -142,7 +142,7 @@ def figures(subject: str) -> list[Figure]:
     """Returns three shares of all pairs:
 
     - the pairs whose real change is first in the advice
-    - the pairs for which, in addition, the predicted saving is near the measured one
+    - the pairs for which, in addition, the predicted saving is near the measured saving
     - the pairs whose measured saving is inside the interval of the first change in the advice
     """
     found = pairs()

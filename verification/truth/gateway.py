@@ -1,13 +1,14 @@
 """Predicts the rates and response times of an object gateway of Ceph, as `dfslab predict TABLE`
 does.
 
-The table has reads and writes of four object sizes by 1 to 512 workers. Of one object size, the
-measurements with two numbers of workers (concurrencies) are given. The values with the other
-numbers of workers are predicted. The model has two exponents, the station's gain and the growth of
-the tail. They are estimated from the other object sizes only.
+The table has reads and writes of four object sizes by 1 to 512 workers. For the predicted object
+size, the measurements with two numbers of workers (concurrencies) are given. The values with all
+other numbers of workers are predicted. The model has two exponents, the station's gain and the
+growth of the tail. The exponents are estimated from the other object sizes only.
 
-The baseline goes through the two given measurements. For the rate X of an operation with N workers
-it is the serial law, N / X = u + v N. For response times it is a straight line.
+The baseline goes through the two given measurements. For the rate X of an operation with N workers,
+the baseline is the serial law, N / X = u + v N. For response times, the baseline is a straight
+line.
 """
 
 from __future__ import annotations
@@ -170,10 +171,10 @@ def gain_of(sizes: Sequence[int]) -> float:
 
 @cache
 def tail_growth_of(sizes: Sequence[int]) -> float:
-    """Returns the growth of the tail of the response times of these object sizes. It is the
+    """Returns the growth of the tail of the response times of these object sizes. The growth is the
     median of ln(t(n) / t(m)) / ln(n / m). t is the 0.99 quantile of the response time divided by
-    the mean response time. m is the larger number of workers of a pair in GIVEN, and n is a
-    number above m."""
+    the mean response time. m is the larger number of workers of a pair in GIVEN, and n is a number
+    above m."""
     found = []
     for size, (_, largest) in product(sizes, GIVEN):
         curve = curves()[size]

@@ -208,7 +208,7 @@ def estimated(some: Sequence[Submission], phase: str) -> PhaseLaw:
 
 def learnt() -> PhaseLaws:
     """Returns the laws of all phases, estimated from all institutions. The half-width of a law's
-    interval is the 0.9 quantile of prediction errors. These errors are those for institutions that
+    interval is the 0.9 quantile of prediction errors. The errors are those for institutions that
     were left out of the estimate."""
     found = {}
     for phase in EXPECTED:

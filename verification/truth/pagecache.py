@@ -4,8 +4,8 @@ tasks are in page caches. The file system is a local disk, or an NFS server that
 The published program repeats a read, a computation and a write three times. The caches are dropped
 before the program starts. All inputs of the predictions are hardware that the authors measured. A
 read or write call copies each byte once into memory, so the rates of reads and writes cannot exceed
-the rate at which memory is written. The thresholds of dirty pages are not published. They are
-assumed to be Linux's defaults (20 % and 10 % of memory).
+the rate at which memory is written. The thresholds of dirty pages are not published. The assumed
+thresholds are Linux's defaults (20 % and 10 % of memory).
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ resource with the higher utilisation at 30 stores. The utilisation is computed f
 single store and the stated rates of links.
 
 The prediction follows from the busiest store or node, which has the most placement groups. The
-number of placement groups is not stated. It is assumed to be Ceph's default. The baseline is a rate
-in proportion to the number of stores.
+number of placement groups is not stated. The assumed number is Ceph's default. The baseline is a
+rate in proportion to the number of stores.
 """
 
 from __future__ import annotations

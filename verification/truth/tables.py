@@ -1,5 +1,5 @@
-"""Reads the tables of public measurements, and computes what their figures share: medians, ratios
-and coverages."""
+"""Reads the tables of public measurements. Computes the kinds of figures that several tables have:
+medians, ratios and coverages."""
 
 from __future__ import annotations
 

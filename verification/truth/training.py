@@ -28,8 +28,8 @@ TABLE = "truth-mlperf-storage"
 MODELS = ("unet3d", "resnet50", "cosmoflow")
 # Expected constants, in the order of `Shares`: 0.6 of a client's links, an exponent of 0, 0.75 of
 # the servers' links, 0.9 of the drives, 0.4 ms of a core for a sample and 1 ns of a core for a
-# byte. DEVIATIONS has their standard deviations. For the exponent, it is that of the exponent
-# itself; for each other constant, it is that of the natural logarithm. If there are many data, the
+# byte. DEVIATIONS has the standard deviation of each constant's natural logarithm. Only for the
+# exponent, it has the standard deviation of the exponent itself. If there are many data, the
 # expectations have little weight.
 EXPECTED = Shares(0.6, 0.0, 0.75, 0.9, 4e-4, 1e-9)
 DEVIATIONS = (0.7, 0.15, 0.5, 0.15, 1.0, 1.0)
@@ -99,9 +99,9 @@ def shares_without(organisation: str) -> Shares:
 
 def estimated(some: Sequence[Submission]) -> Shares:
     """Fits the shares to the reported numbers of accelerators by robust least squares. The residual
-    of a submission is ln(predicted number / reported number). Its weight is n^(-1/4), where n is
-    the number of submissions of its organisation. Further residuals keep the shares near EXPECTED,
-    in units of DEVIATIONS."""
+    of a submission is ln(predicted number / reported number). The weight of a residual is n^(-1/4),
+    where n is the number of submissions of the organisation. Further residuals keep the shares near
+    EXPECTED, in units of DEVIATIONS."""
     counts: Mapping[str, int] = Counter(one.organisation for one in some)
     weights = np.array([counts[one.organisation] ** -0.25 for one in some])
     expected = _logs(EXPECTED)

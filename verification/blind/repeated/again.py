@@ -33,7 +33,7 @@ SHOWN = 12
 def repeated(files: CampaignFiles) -> list[Repeated]:
     """Returns all measured points of a campaign with their present predictions. The predictions use
     the recorded configuration and the recorded profile of the machine. The file of the frozen
-    predictions is only read."""
+    predictions is not changed."""
     machine = about_of(files).machine
     found = []
     for one in judged(files):
@@ -50,7 +50,7 @@ def group_of(point: FrozenPrediction) -> str:
 
 
 def text(campaigns: Sequence[CampaignFiles]) -> str:
-    """Returns the report on earlier campaigns. It has three parts:
+    """Returns the report on earlier campaigns. The report has three parts:
 
     - the errors and the coverage of the frozen and of the present predictions, by kind of point
     - the constants that are fitted to the points

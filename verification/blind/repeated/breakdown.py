@@ -1,6 +1,6 @@
 """Tables of prediction errors of earlier campaigns, by kind of point.
 
-They compare three predictions:
+The tables compare three predictions:
 
 - the frozen prediction
 - the prediction by the present models

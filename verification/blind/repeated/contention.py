@@ -1,6 +1,5 @@
 """Predicts measured points for the processor time that other programs left to them. The difference
-from the usual prediction is the effect of other programs. The rest of the error is due to the
-models.
+from the usual prediction is the effect of other programs. The remaining error is due to the models.
 
 The recordings have the processor time that other programs used, as a share of all processors. These
 predictions therefore use a measured quantity in addition to the description and the machine's
@@ -18,7 +17,7 @@ from verification.blind.configuration import scenario_of
 from verification.blind.figures import Judged
 from verification.blind.machine import MachineProfile
 
-# Smallest share of the processors that a point is assumed to get, however much other programs used.
+# Smallest share of the processors that a point is assumed to get, even if other programs used more.
 LEAST_SHARE = 0.1
 
 
@@ -35,8 +34,8 @@ def left_share(one: Judged, cores: int) -> float:
 
 
 def scenario_beside_others(one: Judged, machine: MachineProfile) -> Scenario:
-    """Returns the scenario of a point. Its hosts have only the share of the processors that other
-    programs did not use."""
+    """Returns the scenario of a point. The hosts of the scenario have only the share of the
+    processors that other programs did not use."""
     scenario = scenario_of(one.predicted.point, machine)
     share = left_share(one, machine.node.cores)
     names = [group.name for group in scenario.deployment.node]

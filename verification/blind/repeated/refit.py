@@ -42,8 +42,8 @@ def is_fitted(one: Judged) -> bool:
 
 
 def refitted(observed: Sequence[Observation]) -> Mapping[str, Calibration]:
-    """Returns a dictionary from file system to fitted constants. It has the file systems with at
-    least FEWEST_POINTS points."""
+    """Returns a dictionary from file system to fitted constants. The dictionary has only file
+    systems with at least FEWEST_POINTS points."""
     groups: dict[str, list[Observation]] = {}
     for one in observed:
         groups.setdefault(one.situation.scenario.file_system.name, []).append(one)

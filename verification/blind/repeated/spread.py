@@ -58,9 +58,10 @@ def residual(one: Judged, machine: MachineProfile) -> Residual:
 
 
 def learnt_sd(found: Sequence[Residual], confidence: float = CONFIDENCE) -> float:
-    """Returns the standard deviation of the description's own error. It is the smallest value in
-    TRIED with which the 90 % intervals of the predictions contain at least the share `confidence`
-    of the measured rates. Returns the largest value of TRIED if none suffices."""
+    """Returns the standard deviation of the description's own error. The returned value is the
+    smallest value in TRIED with which the 90 % intervals of the predictions contain at least the
+    share `confidence` of the measured rates. Returns the largest value of TRIED if none
+    suffices."""
     return next(
         (sd for sd in TRIED if fmean(one.is_inside(sd) for one in found) >= confidence), TRIED[-1]
     )
@@ -68,8 +69,8 @@ def learnt_sd(found: Sequence[Residual], confidence: float = CONFIDENCE) -> floa
 
 def regularised_sd(own: Sequence[Residual], every: Sequence[Residual]) -> float:
     """Returns the standard deviation of the description's own error for the group `own` of all
-    points `every`. It is sqrt((n s^2 + m S^2) / (n + m)), where n is the number of points in `own`,
-    m is POOLED_POINTS, s is `learnt_sd(own)` and S is `learnt_sd(every)`."""
+    points `every`. The returned value is sqrt((n s^2 + m S^2) / (n + m)), where n is the number of
+    points in `own`, m is POOLED_POINTS, s is `learnt_sd(own)` and S is `learnt_sd(every)`."""
     parts = len(own) * learnt_sd(own) ** 2 + POOLED_POINTS * learnt_sd(every) ** 2
     return math.sqrt(parts / (len(own) + POOLED_POINTS))
 

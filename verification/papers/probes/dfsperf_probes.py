@@ -37,17 +37,17 @@ RUNS = (
     ("dfsperf_quiet.csv", "a run on a quiet machine", APART),
     ("dfsperf_run.csv", "an earlier run on a busy machine", APART_BUSY),
 )
-# Smallest ratio at which one rate counts as a lot higher than the other. The DFS-Perf report states
-# without numbers that two rates are similar, or that one is a lot higher. Here they are similar if
-# their ratio is below A_LOT.
+# Smallest ratio at which one of two rates counts as a lot higher than the other rate. The DFS-Perf
+# report states without numbers that two rates are similar, or that one is a lot higher. Here they
+# are similar if their ratio is below A_LOT.
 A_LOT = 1.5
 # Largest number of ratios near 1 (too close to count as a difference) that are listed one by one.
 NEAR_LISTED_MAX = 8
 FILE_BYTES = 256 * 1024
 METADATA, MIXTURE, ITERATE = "dfsperf_metadata", "dfsperf_mixture", "dfsperf_iterate"
 DISTRIBUTED = ("hdfs", "glusterfs", "alluxio", "alluxio-through")
-# One comparison of two rates: (what is compared, first rate, second rate). According to the
-# DFS-Perf report, the first rate is the larger one. A rate that was not recorded is None.
+# One comparison of two rates: (name of the comparison, first rate, second rate). According to the
+# DFS-Perf report, the first rate is the larger rate. A rate that was not recorded is None.
 Pair = tuple[str, float | None, float | None]
 # Ways to run four clients, and the value of the label `processes` of their runs.
 MODES = {"threads": 0, "processes": 4}
@@ -77,7 +77,7 @@ class RecordedRun:
 
 @cache
 def recorded_runs() -> tuple[RecordedRun, ...]:
-    """Returns all recorded runs of SCENARIO. The first one gives the verdict."""
+    """Returns all recorded runs of SCENARIO. The first run gives the verdict."""
     planned = recordings.scenario(SCENARIO)
     files = [(Path(__file__).with_name(file), name, apart) for file, name, apart in RUNS]
     return tuple(
@@ -128,12 +128,12 @@ def moved(
 
 
 def greater(pairs: Sequence[Pair], apart: float) -> Obtained:
-    """Judges whether the first rate of each pair exceeds the second one.
+    """Judges whether the first rate of each pair exceeds the second rate.
 
     A pair is decided if one rate is at least `apart` times the other. The verdict follows from the
     numbers of decided and undecided pairs (see `verdict_of`). The text lists the ratios of decided
-    pairs. It lists the ratios of undecided pairs if there are few of them, and otherwise states
-    their range.
+    pairs. If few pairs are undecided, the text also lists the ratios of undecided pairs. Otherwise
+    the text states the range of these ratios.
     """
     known = [(what, larger, smaller) for what, larger, smaller in pairs if larger and smaller]
     ratios = {what: larger / smaller for what, larger, smaller in known}
@@ -420,7 +420,7 @@ def figure_3_processes(run: RecordedRun) -> Obtained:
 
 def figure_4() -> Obtained:
     """Returns the numbers of nodes and clients in the scenario. Figure 4 of the DFS-Perf report
-    also varies these two numbers. They are listed and not judged."""
+    also varies these two numbers. The two numbers are listed and not judged."""
     points = check(recordings.scenario("dfs-perf"))
     workloads = [point.scenario.workload for point in points]
     clients = sorted({one.clients for one in workloads if not one.nodes})

@@ -98,7 +98,7 @@ def _state(operation: str, is_direct: bool) -> Values:
 @cache
 def _importance(operation: str, is_direct: bool) -> dict[str, float]:
     """Returns a dictionary from the name of each parameter of GlusterFS to its importance. The
-    importance is the quantity VI of equation (7) of Kumar 2018. It is computed over the full grid
+    importance is the quantity VI of equation (7) of Kumar 2018. VI is computed over the full grid
     of all parameters."""
     rows = list(itertools.product(*PARAMETERS.values()))
     state = _state(operation, is_direct)
@@ -151,9 +151,9 @@ def figure_4() -> Obtained:
     """Judges three statements on the throughput with direct I/O, for the four operations and the
     link of the paper's clusters:
 
-    - It never falls when the block size rises.
-    - At 256 KiB it is more than twice as high as at the smallest block size.
-    - It is level (SIMILAR) from 256 KiB to 8 MiB.
+    - The throughput never falls when the block size rises.
+    - At 256 KiB, the throughput is more than twice as high as at the smallest block size.
+    - From 256 KiB to 8 MiB, the throughput is level (see SIMILAR).
     """
     curves = {name: _curve(name, True, GIGABIT) for name in OPERATIONS}
     text = "; ".join(
@@ -247,7 +247,7 @@ def infiniband_ratio() -> Obtained:
 def _processors() -> dict[tuple[str, str], str]:
     """Returns the processor that dfslab chooses for each (bandwidth, block size). A processor is
     named by its power. Of the processors whose predicted rate is within 5 % of the highest
-    predicted rate, dfslab chooses the one with the lowest power."""
+    predicted rate, dfslab chooses the processor with the lowest power."""
     scenario = recordings.scenario("kumar-processors")
     found = costs([SequenceModel().run(point) for point in scenario.points()])
     groups: dict[tuple[str, str], list[EnergyCost]] = {}

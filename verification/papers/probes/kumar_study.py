@@ -39,11 +39,11 @@ HARDWARE = (
     "clients",
     "copies",
 )
-# Figure 4 of Kumar 2018: the block size from which the speed is level, and the largest one. LEVEL
-# is the largest ratio of two rates of a level curve, as for the prediction of the figure.
+# Figure 4 of Kumar 2018: KNEE_BYTES is the block size from which the speed is level, and
+# LARGEST_BYTES is the largest block size. LEVEL is the largest ratio of two rates of a level curve.
 KNEE_BYTES, LARGEST_BYTES = 2**18, 2**23
 LEVEL = 1.5
-# Features of hardware and layout that are varied besides the copies.
+# Features of hardware and layout that are varied in addition to the number of copies.
 DIRECT_FEATURES = (
     "deployment.node.server.adapter.bandwidth",
     "deployment.node.server.disk.read_rate",
@@ -141,7 +141,7 @@ def table_6_adjusted() -> Obtained:
 
 def table_6_validation() -> Obtained:
     """Judges the R² of each of the four linear models on a random quarter of the rows that was held
-    out. It must be at least the smallest R² of this kind in Table 6 of Kumar 2018."""
+    out. Each R² must be at least the smallest R² of this kind in Table 6 of Kumar 2018."""
     found = [table.validation for table in _tables()]
     return judged(min(found) >= VALIDATION_R2, _between(found))
 
@@ -226,9 +226,9 @@ def figure_4() -> Obtained:
     two slopes of log2 throughput for a doubling of the block size.
 
     - Up to KNEE_BYTES, a hit is a slope above 0, and a miss a slope below 0.
-    - Beyond, the curve is level if the throughput changes by less than a factor of LEVEL over all
-      sizes. A hit is a 90 % interval of this change within that factor, and a miss an interval
-      outside it.
+    - Beyond KNEE_BYTES, the curve is level if the throughput changes by less than a factor of LEVEL
+      over all sizes. A hit is a 90 % interval of this change within that factor, and a miss is an
+      interval outside the factor.
 
     An interval that includes a limit is undecided.
     """

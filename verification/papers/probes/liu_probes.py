@@ -1,8 +1,8 @@
 """Compares statements of Liu 2018 with three sources: recorded profiles of a real HDFS, recorded
 tables of its calls, and the paper's own figures.
 
-The recorded profiles are those of verification/data/liu-interventions. They are ten rounds of one
-mixed workload on three DataNodes. Every call was counted.
+The recorded profiles are those of verification/data/liu-interventions. These profiles are of ten
+rounds of one mixed workload on three DataNodes. Every call was counted.
 """
 
 from __future__ import annotations
@@ -237,9 +237,9 @@ def servers_under_load() -> Obtained:
 
 
 def faster_medium() -> Obtained:
-    """Judges whether a faster medium would be no great gain for each recorded job. It can save at
-    most the time that the DataNodes need to write to disk and to flush. This time must be at most
-    MEDIUM_MOST of the job's duration."""
+    """Judges whether a faster medium would be no great gain for each recorded job. A faster medium
+    can save at most the time that the DataNodes need to write to disk and to flush. This time must
+    be at most MEDIUM_MOST of the job's duration."""
     subjects = recordings.of_scenario(liu_calls.JOBS)
     if not subjects:
         return not_judged(f"no recording of scenarios/{liu_calls.JOBS}.toml yet")

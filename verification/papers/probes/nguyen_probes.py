@@ -3,8 +3,8 @@ errors.
 
 The paper prints its curves as pictures without numbers, so only their shapes are compared. Figures
 10 to 15 are compared with predictions of `scenarios/pvfs-figures.toml`, which has the paper's files
-and packets. The other functions save time: they simulate smaller files, and whole stripes instead
-of packets.
+and packets. To save time, all other functions simulate smaller files, and whole stripes instead of
+packets.
 """
 
 from __future__ import annotations
@@ -213,8 +213,8 @@ def predicted(operation: str, clients: int, block: int) -> float:
 def _curve(operation: str, clients: int) -> Obtained:
     """Judges whether the rate rises with the block size and is level at the largest blocks.
 
-    The rate rises if the rate at 1 MiB is more than RISES times the rate at 64 KiB. It is level if
-    the rate at 16 MiB is more than STAYS times the highest rate.
+    The rate rises if the rate at 1 MiB is more than RISES times the rate at 64 KiB. The rate is
+    level if the rate at 16 MiB is more than STAYS times the highest rate.
     """
     rates = [predicted(operation, clients, block) for block in BLOCKS]
     text = f"{_of(rates)} at 64 KiB, 256 KiB, 1, 4, 16 MiB; bars: 1 MiB over 64 KiB "
@@ -274,8 +274,8 @@ def dequeue() -> Obtained:
 
 
 def errors_by_clients() -> Obtained:
-    """Judges the relative half-widths of dfslab's prediction intervals without any measurement.
-    They must be 20 %, 25 % and more than 40 % at 1, 4 and 8 clients."""
+    """Judges the relative half-widths of dfslab's prediction intervals without any measurement. The
+    half-widths must be 20 %, 25 % and more than 40 % at 1, 4 and 8 clients."""
     found = [unfitted_error(count) for count in (1, 4, 8)]
     text = ", ".join(f"{one:.0%}" for one in found) + " at 1, 4, 8 clients"
     return judged(found[0] == 0.2 and found[1] == 0.25 and found[2] > 0.4, text)

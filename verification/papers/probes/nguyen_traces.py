@@ -1,5 +1,6 @@
-"""Compares Table 2 and Figures 16 to 21 of Nguyen and Apon 2012 with dfslab. They show the requests
-of a production system, and hybrid traces that several clients replay at the same time.
+"""Compares Table 2 and Figures 16 to 21 of Nguyen and Apon 2012 with dfslab. The table and the
+figures show the requests of a production system, and hybrid traces that several clients replay at
+the same time.
 
 The traces of the paper are not public, and its figures have no numbers. Therefore
 `scenarios/pvfs-hybrid.toml` draws requests of the same kind. The compared rates are those of
@@ -82,7 +83,8 @@ def _text(clients: int) -> str:
 
 def figure_17() -> Obtained:
     """Judges whether the hybrid trace of one client is at least 10 % slower than sequential
-    requests alone. It is slower because random requests make the disks seek."""
+    requests alone. Random requests make the disks seek, which should make the hybrid trace
+    slower."""
     scenario = _points()[1].scenario
     only = {**scenario.workload.parameters, "mixed_weight": 0.0}
     workload = scenario.workload.model_copy(update=only)

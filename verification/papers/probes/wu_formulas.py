@@ -73,14 +73,15 @@ def _drawn(operation: str, operators: set[str], calls: set[str]) -> Obtained:
 
 
 def figure_2() -> Obtained:
-    """Judges whether the sequence diagram of a read agrees with figure 2 of Wu 2013. It must have
-    the fragments alt, par and loop, and the messages getBlockLocations and readBlock."""
+    """Judges whether the sequence diagram of a read agrees with figure 2 of Wu 2013. The diagram
+    must have the fragments alt, par and loop, and the messages getBlockLocations and readBlock."""
     return _drawn("read", {"alt", "par", "loop"}, {"getBlockLocations", "readBlock"})
 
 
 def figure_3() -> Obtained:
-    """Judges whether the sequence diagram of a write agrees with figure 3 of Wu 2013. It must have
-    the loop and the messages of this figure. Data must go from each DataNode to the next."""
+    """Judges whether the sequence diagram of a write agrees with figure 3 of Wu 2013. The diagram
+    must have the loop and the messages of this figure. Data must go from each DataNode to the
+    next."""
     drawn = _drawn("write", {"loop"}, {"create", "addBlock", "complete"})
     sent = list(messages(interaction(HDFS, "write").body))
     data = [one for one in sent if one.sender.startswith("datanode")]
@@ -90,8 +91,8 @@ def figure_3() -> Obtained:
 
 
 def _terms(operation: str, wanted: set[str]) -> Obtained:
-    """Judges whether an operation makes at least the invocations `wanted`. Their times are the
-    terms of a sum in Wu 2013."""
+    """Judges whether an operation makes at least the invocations `wanted`. The times of these
+    invocations are the terms of a sum in Wu 2013."""
     found = _by_label(operation)
     terms = " + ".join(name if one.count == 1 else f"N {name}" for name, one in found.items())
     return judged(

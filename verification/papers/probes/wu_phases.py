@@ -25,8 +25,9 @@ from verification.papers.obtained import Obtained, judged
 
 LEVEL = 2.0
 TREND = 0.8
-# The recorded deployments are identified by their network latency. In Wu 2013, EVEN is the even
-# cluster (Tansuo), UNEVEN the uneven one (Inspur), and VIRTUAL the virtual one (EC2).
+# Network latencies that identify the recorded deployments. EVEN stands for the cluster of equal
+# machines in Wu 2013 (Tansuo), UNEVEN for the cluster of different machines (Inspur), and VIRTUAL
+# for the virtual machines (EC2).
 EVEN, UNEVEN, VIRTUAL = "50 us", "200 us", "1 ms"
 KIB, MIB = 2.0**10, 2.0**20
 # Smallest and largest file size in bytes of each of Wu's phases. All sizes are 1/64 of those in Wu
@@ -81,8 +82,8 @@ def _total_s(result: Result, steps: Sequence[str], one_file: bool) -> float:
 
 
 def _of(*curves: Curve) -> str:
-    """Returns a text with two times of each curve in milliseconds. They are the time at the
-    smallest file size and the time at the largest file size."""
+    """Returns a text with two times of each curve in milliseconds: the time at the smallest file
+    size, and the time at the largest file size."""
     return ", ".join(f"{1e3 * one[0][1]:.3g} to {1e3 * one[-1][1]:.3g} ms" for one in curves)
 
 
@@ -153,21 +154,21 @@ def read_phase_2_level() -> Obtained:
 
 
 def read_phase_2_lookups() -> Obtained:
-    """Judges whether the times of open and getBlockLocations fall when the file size rises. The
-    files are those of medium size (Phase II of Wu 2013)."""
+    """Judges whether the times of open and getBlockLocations fall when the file size rises, over
+    files of medium size (Phase II of Wu 2013)."""
     return _rises(*(curve("read", [step], PHASE_2) for step in LOOKUPS), sign=-1)
 
 
 def read_phase_3() -> Obtained:
-    """Judges whether the times of readBlock and getBlockLocations rise with the file size. The
-    files are the largest ones (Phase III of Wu 2013)."""
+    """Judges whether the times of readBlock and getBlockLocations rise with the file size over the
+    largest files (Phase III of Wu 2013)."""
     return _rises(*(curve("read", [step], PHASE_3) for step in ("read", "open/getBlockLocations")))
 
 
 def read_blocks_dominate() -> Obtained:
     """Judges two statements on reads of the largest files (Phase III of Wu 2013). In every test,
     readBlock takes longer than open. The ratio of these two times is larger for the largest file of
-    the phase than for the smallest one."""
+    the phase than for the smallest file."""
     reads, opens = (dict(curve("read", [step], PHASE_3)) for step in ("read", "open"))
     ratios = [reads[size] / opens[size] for size in sorted(reads)]
     text = f"read over open {ratios[0]:.3g} to {ratios[-1]:.3g} over the sizes of Phase III"
@@ -176,8 +177,8 @@ def read_blocks_dominate() -> Obtained:
 
 def _slower(operation: str, steps: Sequence[str], latency: str, other: str) -> Obtained:
     """Judges whether steps take longer on one deployment than on another in at least 90 % of the
-    tests of all phases. `latency` identifies the deployment that should be slower, and `other` the
-    other one. Both are network latencies."""
+    tests of all phases. `latency` is the network latency of the deployment that should be slower,
+    and `other` is that of the deployment that should be faster."""
     ratios = []
     for phase in (PHASE_1, PHASE_2, PHASE_3):
         slow, fast = (dict(curve(operation, steps, phase, one)) for one in (latency, other))
@@ -201,8 +202,8 @@ def read_virtual() -> Obtained:
 
 
 def write_phase_1_level() -> Obtained:
-    """Judges whether the times of create, its remote call and addBlock do not depend on the file
-    size ("level"). The files are the smallest ones (Phase I of Wu 2013)."""
+    """Judges whether the times of create, its remote call and addBlock are level over the smallest
+    files (Phase I of Wu 2013)."""
     return _level(*(curve("write", [step], PHASE_1) for step in NAMENODE_CALLS))
 
 
@@ -226,13 +227,13 @@ def write_phase_2_level() -> Obtained:
 
 def write_phase_2_calls() -> Obtained:
     """Judges whether the times of create, its remote call and addBlock fall when the file size
-    rises. The files are those of medium size (Phase II of Wu 2013)."""
+    rises, over files of medium size (Phase II of Wu 2013)."""
     return _rises(*(curve("write", [step], PHASE_2) for step in NAMENODE_CALLS), sign=-1)
 
 
 def write_phase_3() -> Obtained:
-    """Judges whether the times of writeRequest and addBlock rise with the file size. The files are
-    the largest ones (Phase III of Wu 2013)."""
+    """Judges whether the times of writeRequest and addBlock rise with the file size over the
+    largest files (Phase III of Wu 2013)."""
     return _rises(
         curve("write", WRITE_REQUEST, PHASE_3), curve("write", ["write/addBlock"], PHASE_3)
     )

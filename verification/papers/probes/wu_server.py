@@ -115,9 +115,9 @@ def equation_12() -> Obtained:
 
 
 def table_5() -> Obtained:
-    """Returns two lists of ratios, which are not judged. One list has the ratios of the NameNodes'
-    benchmark scores in Wu 2013. The other has the ratios of scores that dfslab measured at several
-    processor shares."""
+    """Returns two lists of ratios, which are not judged. The first list has the ratios of the
+    NameNodes' benchmark scores in Wu 2013. The second list has the ratios of scores that dfslab
+    measured at several processor shares."""
     ratios = [SCORES[name] / SCORES["nn1"] for name in ("nn2", "nn3")]
     law = _law()
     own = ", ".join(f"{one.share:g} of a core {one.score_ratio:.3g}" for one in law.ratios)
@@ -187,8 +187,8 @@ def throughput_falls() -> Obtained:
 
 def law_at_constant_files() -> Obtained:
     """Judges whether the rate hardly depends on the number of clients if the number of files is
-    constant. It may change by at most 10 %. By Wu's law, the response time is proportional to l ln
-    c for l clients and c files. With a constant c, the rate is therefore constant."""
+    constant. The rate may change by at most 10 %. By Wu's law, the response time is proportional to
+    l ln c for l clients and c files. With a constant c, the rate is therefore constant."""
     curves = [one for one in _law().curves if one.files == "in all"]
     growths = [one.rates[-1] / one.rates[0] for one in curves]
     text = ", ".join(
