@@ -1,4 +1,5 @@
-/* Raw system calls, the reference for the load generator's cost: no clock, no record. */
+/* Makes raw system calls, the reference for the load generator's cost. Reads no clock and records
+ * nothing. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdint.h>
@@ -36,7 +37,7 @@ static void reads(const char *path, long count) {
     close(file);
 }
 
-/* Creates and closes, stats, and unlinks files; each counts as one operation. */
+/* Creates and closes, stats, and unlinks files. Each of these steps counts as one operation. */
 static void names(const char *folder, long count) {
     char path[4096];
     struct stat seen;

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Runs two groups of Makefile targets concurrently: lanes.sh BACKGROUND... -- FOREGROUND...
 #
-# The output of the foreground group appears at once, that of the background group when both have
-# ended. Tests of real file systems mostly wait, so other tests can use the processors meanwhile.
+# The output of the foreground group appears at once. The output of the background group appears
+# when both groups have ended. Tests of real file systems mostly wait, so other tests can use the
+# processors meanwhile.
 set -u
 cd "$(dirname "$0")/.."
 behind=()

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Debian packages: `demo` what compiling and the demo need, `all` what the tests need besides. Safe to run again.
+# Installs Debian packages. `demo` installs the packages that compiling and the demo need. `all`
+# also installs the packages that the tests need. The script may be run several times.
 set -euo pipefail
 what=${1:-all}
 
@@ -17,7 +18,7 @@ if [[ $what == all ]]; then
     need strace strace
     need chromium chromium
 fi
-# Testbeds need root, so only root gets their programs.
+# Testbeds need root, so the programs of testbeds are installed only for root.
 if [[ $what == all && $(id -u) -eq 0 ]]; then
     need tini tini
     need ip iproute2

@@ -158,8 +158,8 @@ public final class Planted {
   }
 
   /**
-   * Returns two times in ns as text: that of a call of {@code leaf} and that of two readings of the
-   * clock. Each is the smallest of twelve means over two million repetitions.
+   * Returns two times in ns as text: the time of a call of {@code leaf}, and the time of two
+   * readings of the clock. Each is the smallest of twelve means over two million repetitions.
    */
   static String speed() {
     double call = Double.MAX_VALUE;
