@@ -77,9 +77,9 @@ def _forget(call: str, reason: str) -> None:
 class Recording:
     """Facts about a recording that the user states, because the recording does not contain them.
 
-    `under`: a directory; only operations on files below it are imported. `started_in`: working
-    directory of the first process. Relative paths of this process refer to it. `leave_out(call,
-    reason)` is called for each recorded call that does not become an operation.
+    `under`: a directory; only operations on files below this directory are imported. `started_in`:
+    working directory of the first process, at which relative paths of this process start.
+    `leave_out(call, reason)` is called for each recorded call that does not become an operation.
     """
 
     under: str = "/"

@@ -48,8 +48,8 @@ def silent_progress(done: float, total: float, text: str, /, *remaining_s: float
 class StudyResult(BaseModel):
     """The result of one study, stored in the run's folder and read back as the same class."""
 
-    # Name of the study. It is the study's key in the stored findings and in JSON, and the anchor of
-    # the study's section on the page.
+    # Name of the study. The name is the study's key in the stored findings and in JSON, and the
+    # anchor of the study's section on the page.
     study: ClassVar[str] = ""
     # Whether `dfslab run` also prints the tables. If false, only the study's own command prints
     # them.

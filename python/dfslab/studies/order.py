@@ -82,8 +82,8 @@ def _order(load: str, rows: Sequence[ComparedPoint]) -> WorkloadOrder:
 
 
 def _agreeing(places: Sequence[RankedPoint], method: str) -> float:
-    """Returns the fraction of all pairs of configurations that `method` orders correctly, that is,
-    by predicted rate as by measured rate.
+    """Returns the fraction of all pairs of configurations that `method` orders correctly: the order
+    by predicted rate is the order by measured rate.
 
     A pair with equal predictions counts as correct only if the measured rates are equal, too.
     """

@@ -166,8 +166,8 @@ class PhaseSolver(PhaseStations[Closed]):
     ) -> OpenPrediction:
         """Solves an open network of M/M/c stations, background work included.
 
-        `queue` is (role and groups that serve a call queue, size of the queue in calls). If the
-        bottleneck is their station, the queue is M/M/1/K with its service time (Kleinrock 1975).
+        `queue` is (role and groups that serve a call queue, size of the queue in calls). If one of
+        their stations is the bottleneck, it is solved as M/M/1/K (Kleinrock 1975).
         """
         fore, back = self._vector(self.mean.demands), self._vector(self.mean.background)
         demands = [d + b for d, b in zip(fore, back, strict=True)]

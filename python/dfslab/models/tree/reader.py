@@ -87,7 +87,7 @@ def _compiled(
 
 class TreeReader(Visitor[str, Cost]):
     """Evaluates the trees of one deployment. `environment` has the values of symbols by name, in SI
-    units. If they are arrays of shape (sets of constants,), every cost has this shape.
+    units. If the values are arrays of shape (sets of constants,), every cost has this shape.
 
     `client` is the role where operations start. `written_back` is the share of deferred disk writes
     that are completed during the run. `operations` is the number of operations of all clients in

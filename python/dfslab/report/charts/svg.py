@@ -168,7 +168,7 @@ def _wrapped(x: float, y: float, lines: Sequence[str]) -> str:
 def _vertical_lines(panel: Panel, frame: Frame, first: int) -> Markup:
     """Returns the lines with their labels. `first`: distance in pixels from the upper end of the
     plot to the first label, downwards; a negative distance is above the plot. Further labels are
-    below it, or above it if the distance is negative."""
+    below the first label, or above it if the distance is negative."""
     step = LINE if first > 0 else -LINE
     top, bottom = sorted((frame.y.start, frame.y.end))
     parts: list[str] = []

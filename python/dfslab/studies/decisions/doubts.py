@@ -145,9 +145,9 @@ def nothing_held_out(measured: Sequence[Result]) -> Doubt:
 
 
 def _middle_value(labels: Sequence[Mapping[str, LevelValue]]) -> dict[str, LevelValue] | None:
-    """Returns the key that has most values and its middle value. Only keys whose values are numbers
-    or quantities count, because a model cannot interpolate others. Returns None if no such key is
-    varied."""
+    """Returns the key that has most values, with its middle value. Only keys whose values are
+    numbers or quantities are considered, because a model cannot interpolate other values. Returns
+    None if no such key is varied."""
     values: dict[str, list[LevelValue]] = {}
     for own in labels:
         for key, value in own.items():

@@ -280,7 +280,8 @@ def _latency(place: DiscoveredPlace, probed: Probed, given: DeclaredHardware) ->
     trips = [one for each in probed.round_trips_s.values() for one in each]
     if trips and place.deployment is not None and min(trips) / 2 > facts.UNDELAYED_S:
         # The testbed was started without a delay, so its latency is the latency without delay. A
-        # long probed round trip does not change this, because it is not a property of the testbed.
+        # long probed round trip does not change this latency, because the round trip is not a
+        # property of the testbed.
         value, source = facts.UNDELAYED_S, KNOWN_SD["probed"]
         return HardwareFact(name, value, "s", source, "reported", flag, "testbed without delay")
     if trips:
