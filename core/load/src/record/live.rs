@@ -102,6 +102,19 @@ mod tests {
     }
 
     #[test]
+    fn a_recorded_value_is_counted_in_its_own_bucket() {
+        let latencies_ns = [0, 127, 128, 1_000_000, 123_456_789, u64::MAX];
+        let (mut histogram, mut own) = (Histogram::new(), ClientLatencies::new());
+        for latency_ns in latencies_ns {
+            own.record(histogram.record_in_bucket(latency_ns));
+        }
+        let all = SharedLatencies::default();
+        own.move_to(&all);
+        assert_eq!(all.buckets(), of(&latencies_ns).buckets());
+        assert_eq!(histogram.count(), latencies_ns.len() as u64);
+    }
+
+    #[test]
     fn latencies_of_clients_are_added_once() {
         let (mut one, mut other) = (ClientLatencies::new(), ClientLatencies::new());
         let all = SharedLatencies::default();
