@@ -160,16 +160,16 @@ impl Part {
         if end >= self.next_update_ns {
             self.turn(start, end);
         }
-        let kind = of_kind(&mut self.kinds[one.kind as usize]);
+        let kind = measured(&mut self.kinds[one.kind as usize]);
         let moved = match one.kind.moves_data() {
             true => one.bytes,
             false => 0,
         };
-        kind.succeeded(moved, one, done);
         let mut latency = end - start;
+        let mut bucket = kind.succeeded(moved, one, done);
         if let Some(scheduled) = one.scheduled {
             latency = end.saturating_sub(scheduled);
-            of_responses(&mut kind.response).record(latency);
+            bucket = measured(&mut kind.response).record_in_bucket(latency);
             // If the previous operation ended after the scheduled start, the lateness is counted
             // from that end. Until then, the target caused the delay, and not the generator.
             match start.saturating_sub(scheduled.max(self.free_at_ns)) {
@@ -178,7 +178,7 @@ impl Part {
             }
         }
         self.longest_ns = self.longest_ns.max(latency);
-        self.latencies.record(latency);
+        self.latencies.record(bucket);
         self.last_end = Some(end);
         self.free_at_ns = end;
     }
@@ -237,41 +237,29 @@ impl Part {
     }
 }
 
-/// Returns the measurements of one operation type; they are created when the first operation of the
-/// type is counted.
+/// Returns the measurements in `observed`; they are created when they are needed for the first time.
 #[inline(always)]
-fn of_kind(observed: &mut Option<Box<Kind>>) -> &mut Kind {
+fn measured<T: Default>(observed: &mut Option<Box<T>>) -> &mut T {
     #[cold]
-    fn new() -> Box<Kind> {
+    fn new<T: Default>() -> Box<T> {
         Box::default()
     }
     match observed {
-        Some(kind) => kind,
-        none => none.insert(new()),
-    }
-}
-
-#[inline(always)]
-fn of_responses(observed: &mut Option<Box<Histogram>>) -> &mut Histogram {
-    #[cold]
-    fn new() -> Box<Histogram> {
-        Box::default()
-    }
-    match observed {
-        Some(histogram) => histogram,
+        Some(measurements) => measurements,
         none => none.insert(new()),
     }
 }
 
 impl Kind {
+    /// Counts one successful operation, which moved `bytes`, and its steps. Returns the number of
+    /// the bucket of its latency.
     #[inline]
-    fn succeeded(&mut self, bytes: u64, one: &Ended, done: &[Done]) {
+    fn succeeded(&mut self, bytes: u64, one: &Ended, done: &[Done]) -> usize {
         let latency = one.end - one.start;
         if let Some(step) = one.single {
             if *self.single.get_or_insert(step) == step {
-                self.singles.histogram.record(latency);
                 self.singles.bytes += bytes;
-                return;
+                return self.singles.histogram.record_in_bucket(latency);
             }
         }
         match one.only() {
@@ -280,8 +268,7 @@ impl Kind {
         }
     }
 
-    fn add(&mut self, bytes: u64, latency: u64, done: &[Done]) {
-        self.all.histogram.record(latency);
+    fn add(&mut self, bytes: u64, latency: u64, done: &[Done]) -> usize {
         self.all.bytes += bytes;
         let steps = self
             .steps
@@ -291,6 +278,7 @@ impl Kind {
             counted.histogram.record(one.end - one.start);
             counted.bytes += one.bytes;
         }
+        self.all.histogram.record_in_bucket(latency)
     }
 
     /// Number of successful operations of this type.
@@ -390,18 +378,20 @@ impl Record {
     /// Counts the operations that were queued since the last call.
     #[inline(never)]
     pub fn settle(&mut self) {
+        if self.waiting.is_empty() {
+            return;
+        }
         let mut waiting = std::mem::take(&mut self.waiting);
-        waiting.count(|one, done| {
-            let part = self.parts.last_mut();
-            let part = part.expect("begun before anything is recorded");
-            part.count_in(one, done);
-            if self.span_limit > 0 {
-                match one.only() {
-                    Some(only) => self.keep_spans(one, &[only]),
-                    None => self.keep_spans(one, done),
-                }
-            }
-        });
+        let part = self.parts.last_mut();
+        let part = part.expect("begun before anything is recorded");
+        waiting.for_each(|one, done| part.count_in(one, done));
+        if self.span_limit > 0 {
+            waiting.for_each(|one, done| match one.only() {
+                Some(only) => self.keep_spans(one, &[only]),
+                None => self.keep_spans(one, done),
+            });
+        }
+        waiting.clear();
         self.waiting = waiting;
     }
 
@@ -436,7 +426,9 @@ impl Record {
         if at >= part.series.end_ns() {
             part.turn_second(at);
         }
-        of_kind(&mut part.kinds[operation.kind as usize]).all.errors += 1;
+        measured(&mut part.kinds[operation.kind as usize])
+            .all
+            .errors += 1;
         part.errors += 1;
         part.free_at_ns = at;
         self.failures += 1;

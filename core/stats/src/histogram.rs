@@ -66,7 +66,14 @@ impl Histogram {
     /// Counts one value in nanoseconds.
     #[inline]
     pub fn record(&mut self, value_ns: u64) {
-        self.counts[index_of(value_ns)] += 1;
+        self.record_in_bucket(value_ns);
+    }
+
+    /// Counts one value in nanoseconds, and returns the number of its bucket.
+    #[inline]
+    pub fn record_in_bucket(&mut self, value_ns: u64) -> usize {
+        let index = index_of(value_ns);
+        self.counts[index] += 1;
         self.count += 1;
         self.sum += u128::from(value_ns);
         self.sum_of_squares += u128::from(value_ns) * u128::from(value_ns);
@@ -77,6 +84,7 @@ impl Histogram {
         if value_ns > self.maximum {
             self.maximum = value_ns;
         }
+        index
     }
 
     /// Counts the value `value_ns` `times` times; 0 times changes nothing.

@@ -26,6 +26,8 @@ impl<'a> Client<'a> {
     /// calls `go_on` with the end time of the operation. Stops when `go_on` returns false or an
     /// operation fails. In an open workload, `due` has the scheduled starts of the operations. All
     /// times are in ns of the monotonic clock.
+    // One call serves a whole batch. A function of its own has registers enough for the loop.
+    #[inline(never)]
     pub fn execute_row(
         &mut self,
         operations: &[Operation],

@@ -267,7 +267,7 @@ pub fn timed_phase(
             record.executed.extend(operations.iter().map(begun));
         }
         let look_at = deadline.min(reported_at + PUBLISH_EVERY_NS);
-        let go_on = |now: u64| now < look_at && !stopped();
+        let go_on = move |now: u64| now < look_at && !stopped();
         let ran = client.execute_row(operations, due.filter(|_| pace.is_open), record, go_on);
         if pace.is_open {
             pace.began(due.map_or(&[], |due| &due[..ran.begun]), ran.last_begun);

@@ -116,18 +116,22 @@ impl Waiting {
         self.steps.extend_from_slice(done);
     }
 
-    /// Calls `count` with each queued operation and its steps, in the order of their ends, and
-    /// empties the queue. The list of steps is empty for an operation of a single call.
+    /// Calls `work` with each queued operation and its steps, in the order of their ends. The list
+    /// of steps is empty for an operation of a single call.
     #[inline]
-    pub fn count(&mut self, mut count: impl FnMut(&Ended, &[Done])) {
+    pub fn for_each(&self, mut work: impl FnMut(&Ended, &[Done])) {
         let mut rest = &self.steps[..];
         for one in &self.ended {
             let mut its = &[][..];
             if one.single.is_none() {
                 (its, rest) = rest.split_at(one.steps as usize);
             }
-            count(one, its);
+            work(one, its);
         }
+    }
+
+    /// Empties the queue.
+    pub fn clear(&mut self) {
         self.ended.clear();
         self.steps.clear();
     }

@@ -24,10 +24,10 @@ impl ClientLatencies {
         }
     }
 
-    /// Counts one latency in nanoseconds.
+    /// Counts one latency. `bucket` is the number of its bucket in `Histogram`.
     #[inline(always)]
-    pub fn record(&mut self, latency_ns: u64) {
-        self.counts[Histogram::bucket_number(latency_ns) / MERGED] += 1;
+    pub fn record(&mut self, bucket: usize) {
+        self.counts[bucket / MERGED] += 1;
     }
 
     /// Adds the counts to the counts of all clients, and sets the counts of this client to 0.
@@ -82,7 +82,8 @@ mod tests {
 
     fn of(latencies_ns: &[u64]) -> SharedLatencies {
         let (mut own, all) = (ClientLatencies::new(), SharedLatencies::default());
-        latencies_ns.iter().for_each(|one| own.record(*one));
+        let buckets = latencies_ns.iter().copied().map(Histogram::bucket_number);
+        buckets.for_each(|bucket| own.record(bucket));
         own.move_to(&all);
         all
     }
@@ -101,12 +102,26 @@ mod tests {
     }
 
     #[test]
+    fn a_recorded_value_is_counted_in_its_own_bucket() {
+        let latencies_ns = [0, 127, 128, 1_000_000, 123_456_789, u64::MAX];
+        let (mut histogram, mut own) = (Histogram::new(), ClientLatencies::new());
+        for latency_ns in latencies_ns {
+            own.record(histogram.record_in_bucket(latency_ns));
+        }
+        let all = SharedLatencies::default();
+        own.move_to(&all);
+        assert_eq!(all.buckets(), of(&latencies_ns).buckets());
+        assert_eq!(histogram.count(), latencies_ns.len() as u64);
+    }
+
+    #[test]
     fn latencies_of_clients_are_added_once() {
         let (mut one, mut other) = (ClientLatencies::new(), ClientLatencies::new());
         let all = SharedLatencies::default();
-        (0..30).for_each(|_| one.record(1_000_000));
-        (0..12).for_each(|_| other.record(1_000_000));
-        other.record(70_000_000);
+        let [short, long] = [1_000_000, 70_000_000].map(Histogram::bucket_number);
+        (0..30).for_each(|_| one.record(short));
+        (0..12).for_each(|_| other.record(short));
+        other.record(long);
         for _ in 0..2 {
             one.move_to(&all);
             other.move_to(&all);
