@@ -9,7 +9,6 @@ use crate::compiled::CompiledNet;
 use crate::engine::event_list::EventList;
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::expression::VALUES_MAX;
 use crate::marking::bucket::NONE;
 use crate::marking::{direct_limits, Tokens};
 
@@ -75,8 +74,9 @@ impl<'e, 'n, const N: usize> ClusterRun<'e, 'n, N> {
             counts: false,
             separate_turn: NO_TURN,
             has_laws: engine.laws.are_collected(),
-            values: [0; VALUES_MAX],
+            values: plan.values.clone(),
             is_computed: false,
+            is_observed: false,
             error: None,
             engine,
         };
