@@ -2,6 +2,7 @@
 //! transitions that share input places.
 
 use super::cells::{Cells, State, Turns, NO_TURN};
+use super::table::Table;
 use super::waiting::links;
 use super::{ClusterPlan, ClusterRun, HEADER, UNKNOWN};
 use crate::cluster::Cluster;
@@ -143,6 +144,7 @@ impl<'e, 'n, const N: usize> ClusterRun<'e, 'n, N> {
             tokens.free.push(free);
             free = records[free as usize][1] as u32;
         }
+        drop(records);
         engine.refill(tokens)?;
         engine.events = events;
         for (token, next) in linked {
@@ -175,6 +177,9 @@ impl<'e, 'n, const N: usize> ClusterRun<'e, 'n, N> {
                 place => tokens.places.push(place),
             }
         }
+        // The records are freed before the engine stores the tokens, so that both never take memory
+        // at the same time.
+        self.records = Table::default();
         self.engine.refill(tokens)?;
         self.engine.events = self.events;
         Ok(())
