@@ -80,7 +80,8 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         self.is_computed = is_computed;
     }
 
-    /// Returns the value of a formula of the firing transition, given by its position `at`. None if the formulas could not be computed for this firing.
+    /// Returns the value of a formula of the firing transition, given by its position `at`. None
+    /// if the formulas could not be computed for this firing.
     #[inline(always)]
     pub(super) fn formula_value(&self, at: usize) -> Option<u64> {
         self.is_computed.then(|| self.values[at])
