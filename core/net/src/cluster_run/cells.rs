@@ -250,6 +250,8 @@ pub(super) struct State {
     /// Whether the run may fire the transition by the faster code for its shape (`Move::shape`).
     /// False if a monitor, or the check of a law such as Little's law, observes the run.
     pub(super) is_short: bool,
+    /// Whether the values of the transition's formulas are those of its last firing.
+    pub(super) has_values: bool,
     /// The priority level: 0 fires first.
     level: u32,
     /// Number of firings.
@@ -270,6 +272,7 @@ impl State {
             latest: 0,
             is_watched: false,
             is_short: false,
+            has_values: false,
             level,
             fired,
             stream,

@@ -73,7 +73,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
             self.notify_monitors(transition, chosen)?;
         }
         if let Some(formulas) = &this.formulas {
-            self.compute_formulas(formulas, chosen);
+            self.compute_formulas(transition, formulas, chosen);
         }
         let delay_ns = self.delay_ns(&this.delay, transition, None, chosen)?;
         let firing = Firing {
@@ -186,8 +186,12 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
             filled &= !(u8::from(next == NONE) << lane);
             let place = (links >> 32) as u32;
             if self.counts && self.counted[place as usize] {
-                self.engine.marking.now_ns = self.now_ns;
-                self.engine.marking.count(place, token, -1);
+                let marking = &mut self.engine.marking;
+                marking.now_ns = self.now_ns;
+                match self.has_laws {
+                    true => marking.count(place, token, -1),
+                    false => marking.count_in_area(place, -1),
+                }
             }
         }
         let queued = cell.queued;

@@ -116,19 +116,12 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
                 let word = exponential(*mean_s, &mut self.states[transition].stream);
                 self.in_range(f64::from_bits(word), transition, arc)
             }
-            Delay::Formula(at, value) => match self.formula_delay_ns(*at) {
+            Delay::Formula(at, value) => match self.formula_value(*at) {
                 Some(delay_ns) => Ok(delay_ns),
                 None => self.computed_delay_ns(value, (transition, arc), chosen),
             },
             Delay::Any(value) => self.computed_delay_ns(value, (transition, arc), chosen),
         }
-    }
-
-    /// Returns the delay, in nanoseconds, whose position among the values of the formulas is `at`.
-    /// None if the values could not be computed for this firing, or if the value is no valid delay.
-    #[inline(never)]
-    fn formula_delay_ns(&self, at: u8) -> Option<u64> {
-        nanoseconds(f64::from_bits(self.formula_value(at)?))
     }
 
     /// Evaluates a delay and returns it in nanoseconds. This is the general case, for the kinds of
@@ -206,6 +199,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         transition: usize,
         chosen: &[u32],
     ) -> Result<(), Failed> {
+        self.is_observed = true;
         let mut monitors = std::mem::take(&mut self.engine.monitors);
         let mut unused = Stream::new(0, 0, 0);
         let observes = self.engine.observes;

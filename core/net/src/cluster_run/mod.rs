@@ -28,9 +28,8 @@ use crate::ending::{Reason, STOP_INTERVAL};
 use crate::engine::event_list::EventList;
 use crate::engine::Engine;
 use crate::error::{NetError, Result};
-use crate::expression::Values;
 use crate::marking::bucket::NONE;
-use cells::{Cells, State, Turn, Turns};
+use cells::{Cells, State, Turn, Turns, NO_TURN};
 pub(crate) use plan::ClusterPlan;
 use table::Table;
 
@@ -103,11 +102,14 @@ struct ClusterRun<'e, 'n, const N: usize> {
     /// The sort key of the next separate transition to fire (a separate transition belongs to no
     /// cluster). `NO_TURN` if none is enabled.
     separate_turn: Turn,
+    /// Whether a monitor may have reached the number of observations at which the replication ends.
+    is_observed: bool,
     /// Whether sums are collected from which Little's law and the utilisation law are checked.
     has_laws: bool,
-    /// The values of the formulas of the transition that fires.
-    values: Values,
-    /// Whether the values of the transition that fires could be computed.
+    /// The values of the formulas of all transitions (see `ClusterPlan::values`), each of the last
+    /// firing.
+    values: Vec<u64>,
+    /// Whether the values of the formulas of the transition that fires could be computed.
     is_computed: bool,
     error: Option<Box<NetError>>,
 }
@@ -166,17 +168,20 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         limits: Limits,
         stop: &AtomicBool,
     ) -> std::result::Result<Pause, Failed> {
+        self.is_observed = limits.until.is_some();
         loop {
             let instant_end = self.firings.saturating_add(limits.max_instant_firings);
             let mut check_at = self.next_check(limits, instant_end);
             while let Some(transition) = self.next_transition()? {
                 self.fire(transition)?;
-                if self.firings < check_at && self.live <= limits.max_tokens {
+                let is_early = self.firings < check_at && self.live <= limits.max_tokens;
+                if is_early && !self.is_observed {
                     continue;
                 }
                 if let Some(pause) = self.pause_now(limits, instant_end, stop) {
                     return Ok(pause);
                 }
+                self.is_observed = false;
                 check_at = self.next_check(limits, instant_end);
             }
             match self.events.next_time_ns() {
@@ -186,18 +191,14 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         }
     }
 
-    /// The number of firings at which the run next compares its state with the limits.
+    /// The number of firings at which the run next compares its state with the limits, if no
+    /// monitor observes a firing before.
     #[inline(always)]
     fn next_check(&self, limits: Limits, instant_end: u64) -> u64 {
-        match limits.until {
-            Some(_) => self.firings + 1,
-            None => {
-                let next_stop = (self.firings | (STOP_INTERVAL - 1)) + 1;
-                next_stop
-                    .min(limits.max_firings)
-                    .min(instant_end.saturating_add(1))
-            }
-        }
+        let next_stop = (self.firings | (STOP_INTERVAL - 1)) + 1;
+        next_stop
+            .min(limits.max_firings)
+            .min(instant_end.saturating_add(1))
     }
 
     /// The reason for which the run has to pause after a firing, if there is one.
@@ -244,7 +245,9 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
     /// The enabled transition that fires next, or None.
     #[inline(always)]
     fn next_transition(&mut self) -> std::result::Result<Option<u32>, Failed> {
-        if self.plan.has_separate {
+        if self.plan.has_separate
+            && (self.separate_turn != NO_TURN || !self.engine.marking.dirty.is_empty())
+        {
             return self.next_of_all();
         }
         while let Some(turn) = self.turns.pop() {

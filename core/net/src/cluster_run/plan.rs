@@ -29,6 +29,9 @@ pub(crate) struct ClusterPlan {
     pub(super) is_separate: Vec<bool>,
     /// Whether the net has separate transitions.
     pub(super) has_separate: bool,
+    /// The values of the formulas of all transitions before the first firing, followed by
+    /// `VALUES_MAX` words that are not used. Constants have their values.
+    pub(super) values: Vec<u64>,
 }
 
 /// A transition in the compact form that a run reads. The fields about clusters and lanes have no
@@ -73,9 +76,9 @@ pub(super) enum Delay {
     /// Exponential, with this mean in seconds.
     Exponential(f64),
     /// The delay is computed together with the other formulas of the transition. The first element
-    /// is its position among the values of the formulas (seconds). The second element is the
+    /// is its position among the values of the formulas (nanoseconds). The second element is the
     /// inscription, which is evaluated if the formulas cannot be computed.
-    Formula(u8, Box<Value>),
+    Formula(usize, Box<Value>),
     Any(Box<Value>),
 }
 
@@ -86,7 +89,7 @@ pub(super) enum Word {
     /// The value is computed together with the other formulas of the transition. The first element
     /// is its position among the values of the formulas. The second element is the inscription,
     /// which is evaluated if the formulas cannot be computed.
-    Formula(u8, Box<Value>),
+    Formula(usize, Box<Value>),
 }
 
 /// An output arc of a transition, in the compact form that a run reads.

@@ -11,7 +11,7 @@ use crate::cluster::{Cluster, LANES_MAX};
 use crate::compiled::{
     CompiledNet, Filter, KeyKind, Lanes, Output, Place, Seat, Test, Transition, View,
 };
-use crate::expression::{Draw, Value};
+use crate::expression::{Draw, Value, VALUES_MAX};
 use crate::marking::bucket::NONE;
 
 impl ClusterPlan {
@@ -33,19 +33,21 @@ impl ClusterPlan {
         for input in separate.flat_map(|one| &one.inputs) {
             is_separate[input.place as usize] = true;
         }
+        let mut values = Vec::new();
+        let moves = net.transitions.iter();
+        let moves = moves.map(|one| move_of(one, net, &mut values));
         let mut plan = Self {
             has_separate: is_separate.contains(&true),
             is_separate,
-            moves: net
-                .transitions
-                .iter()
-                .map(|one| move_of(one, net))
-                .collect(),
+            moves: moves.collect(),
+            values: Vec::new(),
             layouts: Vec::with_capacity(net.clusters.len()),
             able: Table::default(),
             members: Vec::new(),
             seats: net.places.iter().map(|one| seat_of(one, net)).collect(),
         };
+        values.resize(values.len() + VALUES_MAX, 0);
+        plan.values = values;
         for cluster in &net.clusters {
             let table = ClusterTable {
                 able: plan.able.len() as u32,
@@ -145,12 +147,12 @@ fn range_of(test: &Test, net: &CompiledNet) -> Option<Range> {
     }
 }
 
-fn move_of(transition: &Transition, net: &CompiledNet) -> Move {
+fn move_of(transition: &Transition, net: &CompiledNet, values: &mut Vec<u64>) -> Move {
     let mut found = match transition.member {
         Some(member) => move_of_member(transition, member, net),
         None => move_of_separate(transition, net),
     };
-    found.use_formulas();
+    found.use_formulas(values);
     found
 }
 

@@ -75,7 +75,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
             self.notify_monitors(transition, &chosen)?;
         }
         if let Some(formulas) = &this.formulas {
-            self.compute_formulas(formulas, &chosen);
+            self.compute_formulas(transition, formulas, &chosen);
         }
         let delay_ns = self.delay_ns(&this.delay, transition, None, &chosen)?;
         let firing = Firing {

@@ -2,6 +2,7 @@
 //! transitions that share input places.
 
 use super::cells::{Cells, State, Turns, NO_TURN};
+use super::table::Table;
 use super::waiting::links;
 use super::{ClusterPlan, ClusterRun, HEADER, UNKNOWN};
 use crate::cluster::Cluster;
@@ -9,7 +10,6 @@ use crate::compiled::CompiledNet;
 use crate::engine::event_list::EventList;
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::expression::VALUES_MAX;
 use crate::marking::bucket::NONE;
 use crate::marking::{direct_limits, Tokens};
 
@@ -75,8 +75,9 @@ impl<'e, 'n, const N: usize> ClusterRun<'e, 'n, N> {
             counts: false,
             separate_turn: NO_TURN,
             has_laws: engine.laws.are_collected(),
-            values: [0; VALUES_MAX],
+            values: plan.values.clone(),
             is_computed: false,
+            is_observed: false,
             error: None,
             engine,
         };
@@ -143,6 +144,7 @@ impl<'e, 'n, const N: usize> ClusterRun<'e, 'n, N> {
             tokens.free.push(free);
             free = records[free as usize][1] as u32;
         }
+        drop(records);
         engine.refill(tokens)?;
         engine.events = events;
         for (token, next) in linked {
@@ -175,6 +177,9 @@ impl<'e, 'n, const N: usize> ClusterRun<'e, 'n, N> {
                 place => tokens.places.push(place),
             }
         }
+        // The records are freed before the engine stores the tokens, so that both never take memory
+        // at the same time.
+        self.records = Table::default();
         self.engine.refill(tokens)?;
         self.engine.events = self.events;
         Ok(())

@@ -106,8 +106,12 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
     /// it leaves.
     #[inline(never)]
     pub(super) fn count(&mut self, place: u32, token: u32, change: i32) {
-        self.engine.marking.now_ns = self.now_ns;
-        self.engine.marking.count(place, token, change);
+        let marking = &mut self.engine.marking;
+        marking.now_ns = self.now_ns;
+        match self.has_laws {
+            true => marking.count(place, token, change),
+            false => marking.count_in_area(place, change),
+        }
     }
 
     /// Records that a transition can fire with the cell of an entry.

@@ -112,15 +112,20 @@ impl EventHeap {
         if left == 0 {
             return;
         }
-        let mut at = ROOT;
-        while let Some(children) = self.groups.get(at - 2) {
+        let groups = self.groups.as_mut_slice();
+        let (mut group, mut place) = (ROOT / CHILDREN, ROOT % CHILDREN);
+        loop {
+            let below = group * CHILDREN + place - 2;
+            let Some(children) = groups.get(below) else {
+                break;
+            };
             let (earliest, child) = children.earliest();
             if last < earliest {
                 break;
             }
-            *self.node(at) = earliest;
-            at = (at - 2) * CHILDREN + child;
+            groups[group].0[place] = earliest;
+            (group, place) = (below, child);
         }
-        *self.node(at) = last;
+        groups[group].0[place] = last;
     }
 }

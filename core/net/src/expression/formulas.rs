@@ -1,63 +1,64 @@
 //! Evaluates several inscriptions of one transition together. A part that occurs in several
 //! inscriptions is computed once per firing. No stack is needed.
 
-use super::fault::Fault;
-use super::program::{on_integers, on_reals, pure, pure_integer, unary, Instruction};
+use super::formula_step::{operands_of, Code, Operation, Source, Step};
+use super::program::Instruction;
 
-/// Largest number of values of the formulas of one transition: constants, fields and results.
-pub(crate) const VALUES_MAX: usize = 64;
-
-/// The values of the formulas of one transition.
-pub(crate) type Values = [u64; VALUES_MAX];
-
-/// How a value of the formulas is determined.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Source {
-    Constant(u64),
-    /// A field of the token that an input arc takes.
-    Field {
-        arc: u16,
-        field: u16,
-    },
-    Result(Operation),
-}
-
-/// An operation on earlier values, given by their positions. The instruction `SkipUnless` selects a
-/// value by the first operand, a truth value: the second operand if it is true, else the third.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Operation {
-    instruction: Instruction,
-    operands: [u8; 3],
-}
+pub(crate) use super::formula_step::VALUES_MAX;
 
 /// Inscriptions of one transition that neither draw at random nor read locals, the time or lists.
-#[derive(Debug, Default)]
+///
+/// The values of one firing stay until the next firing of the transition. Constants are therefore
+/// written once, and a value that did not change need not be computed again. In a net whose tokens
+/// are network packets, for example, most packets have the same size.
+#[derive(Debug)]
 pub(crate) struct Formulas {
-    constants: Vec<(u8, u64)>,
-    /// The values that are fields of tokens. Each is given by its position among all values, the
-    /// input arc that takes the token, and the field.
-    fields: Vec<(u8, u16, u16)>,
-    /// For each result of an operation: the position of the result, and the operation on earlier
-    /// values.
-    results: Vec<(u8, Operation)>,
+    /// Position of the first value of this transition among the values of all transitions.
+    first: usize,
+    steps: Box<[Step]>,
 }
 
 /// Collects the values of formulas, each only once.
 #[derive(Debug, Default)]
 pub(crate) struct Collector {
+    /// Position of the first value among the values of all transitions.
+    first: usize,
     sources: Vec<Source>,
 }
 
 impl Collector {
-    /// Adds the program of an inscription. Returns the position of its value. None if a formula
-    /// cannot express the program, or if there would be too many values.
-    pub(crate) fn add(&mut self, code: &[Instruction]) -> Option<u8> {
+    /// Returns a collector for a transition. `values` has the values of other transitions.
+    pub(crate) fn after(values: &[u64]) -> Self {
+        Self {
+            first: values.len(),
+            sources: Vec::new(),
+        }
+    }
+
+    /// Adds the program of an inscription. Returns the position of its value among the values of
+    /// all transitions. None if a formula cannot express the program, or if there would be too many
+    /// values.
+    pub(crate) fn add(&mut self, code: &[Instruction]) -> Option<usize> {
+        self.add_all(|values| values.value_of(code))
+    }
+
+    /// Adds the program of a delay, whose value is in seconds. The position returned, as by `add`,
+    /// is that of the delay in nanoseconds.
+    pub(crate) fn add_delay(&mut self, code: &[Instruction]) -> Option<usize> {
+        self.add_all(|values| {
+            let delay_s = values.value_of(code)?;
+            values.position(Source::Nanoseconds(delay_s))
+        })
+    }
+
+    /// Adds values, or none of them if `add` returns None.
+    fn add_all(&mut self, add: impl FnOnce(&mut Self) -> Option<u8>) -> Option<usize> {
         let known = self.sources.len();
-        let found = self.value_of(code);
+        let found = add(self);
         if found.is_none() {
             self.sources.truncate(known);
         }
-        found
+        found.map(|at| self.first + usize::from(at))
     }
 
     /// Returns the position of the value that a program, or a branch of it, leaves on the stack.
@@ -68,7 +69,10 @@ impl Collector {
             left = rest;
             let source = match *instruction {
                 Instruction::Push(word) => Source::Constant(word),
-                Instruction::Load { arc, field } => Source::Field { arc, field },
+                Instruction::Load { arc, field } => Source::Field {
+                    arc: u8::try_from(arc).ok()?,
+                    field: u8::try_from(field).ok()?,
+                },
                 Instruction::SkipUnless(distance) => {
                     let (yes, rest) = left.split_at_checked(usize::from(distance))?;
                     let (&Instruction::Skip(distance), yes) = yes.split_last()? else {
@@ -110,84 +114,121 @@ impl Collector {
         (at < VALUES_MAX).then_some(at as u8)
     }
 
-    pub(crate) fn formulas(self) -> Formulas {
-        let mut found = Formulas::default();
-        for (at, source) in (0u8..).zip(self.sources) {
-            match source {
-                Source::Constant(word) => found.constants.push((at, word)),
-                Source::Field { arc, field } => found.fields.push((at, arc, field)),
-                Source::Result(operation) => found.results.push((at, operation)),
-            }
+    /// Returns the formulas and appends their values to those of other transitions. Of the appended
+    /// values, only the constants are determined.
+    pub(crate) fn formulas(self, values: &mut Vec<u64>) -> Formulas {
+        debug_assert_eq!(
+            self.first,
+            values.len(),
+            "the values are those given before"
+        );
+        values.extend(self.sources.iter().map(|source| match source {
+            Source::Constant(word) => *word,
+            Source::Field { .. } | Source::Result(_) | Source::Nanoseconds(_) => 0,
+        }));
+        let mut steps = Vec::with_capacity(self.sources.len());
+        self.add_steps(None, &self.leaders(), &mut steps);
+        Formulas {
+            first: self.first,
+            steps: steps.into(),
         }
-        found
+    }
+
+    /// For each value, its leader: the last value from which it follows if all constants are known.
+    /// None for fields, constants, and results that follow from no single value.
+    fn leaders(&self) -> Vec<Option<u8>> {
+        let mut leaders: Vec<Option<u8>> = Vec::with_capacity(self.sources.len());
+        for source in &self.sources {
+            let mut operands = source
+                .operands()
+                .iter()
+                .copied()
+                .filter(|&at| !matches!(self.sources[usize::from(at)], Source::Constant(_)));
+            let first = operands.next();
+            let leader = operands.fold(first, |found, operand| {
+                last_common(found, Some(operand), &leaders)
+            });
+            leaders.push(leader);
+        }
+        leaders
+    }
+
+    /// Appends the steps that determine the values with a given leader. Each of them is followed by
+    /// the steps whose values it leads. Operands are determined before the results of operations on
+    /// them: in both orders, a value that leads an operand comes before the result.
+    fn add_steps(&self, leader: Option<u8>, leaders: &[Option<u8>], steps: &mut Vec<Step>) {
+        for ((to, &source), &found) in (0u8..).zip(&self.sources).zip(leaders) {
+            if found != leader || matches!(source, Source::Constant(_)) {
+                continue;
+            }
+            let at = steps.len();
+            steps.push(Step::new(source, to));
+            self.add_steps(Some(to), leaders, steps);
+            steps[at].followers = (steps.len() - at - 1) as u8;
+        }
     }
 }
 
-/// Number of operands of an instruction whose result depends only on its operands; None for other
-/// instructions.
-fn operands_of(instruction: Instruction) -> Option<usize> {
-    match instruction {
-        Instruction::Integer(_) | Instruction::Real(_) => Some(2),
-        Instruction::PureInteger(function) | Instruction::PureReal(function) => {
-            Some(function.arguments())
-        }
-        Instruction::IntegerToReal
-        | Instruction::NegateInteger
-        | Instruction::NegateReal
-        | Instruction::Not => Some(1),
-        _ => None,
+/// The last value that leads both of two values, directly or through other values, or is one of
+/// them. The leader of a value comes before the value.
+fn last_common(
+    mut first: Option<u8>,
+    mut second: Option<u8>,
+    leaders: &[Option<u8>],
+) -> Option<u8> {
+    while first != second {
+        let later = if first > second {
+            &mut first
+        } else {
+            &mut second
+        };
+        *later = leaders[usize::from((*later)?)];
     }
+    first
 }
 
 impl Formulas {
-    /// Computes all values for one firing. `field_of` returns a field of the token that an input
-    /// arc takes. Returns false if any operation fails. This includes operations in the branch of
-    /// an `if` that is not selected, since both branches are computed.
+    /// Computes all values for one firing. `all` has the values of the formulas of all transitions,
+    /// followed by `VALUES_MAX` words. `known` says whether those of this transition are the values
+    /// of its last firing. `field_of` returns a field of the token that an input arc takes. Returns
+    /// false if any operation fails; the values are then not known. This includes operations in the
+    /// branch of an `if` that is not selected, since both branches are computed.
     #[inline(always)]
-    pub(crate) fn compute(&self, values: &mut Values, field_of: impl Fn(u16, u16) -> u64) -> bool {
-        for &(at, word) in &self.constants {
-            values[usize::from(at) % VALUES_MAX] = word;
-        }
-        for &(at, arc, field) in &self.fields {
-            values[usize::from(at) % VALUES_MAX] = field_of(arc, field);
-        }
-        for &(at, operation) in &self.results {
-            let [first, second, third] = operation.operands;
-            let word_at = |operand: u8| values[usize::from(operand) % VALUES_MAX];
-            let words = [word_at(first), word_at(second), word_at(third)];
-            let Ok(word) = operation.of(words) else {
-                return false;
+    pub(crate) fn compute(
+        &self,
+        all: &mut [u64],
+        known: bool,
+        field_of: impl Fn(u8, u8) -> u64,
+    ) -> bool {
+        let values = all.get_mut(self.first..);
+        let Some(values) = values.and_then(<[u64]>::first_chunk_mut::<VALUES_MAX>) else {
+            return false;
+        };
+        let used = if known { u8::MAX } else { 0 };
+        let mut steps = self.steps.iter();
+        while let Some(step) = steps.next() {
+            let word = match step.code {
+                Code::Field => field_of(step.operands[0], step.operands[1]),
+                _ => match step.word(values) {
+                    Some(word) => word,
+                    None => return false,
+                },
             };
-            values[usize::from(at) % VALUES_MAX] = word;
+            let value = &mut values[usize::from(step.to) % VALUES_MAX];
+            let followers = usize::from(step.followers & used);
+            if followers > 0 && *value == word {
+                steps = steps.as_slice()[followers..].iter();
+            }
+            *value = word;
         }
         true
-    }
-}
-
-impl Operation {
-    #[inline(always)]
-    fn of(self, [first, second, third]: [u64; 3]) -> Result<u64, Fault> {
-        match self.instruction {
-            Instruction::Integer(operator) => on_integers(operator, first as i64, second as i64),
-            Instruction::Real(operator) => {
-                let (first, second) = (f64::from_bits(first), f64::from_bits(second));
-                Ok(on_reals(operator, first, second))
-            }
-            Instruction::PureInteger(function) => {
-                pure_integer(function, first as i64, second as i64)
-            }
-            Instruction::PureReal(function) => {
-                pure(function, f64::from_bits(first), f64::from_bits(second))
-            }
-            Instruction::SkipUnless(_) => Ok(if first == 0 { third } else { second }),
-            instruction => unary(instruction, first),
-        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::expression::function::Pure;
     use crate::expression::BinaryOperator;
 
     const FIRST: Instruction = Instruction::Load { arc: 0, field: 0 };
@@ -195,9 +236,14 @@ mod tests {
 
     /// The values at the positions `at` for tokens whose fields are `first` and `second`; None if
     /// an operation fails.
-    fn values_at(collector: Collector, at: &[u8], [first, second]: [i64; 2]) -> Option<Vec<i64>> {
-        let formulas = collector.formulas();
-        let mut values = [0; VALUES_MAX];
+    fn values_at(
+        collector: Collector,
+        at: &[usize],
+        [first, second]: [i64; 2],
+    ) -> Option<Vec<i64>> {
+        let mut values = Vec::new();
+        let formulas = collector.formulas(&mut values);
+        values.resize(values.len() + VALUES_MAX, 0);
         let field_of = |arc, _| {
             if arc == 0 {
                 first as u64
@@ -205,12 +251,8 @@ mod tests {
                 second as u64
             }
         };
-        let is_computed = formulas.compute(&mut values, field_of);
-        is_computed.then(|| {
-            at.iter()
-                .map(|&at| values[usize::from(at)] as i64)
-                .collect()
-        })
+        let is_computed = formulas.compute(&mut values, false, field_of);
+        is_computed.then(|| at.iter().map(|&at| values[at] as i64).collect())
     }
 
     #[test]
@@ -245,6 +287,48 @@ mod tests {
             let mut collector = Collector::default();
             let at = collector.add(&code).expect("the program is a formula");
             assert_eq!(values_at(collector, &[at], fields), wanted);
+        }
+    }
+
+    #[test]
+    fn values_that_did_not_change_stay() {
+        use BinaryOperator::{Add, FloorDivide, Greater, Multiply};
+        // 12 // max(first, 0) * 2 + second, and whether first > second.
+        let code = [
+            Instruction::Push(12),
+            FIRST,
+            Instruction::Push(0),
+            Instruction::PureInteger(Pure::Max),
+            Instruction::Integer(FloorDivide),
+            Instruction::Push(2),
+            Instruction::Integer(Multiply),
+            SECOND,
+            Instruction::Integer(Add),
+        ];
+        let mut collector = Collector::default();
+        let sum = collector.add(&code).expect("the program is a formula");
+        let compared = [FIRST, SECOND, Instruction::Integer(Greater)];
+        let is_greater = collector.add(&compared).expect("a formula");
+        let mut values = Vec::new();
+        let formulas = collector.formulas(&mut values);
+        values.resize(values.len() + VALUES_MAX, 0);
+        // 12 // max(first, 0) * 2 is computed again if the maximum changes, or after a failure.
+        assert!(formulas.steps.iter().any(|step| step.followers == 2));
+        let mut known = false;
+        for (fields, wanted) in [
+            ([3, 9], Some([17, 0])),
+            ([3, 2], Some([10, 1])),
+            ([-1, 2], None),
+            ([3, 2], Some([10, 1])),
+            ([4, 4], Some([10, 0])),
+            ([-2, 2], None),
+            ([-1, 2], None),
+            ([4, 5], Some([11, 0])),
+        ] {
+            let field_of = |arc: u8, _| fields[usize::from(arc)] as u64;
+            known = formulas.compute(&mut values, known, field_of);
+            let found = [sum, is_greater].map(|at| values[at] as i64);
+            assert_eq!(known.then_some(found), wanted, "{fields:?}");
         }
     }
 

@@ -6,6 +6,7 @@ mod chance;
 mod check;
 mod distribution;
 mod fault;
+mod formula_step;
 mod formulas;
 mod function;
 mod list;
@@ -20,7 +21,7 @@ pub(crate) use check::{compile, constant_of, convert, Scope, Typed, Variable};
 pub(crate) use distribution::draw;
 pub(crate) use distribution::{exponential, Table};
 pub(crate) use fault::{Fault, CALLS_MAX, LENGTH_MAX};
-pub(crate) use formulas::{Collector, Formulas, Values, VALUES_MAX};
+pub(crate) use formulas::{Collector, Formulas, VALUES_MAX};
 pub(crate) use function::{is_draw, is_function, Draw};
 #[cfg(any(test, feature = "reference"))]
 pub(crate) use parse::UnaryOperator;

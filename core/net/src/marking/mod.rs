@@ -288,9 +288,7 @@ impl<'n> Marking<'n> {
             };
         }
         if let Some(area) = &mut self.areas[place as usize] {
-            area.token_ns += u128::from(self.now_ns - area.since_ns) * u128::from(old);
-            area.since_ns = self.now_ns;
-            area.most = area.most.max(new);
+            area.change(self.now_ns, old, new);
         }
         if let Some(stays) = &mut self.stays[place as usize] {
             stays.record(token as usize, change > 0, self.now_ns);
