@@ -23,8 +23,9 @@ CHANGES = ("clients x2", "servers +1", "transfer size x4", "file size x4")
 
 
 def sentence(path, change):
-    """Returns (sentence, configuration, changes) for the first and the last configuration in which
-    the change is legal."""
+    """Yields (sentence of `settling_run`, configuration, parsed changes). Yields these values for
+    the first and the last configuration of the scenario `path` in which `change` is legal and
+    changes a value."""
     evidence = evidence_of(path)
     found = []
     for point in evidence.points:

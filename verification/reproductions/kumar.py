@@ -45,8 +45,9 @@ def figures(subject: str) -> list[Figure]:
 
 
 def of_part(subject: str, part: str) -> list[Figure]:
-    """Returns the figures of one part of a recording. The part "" uses all runs. Each other part
-    holds out runs in a different way."""
+    """Returns the figures of the recording `subject` that belong to `part` (see `parts`). The
+    figures of part "" use all runs. The figures of every other part judge models on held-out runs.
+    The part determines which runs are held out."""
     if subject.startswith(PROGRAM):
         return _of_program(subject)
     results = recordings.runs(STUDY, subject)

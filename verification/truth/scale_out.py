@@ -38,9 +38,9 @@ class Cell:
 
 
 def figures() -> list[Figure]:
-    """Returns two kinds of figures. For each kind of operation, they are the error, and the error
-    divided by the error of the baseline. One further figure is the share of operations whose
-    measured rate is inside the predicted interval."""
+    """Returns the figures of the predicted rates. Each kind of operation has two figures: the
+    relative error of its rate, and this error divided by the error of the baseline. One further
+    figure is the share of all operations whose measured rate is inside the predicted interval."""
     made, covered = [], []
     known = [_cell(row) for row in rows(TABLE)]
     for start in (one for one in known if one.servers == GIVEN):

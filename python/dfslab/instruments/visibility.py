@@ -182,8 +182,8 @@ def _two(scenario: Scenario, session: access.InstrumentSession) -> list[ClientHo
     """Returns the hosts of the two clients: the first two client hosts of the testbed, or twice
     this machine if there is no testbed.
 
-    Raises InputError if a testbed has fewer than two client hosts, or if its `run.fleet` is not
-    "agents".
+    Raises InputError if the testbed has fewer than two client hosts, or if the scenario's
+    `run.fleet` is not "agents".
     """
     if session.testbed is None:
         return [HERE, HERE]

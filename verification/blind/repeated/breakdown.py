@@ -37,8 +37,8 @@ class Repeated:
 
 
 def moved_class(point: FrozenPrediction) -> str:
-    """Returns the size class of a point: operations on names without data, on small files, or on
-    large files."""
+    """Returns the size class of a point: "names" for metadata operations, "small" for files of at
+    most SMALL_BYTES, and "large" for all other files."""
     if point.kind == METADATA:
         return "names"
     return "small" if point.size_bytes <= SMALL_BYTES else "large"

@@ -279,10 +279,10 @@ impl Builder<'_> {
         transition.searches = repeats || !guard.residual.is_empty();
         let leads_with_join = guard.joined.first().is_some_and(|entry| entry.0 == 0);
         if transition.searches && !leads_with_join && !guard.joined.is_empty() {
-            // If there are several bindings, the first one in the order of the arcs fires. A search
-            // by groups of joined arcs cannot follow this order if an arc outside the join comes
-            // before the joined arcs. The conditions of the join are then tested on each
-            // combination of tokens instead.
+            // If there are several bindings, the first binding in the order of the arcs fires. A
+            // join looks tokens up by equal fields, and binds its arcs first. So a join cannot
+            // follow the order of the arcs if another arc comes before those of the join. The
+            // conditions of the join are then tested on each combination of tokens instead.
             self.unjoin(&mut guard, definition, places, context)?;
         }
         let random = |arc: u16| self.disciplines[places[arc as usize]] == Discipline::Random;

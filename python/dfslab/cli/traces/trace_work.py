@@ -279,11 +279,11 @@ def receive(
     duration_s: float | None,
     notify: Callable[[str], None],
 ) -> ReceivedProfile:
-    """Receives spans over HTTP on `port` and stores them in a folder. Returns their profile. Ends
-    after `duration_s` seconds, or at Ctrl-C if `duration_s` is None.
+    """Receives spans over HTTP on `port` and merges them into a profile. Stores the profile in
+    `folder` and returns it. Ends after `duration_s` seconds, or at Ctrl-C if `duration_s` is None.
 
-    The profile is written every `interval_s` seconds, and the tables are written at the end. Raises
-    RunFailed if no span arrived.
+    The profile is written as JSON every `interval_s` seconds, and as Parquet tables at the end.
+    Raises RunFailed if no span arrived.
     """
     new_folder("--into", folder)
     folder.mkdir(exist_ok=True)

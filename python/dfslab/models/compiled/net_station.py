@@ -74,8 +74,9 @@ class Stations:
 
     @property
     def serving(self) -> list[DeclaredStation]:
-        """Returns the stations that serve each token for the time of its demand. An entry has the
-        station's place of idle servers and its place of served tokens.
+        """Returns the stations that serve each token for the time of its demand. An entry has two
+        places of the station: the place of its idle servers, and the place that a token enters
+        when its service ends.
 
         Resources that are held while other work runs are omitted, because no arc states how long
         they are held.

@@ -239,8 +239,10 @@ class TransitionReader(Inputs):
             self.env.update(evaluator.bound(code.output, value))
 
     def firing(self, context: str) -> Evaluator:
-        """Returns the evaluator of a text that is evaluated at the firings of the transition. Its
-        random values become locals."""
+        """Returns an evaluator for an inscription that is evaluated at each firing of the
+        transition: a delay, an output arc or a code segment. Each random value in the inscription
+        becomes a local of the transition (see `local`). `context` names the inscription in error
+        messages."""
         return self.evaluator(context).hoisting(self.local)
 
     def local(self, value: Leaf, context: str) -> Leaf:

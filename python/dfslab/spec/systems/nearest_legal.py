@@ -44,8 +44,9 @@ def nearest_legal(
 
 
 def _around(present: float, least: int, is_legal: Callable[[int], bool]) -> str:
-    """Returns the nearest legal numbers below and above `present` as text, such as "4 or 6"; "" if
-    there are none from `least` on and within WITHIN."""
+    """Returns the nearest legal number below `present` and the nearest above it, as text such as
+    "4 or 6". Tries only numbers that are at least `least` and differ from `present` by at most
+    WITHIN. Returns "" if none of these numbers is legal."""
     start = int(present)
     ranges = (
         range(start - 1, max(least, start - WITHIN) - 1, -1),
