@@ -19,9 +19,10 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
 """
 
 
-def most_bytes(firings: int, delay_s: float) -> int:
+def most_bytes(firings: int, delay_s: float, laws: bool) -> int:
     """Returns the largest memory, in bytes, of a process that runs a net. Each of its firings makes
-    BATCH tokens, which wait for ever: in transit if `delay_s` is positive, else in a place."""
+    BATCH tokens, which wait for ever: in transit if `delay_s` is positive, else in a place. `laws`:
+    whether the engine checks operational laws."""
     places = {"start": [[BATCH]] * firings, "queue": [], "never": []}
     put = {"place": "queue", "count": "s.tokens", "delay": delay_s}
     net = {
@@ -36,13 +37,14 @@ def most_bytes(firings: int, delay_s: float) -> int:
             {"name": "take", "in": [{"place": "queue"}, {"place": "never"}], "out": []},
         ],
     }
-    limits = {"max_firings": firings, "max_tokens": 10_000_000, "laws": False}
+    limits = {"max_firings": firings, "max_tokens": 10_000_000, "laws": laws}
     command = [sys.executable, "-c", MEASURED, json.dumps(net), json.dumps(limits)]
     answer = subprocess.run(command, stdout=subprocess.PIPE, check=True, timeout=120)
     return int(answer.stdout)
 
 
+@pytest.mark.parametrize("laws", [False, True], ids=["alone", "with laws"])
 @pytest.mark.parametrize("delay_s", [0.0, 100.0], ids=["waiting", "in transit"])
-def test_a_token_takes_at_most_64_bytes(delay_s: float):
-    grown_bytes = most_bytes(20, delay_s) - most_bytes(10, delay_s)
+def test_a_token_takes_at_most_64_bytes(delay_s: float, laws: bool):
+    grown_bytes = most_bytes(20, delay_s, laws) - most_bytes(10, delay_s, laws)
     assert 16 <= grown_bytes / (10 * BATCH) <= 64
