@@ -166,6 +166,38 @@ def test_the_highest_predicted_rate_has_its_interval():
     assert "90 %" not in answer(measured()).observed
 
 
+def of_clients(rates: dict[int, float], block: str = "4 KiB") -> list[Result]:
+    """Returns predictions with the given rate for each number of clients."""
+    sweep = [{"workload.clients": list(rates), "workload.transfer_size": [block]}]
+    document = scenario().model_dump(mode="json", by_alias=True)
+    points = build(Scenario, document | {"sweep": sweep, "judge": {}}).points()
+    return [
+        result(one, "sequence", rates[one.scenario.workload.clients], bottleneck="disk")
+        for one in points
+    ]
+
+
+@pytest.mark.parametrize(
+    ("predictions", "stated"),
+    [
+        (of_clients({1: 10, 8: 80, 80: 100, 800: 104}), "From 80 clients on, the rates are flat"),
+        (of_clients({1: 10, 8: 80, 80: 100, 800: 106}), ""),
+        # A rate that falls is not raised either.
+        (of_clients({1: 10, 8: 80, 80: 40, 800: 20}), "From 8 clients on, the rates are flat"),
+        (of_clients({8: 100, 800: 100}), ""),
+        (
+            of_clients({1: 10, 8: 80, 80: 80}) + of_clients({1: 10, 8: 10, 80: 10}, "1 MiB"),
+            "From 1 to 8 clients on, by configuration, the rates are flat",
+        ),
+        (of_clients({1: 10, 8: 80, 80: 80}) + of_clients({1: 1, 8: 2, 80: 3}, "1 MiB"), ""),
+    ],
+)
+def test_the_flat_part_of_predicted_rates_is_stated(predictions, stated):
+    reported = of_predictions(predictions)
+    assert reported is not None
+    assert (stated in reported.limit) if stated else ("flat" not in reported.limit)
+
+
 def test_limits_of_a_minority_are_followed_by_others():
     names = ["disk", "disk", "nic", "cpu", "lock", "lock"]
     (first, _) = predicted(1.0)

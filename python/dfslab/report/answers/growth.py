@@ -3,7 +3,7 @@ clients."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -14,6 +14,12 @@ from dfslab.report.answers.rates import ConfigurationRate
 # flat if growth of rate <= FLAT. Both limits are choices: the rates of repetitions usually differ
 # by up to a fifth.
 PROPORTIONAL, FLAT = 0.8, 1.2
+# Predicted rates are flat from a number of clients on if no larger number raises them by more than
+# this factor. The factor is a choice. It is smaller than FLAT, because predictions have no noise.
+PREDICTED_FLAT = 1.05
+# A flat part is only stated if rates are predicted for at least this many numbers of clients. Rates
+# at two numbers of clients do not show where the growth ends.
+FEWEST_NUMBERS = 3
 
 
 def scaling(rates: Sequence[ConfigurationRate]) -> str:
@@ -36,6 +42,32 @@ def scaling(rates: Sequence[ConfigurationRate]) -> str:
     return f"{start} {conclusions.pop()}."
 
 
+def flat_part(rates: Sequence[ConfigurationRate]) -> str:
+    """Returns a sentence on the number of clients from which predicted rates are flat. Returns ""
+    if fewer than FEWEST_NUMBERS numbers of clients were predicted, or if some rates grow up to the
+    largest number."""
+    groups = [one for one in _by_clients(rates) if len(one) >= FEWEST_NUMBERS]
+    starts = [_flat_from(one) for one in groups]
+    if not starts or any(start == max(one) for start, one in zip(starts, groups, strict=True)):
+        return ""
+    few, many = min(starts), max(starts)
+    start = f"From {many} clients on"
+    if few < many:
+        start = f"From {few} to {many} clients on, by configuration"
+    percent = f"{PREDICTED_FLAT - 1:.0%}"
+    return f"{start}, the rates are flat: more clients raise them by at most {percent}."
+
+
+def _flat_from(rates: Mapping[int, float]) -> int:
+    """Returns the smallest number of clients whose rate no larger number exceeds by more than the
+    factor PREDICTED_FLAT. `rates`: the rate for each number of clients."""
+    return min(
+        number
+        for number, rate in rates.items()
+        if all(rates[more] <= PREDICTED_FLAT * rate for more in rates if more > number)
+    )
+
+
 def _conclusion(growth: float, clients: float) -> str:
     """Returns what the growth of a rate shows if the number of clients grows by the factor
     `clients`."""
@@ -50,6 +82,18 @@ def _growths(rates: Sequence[ConfigurationRate]) -> list[tuple[int, int, float]]
     """Returns (fewest clients, most clients, growth) for each group of configurations that differ
     only in the number of clients and the size of files. The growth is the rate with the most
     clients divided by the rate with the fewest clients."""
+    found = []
+    for group in _by_clients(rates):
+        fewest, most = min(group), max(group)
+        if fewest < most and group[fewest] > 0:
+            found.append((fewest, most, group[most] / group[fewest]))
+    same = max(((low, high) for low, high, _ in found), default=None)
+    return [one for one in found if one[:2] == same]
+
+
+def _by_clients(rates: Sequence[ConfigurationRate]) -> list[dict[int, float]]:
+    """Returns the rate for each number of clients, for each group of configurations that differ
+    only in the number of clients and the size of files."""
     groups: dict[str, dict[int, float]] = {}
     for one in rates:
         labels = {
@@ -63,10 +107,4 @@ def _growths(rates: Sequence[ConfigurationRate]) -> list[tuple[int, int, float]]
         # then follows from the number of clients.
         key = str(labels) if workload.name == "transfers" else f"{labels} {size}"
         groups.setdefault(key, {})[workload.clients] = one.rate.value
-    found = []
-    for group in groups.values():
-        fewest, most = min(group), max(group)
-        if fewest < most and group[fewest] > 0:
-            found.append((fewest, most, group[most] / group[fewest]))
-    same = max(((low, high) for low, high, _ in found), default=None)
-    return [one for one in found if one[:2] == same]
+    return list(groups.values())

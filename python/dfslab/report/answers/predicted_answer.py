@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from dfslab.documents.table import number_text
 from dfslab.method import BASELINES, MEASURE
+from dfslab.report.answers.growth import flat_part
 from dfslab.report.answers.operation_units import operations_of, unit_of
 from dfslab.report.answers.rates import ConfigurationRate, by_configuration, short_names
 from dfslab.result import Metric, Result
@@ -72,7 +73,8 @@ def of_predictions(results: Sequence[Result]) -> RunAnswer | None:
     )
     observed = f"Predicted by {names[0]} ({sure}): {most(rates, with_intervals=True)}."
     assumed = " ".join(stated(note for one in of_method for note in one.notes))
-    return RunAnswer(observed, predicted_limit(of_method, names[0]), assumed=assumed)
+    limit = filter(None, (predicted_limit(of_method, names[0]), flat_part(rates)))
+    return RunAnswer(observed, " ".join(limit), assumed=assumed)
 
 
 def closing_of_predictions(results: Sequence[Result], source: str) -> list[str]:
