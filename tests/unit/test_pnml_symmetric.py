@@ -3,6 +3,8 @@ message for each error."""
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from dfslab.nets import engine
 from dfslab.nets.pnml import pnml_read as pnml
@@ -157,6 +159,10 @@ def test_products_ranges_and_conditions():
         ("<successor>", "<shuffle>", "'shuffle': is no operator of the symmetric nets"),
         ("<add>", "<scalarproduct>", "write the number of each token"),
         ("<variabledecl", "<namedoperator", "'namedoperator': is not read: sorts and variables"),
+        ("cyclicenumeration", "finiteenumeration", "is read of a variable or constant of a cyclic"),
+        (next_of(variable("x")), "<successor/>", "has 0 terms; it needs one"),
+        (next_of(variable("x")), "<not/>", "'not': is no operator of the symmetric nets"),
+        (number_of(variable("x")), "<numberof/>", "'numberof': is no operator of the symmetric"),
     ],
 )
 def test_what_is_not_read_gives_one_line(old, new, words):
@@ -166,3 +172,68 @@ def test_what_is_not_read_gives_one_line(old, new, words):
     with pytest.raises(InputError, match=words) as caught:
         pnml.read(text)
     assert "\n" not in str(caught.value)
+
+
+def tokens_after(text: str, steps: int) -> list[list[list[int]]]:
+    """Returns the tokens of the place "a" at the beginning and after each of `steps` firings."""
+    game = engine.Game(pnml.read(text))
+    found = [game.state.marking["a"]]
+    for _ in range(steps):
+        game.step()
+        found.append(game.state.marking["a"])
+    return found
+
+
+@pytest.mark.parametrize("low", [-1, 0, 1, 7])
+@pytest.mark.parametrize(("move", "step"), [("successor", 1), ("predecessor", -1)])
+def test_the_smallest_value_of_a_range_follows_the_largest_one(low: int, move: str, step: int):
+    sort = f"<namedsort id='R' name='R'><finiteintrange start='{low}' end='{low + 2}'/></namedsort>"
+    first = (
+        f"<finiteintrangeconstant value='{low}'><finiteintrange start='{low}' end='{low + 2}'/>"
+        "</finiteintrangeconstant>"
+    )
+    moved = f"<{move}>{sub(R)}</{move}>"
+    go = {"go": ("", {"a": number_of(R)}, {"a": number_of(moved)})}
+    found = tokens_after(net(sort, {"r": "R"}, {"a": ("R", number_of(first))}, go), 4)
+    assert found == [[[low + step * at % 3]] for at in range(5)]
+    # The marking may contain the successor of a constant, too.
+    moved = f"<{move}>{sub(first)}</{move}>"
+    text = net(sort, {"r": "R"}, {"a": ("R", number_of(moved))}, go)
+    assert tokens_after(text, 0) == [[[low + step % 3]]]
+
+
+def test_copies_of_all_values_and_tuples_of_all_values_are_initial_tokens():
+    every = f"<tuple>{sub(everyone('R'), everyone('E'))}</tuple>"
+    go = {"go": ("", {"a": number_of(PAIR)}, {})}
+    ((tokens),) = tokens_after(net(SORTS, {"r": "R", "e": "E"}, {"a": ("P", every)}, go), 0)
+    assert sorted(tokens) == [[r, e] for r in (1, 2, 3) for e in (0, 1)]
+    twice = number_of(everyone("R"), 2)
+    go = {"go": ("", {"a": number_of(R)}, {})}
+    ((tokens),) = tokens_after(net(SORTS, {"r": "R", "e": "E"}, {"a": ("R", twice)}, go), 0)
+    assert sorted(tokens) == [[1], [1], [2], [2], [3], [3]]
+    many = number_of(everyone("R"), 101)
+    with pytest.raises(InputError, match="number of copies of all values is from 1 to 100"):
+        pnml.read(net(SORTS, {"r": "R", "e": "E"}, {"a": ("R", many)}, go))
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_a_damaged_net_never_does_more_than_give_one_line(seed: int):
+    """Deletes or exchanges terms of a net, which stays well-formed XML."""
+    chance, text = random.Random(seed), philosophers(3)
+    terms = [variable("x"), next_of(variable("x")), everyone("Philo"), number_of(variable("x"))]
+    for _ in range(3):
+        old, new = chance.choice(terms), chance.choice([*terms, "", "<not/>", "<tuple/>", "<all/>"])
+        places = [at for at in range(len(text)) if text.startswith(old, at)]
+        if places:
+            at = chance.choice(places)
+            text = text[:at] + new + text[at + len(old) :]
+    assert "\n" not in refusal(text), f"seed {seed}"
+
+
+def refusal(text: str) -> str:
+    """Returns the reason why a file is refused; "" if it is read."""
+    try:
+        pnml.read(text)
+    except InputError as error:
+        return str(error)
+    return ""

@@ -27,6 +27,10 @@ OPERATORS: Mapping[str, str] = {
     "subtract": "({0} -- {1})",
 }
 JOINED = {"and": " andalso ", "or": " orelse ", "add": " ++ "}
+# The function of CPN ML that returns all values of a colour set. MOST_COPIES is the largest number
+# of copies of these values that a term may have.
+ALL = ".all()"
+MOST_COPIES = 100
 SYMMETRIC = ("symmetricnet", "symmetric-net", "hlnet", "highlevelnet")
 
 
@@ -50,9 +54,11 @@ class Symmetric:
     def __init__(self, net: ET.Element) -> None:
         self.block = ET.Element("block", id="declarations")
         self.variables: dict[str, str] = {}
-        # `sorts` maps the id of each sort to (colour set, number of values). `constants` maps the
-        # id of each constant to (value in CPN ML, colour set).
-        self.sorts: dict[str, tuple[str, int]] = {}
+        # `sorts` maps the id of each sort to its colour set. `constants` maps the id of each
+        # constant to (value in CPN ML, colour set). `cycles` maps each colour set whose values have
+        # a successor to (smallest value, number of values).
+        self.sorts: dict[str, str] = {}
+        self.cycles: dict[str, tuple[int, int]] = {}
         self.constants: dict[str, tuple[str, str]] = {}
         self.context = "declaration"
         self.colour("UNIT", ET.Element("unit"))
@@ -105,7 +111,7 @@ class Symmetric:
         key = element.get("declaration", "")
         if key not in self.sorts:
             raise self.wrong(key, f"is no sort that is declared: {', '.join(self.sorts) or 'none'}")
-        return self.sorts[key][0]
+        return self.sorts[key]
 
     def sort(self, key: str, one: ET.Element) -> None:
         """Translates a named sort to a colour set. `key`: id of the sort. `one`: its declaration.
@@ -115,23 +121,27 @@ class Symmetric:
             raise self.wrong(key, "a sort is declared by one other")
         kind, name = tag(inner[0]), f"S{len(self.sorts)}_{clean(key)}"
         if kind == "dot":
-            self.sorts[key] = ("UNIT", 1)
+            self.sorts[key] = "UNIT"
         elif kind in ("cyclicenumeration", "finiteenumeration"):
             constants = [part.get("id", "") for part in inner[0] if tag(part) == "feconstant"]
             for at, constant in enumerate(constants):
                 self.constants[constant] = (str(at), name)
             self.range(key, name, 0, len(constants) - 1)
+            if kind == "cyclicenumeration":
+                self.cycles[name] = 0, len(constants)
         elif kind == "finiteintrange":
             ends = [inner[0].get(end, "") for end in ("start", "end")]
             if not all(end.lstrip("-").isdigit() for end in ends):
                 raise self.wrong(", ".join(ends), "a range has two whole numbers")
-            self.range(key, name, int(ends[0]), int(ends[1]))
+            low, high = int(ends[0]), int(ends[1])
+            self.range(key, name, low, high)
+            self.cycles[name] = low, high - low + 1
         elif kind == "productsort":
             made = ET.Element("product")
             for part in inner[0]:
                 ET.SubElement(made, "id").text = self.sort_of(part)
             self.colour(name, made)
-            self.sorts[key] = (name, 0)
+            self.sorts[key] = name
         else:
             raise self.wrong(kind, "is not read: dots, enumerations, ranges and products are")
 
@@ -142,7 +152,7 @@ class Symmetric:
         for end in (low, high):
             ET.SubElement(ends, "ml").text = str(end).replace("-", "~")
         self.colour(name, made)
-        self.sorts[key] = (name, high - low + 1)
+        self.sorts[key] = name
 
     def terms(self, element: ET.Element) -> list[str]:
         """Returns the terms inside an element, each as text in CPN ML."""
@@ -152,6 +162,14 @@ class Symmetric:
             for one in parts
             for text in (self.terms(one) if tag(one) == "subterm" else [self.term(one)])
         ]
+
+    def only_term(self, element: ET.Element) -> str:
+        """Returns the only term inside an element as text in CPN ML. Raises InputError if there is
+        no term, or more than one."""
+        found = self.terms(element)
+        if len(found) != 1:
+            raise self.wrong(tag(element), f"has {len(found)} terms; it needs one")
+        return found[0]
 
     def term(self, element: ET.Element) -> str:
         """Translates a term of a symmetric net to text in CPN ML. Raises InputError for an
@@ -170,7 +188,7 @@ class Symmetric:
             return element.get("value", "")
         if kind == "all":
             name = self.sort_of(next(iter(element), None))
-            return "1`()" if name == "UNIT" else f"{name}.all()"
+            return "1`()" if name == "UNIT" else f"{name}{ALL}"
         if kind in ("successor", "predecessor"):
             return self.moved(element, 1 if kind == "successor" else -1)
         return self.operation(kind, self.terms(element))
@@ -180,13 +198,13 @@ class Symmetric:
         PNML. `parts`: texts of the terms. Raises InputError if the operation is not supported."""
         if kind == "tuple":
             return f"({', '.join(parts)})"
-        if kind == "numberof":
-            return f"{parts[0]}`({parts[1]})" if len(parts) == 2 else f"1`({parts[0]})"
+        if kind == "numberof" and len(parts) in (1, 2):
+            return self.multiple(parts[0] if len(parts) == 2 else "1", parts[-1])
         if kind == "scalarproduct":
             raise self.wrong(kind, "is not read: write the number of each token")
         if kind == "empty":
             return "empty"
-        if kind == "not":
+        if kind == "not" and len(parts) == 1:
             return f"(not {parts[0]})"
         if kind in JOINED and parts:
             return f"({JOINED[kind].join(parts)})"
@@ -201,15 +219,41 @@ class Symmetric:
             raise self.wrong(key, f"is not declared: {', '.join(known) or 'none'}")
         return known[key]
 
+    def multiple(self, number: str, part: str) -> str:
+        """Returns the text in CPN ML for `number` copies of `part`, which is a value, or the
+        multiset of all values of a colour set. Raises InputError if a multiset is copied more than
+        MOST_COPIES times."""
+        if not part.endswith(ALL):
+            return f"{number}`({part})"
+        if not number.isdigit() or not 1 <= int(number) <= MOST_COPIES:
+            allowed = f"the number of copies of all values is from 1 to {MOST_COPIES}"
+            raise self.wrong(number, allowed)
+        return f"({' ++ '.join([part] * int(number))})" if int(number) > 1 else part
+
     def moved(self, element: ET.Element, step: int) -> str:
         """Translates the successor (`step` 1) or predecessor (`step` -1) of a value in a cyclic
-        enumeration. Raises InputError if the number of values of the enumeration is not known."""
-        (inner,) = self.terms(element) or [""]
-        sort = self.sort_of_term(next(one for one in element.iter() if tag(one) in ATOMS))
-        count = {name: count for name, count in self.sorts.values()}.get(sort, 0)
-        if not count:
-            raise self.wrong(tag(element), "is read of a variable or a constant of an enumeration")
-        return f"(({inner} + {step % count}) mod {count})"
+        enumeration or in a range. The smallest value follows the largest one. Raises InputError for
+        values of other sorts."""
+        inner = self.only_term(element)
+        cycle = self.cycle_of(next((one for one in element.iter() if tag(one) in ATOMS), element))
+        if cycle is None:
+            allowed = "is read of a variable or constant of a cyclic enumeration or a range"
+            raise self.wrong(tag(element), allowed)
+        low, count = cycle
+        from_low = str(step % count - low).replace("-", "~")
+        return f"(({inner} + {from_low}) mod {count} + {str(low).replace('-', '~')})"
+
+    def cycle_of(self, element: ET.Element) -> tuple[int, int] | None:
+        """Returns (smallest value, number of values) of the sort of a variable or a constant; None
+        if its values have no successor."""
+        if tag(element) != "finiteintrangeconstant":
+            return self.cycles.get(self.sort_of_term(element))
+        ends = child(element, "finiteintrange")
+        texts = ["", ""] if ends is None else [ends.get(end, "") for end in ("start", "end")]
+        if not all(end.lstrip("-").isdigit() for end in texts):
+            return None
+        low, high = (int(end) for end in texts)
+        return low, high - low + 1
 
     def sort_of_term(self, element: ET.Element) -> str:
         """Returns the colour set of a variable or a constant in a term; "" if it is not
@@ -223,7 +267,7 @@ class Symmetric:
         return ""
 
 
-ATOMS = ("variable", "useroperator")
+ATOMS = ("variable", "useroperator", "finiteintrangeconstant")
 
 
 def converted(net: ET.Element) -> ET.Element:
@@ -260,13 +304,22 @@ def _labels(known: Symmetric, element: ET.Element, node: ET.Element) -> None:
         colour = known.sort_of(next(iter(sort), None)) if sort is not None else "UNIT"
         ET.SubElement(ET.SubElement(node, "type"), "text").text = colour
         marking = child(element, "hlinitialMarking", "structure")
-        text = known.terms(marking)[0] if marking is not None and len(marking) else ""
+        text = _initial(known, marking, colour) if marking is not None and len(marking) else ""
         ET.SubElement(ET.SubElement(node, "initmark"), "text").text = text
         return
     condition = child(element, "condition", "structure")
     if condition is not None and len(condition):
-        text = f"[{known.terms(condition)[0]}]"
+        text = f"[{known.only_term(condition)}]"
         ET.SubElement(ET.SubElement(node, "cond"), "text").text = text
+
+
+def _initial(known: Symmetric, marking: ET.Element, colour: str) -> str:
+    """Returns the initial tokens of a place with the colour set `colour` as text in CPN ML. A tuple
+    of all values of each field stands for all values of the colour set."""
+    found = child(marking, "tuple")
+    fields = [] if found is None else [tag(one) for part in found for one in part]
+    is_whole = bool(fields) and all(kind == "all" for kind in fields)
+    return f"{colour}{ALL}" if is_whole else known.only_term(marking)
 
 
 def _arc(known: Symmetric, places: set[str], element: ET.Element, page: ET.Element) -> None:
@@ -278,5 +331,5 @@ def _arc(known: Symmetric, places: set[str], element: ET.Element, page: ET.Eleme
     ET.SubElement(made, "transend", idref=target if takes else source)
     ET.SubElement(made, "placeend", idref=source if takes else target)
     inscription = child(element, "hlinscription", "structure")
-    text = known.terms(inscription)[0] if inscription is not None and len(inscription) else "()"
+    text = known.only_term(inscription) if inscription is not None and len(inscription) else "()"
     ET.SubElement(ET.SubElement(made, "annot"), "text").text = text
