@@ -237,7 +237,7 @@ impl Part {
     }
 }
 
-/// Returns the measurements in `observed`; they are created when they are needed for the first time.
+/// Returns the measurements in `observed`. They are created when they are needed first.
 #[inline(always)]
 fn measured<T: Default>(observed: &mut Option<Box<T>>) -> &mut T {
     #[cold]

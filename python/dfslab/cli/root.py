@@ -21,7 +21,7 @@ from dfslab.cli.live.printing import printing_of
 from dfslab.cli.live.version import text
 from dfslab.discover import DiscoveryError, fault
 from dfslab.extras import missing
-from dfslab.instruments.answering import is_directory
+from dfslab.spec.files.answering import is_directory
 from dfslab.spec.files.plain_number import PLAIN, is_odd_number
 from dfslab.spec.input_error import InputError
 from dfslab.spec.members.member_error import MemberValueError

@@ -20,13 +20,13 @@ from typing import Any
 from dfslab import discover
 from dfslab.fleet.client_hosts import HERE, ClientHost, ClusterKind, Nodes, directly
 from dfslab.fleet.workers import ClusterFailed, opened
-from dfslab.instruments.answering import answered
 from dfslab.method import RunFailed
 from dfslab.notify import Notify
 from dfslab.spec import units
 from dfslab.spec.design import LevelValue
 from dfslab.spec.environment import parameters
 from dfslab.spec.files import scratch
+from dfslab.spec.files.answering import answered
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario, WorkloadChoice
 from dfslab.spec.streams.target import AnyTarget, FileTarget, Fsync, PosixTarget

@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 
 from dfslab import discover
-from dfslab.instruments.answering import is_directory
+from dfslab.spec.files.answering import is_directory
 from dfslab.spec.input_error import InputError
 from dfslab.spec.systems.discovery import Command, SystemDiscovery
 from dfslab.spec.systems.mounts import ExistingFileSystem, KnownMount

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from dfslab import discover
-from dfslab.instruments.answering import is_directory
 from dfslab.spec import units
 from dfslab.spec.check import check_place
 from dfslab.spec.environment import workload_parameters
+from dfslab.spec.files.answering import is_directory
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point, Scenario
 

@@ -33,7 +33,7 @@ pub(super) struct Operation {
     pub(super) operands: [u8; 3],
 }
 
-/// What a step does. Frequent operations have a code of their own, so that one jump finds them.
+/// What a step does. Each frequent operation has a separate code, so that one jump finds it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Code {
     Field,
@@ -182,7 +182,7 @@ fn code_of(instruction: Instruction) -> (Code, bool) {
     (code, false)
 }
 
-/// The result of an instruction that has no code of its own. None if the instruction fails.
+/// The result of an instruction that has no separate code. None if the instruction fails.
 #[inline(never)]
 fn other_word(instruction: Instruction, first: u64, second: u64) -> Option<u64> {
     let (real, other) = (f64::from_bits(first), f64::from_bits(second));

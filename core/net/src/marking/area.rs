@@ -1,8 +1,6 @@
 //! Two values of a place: the time integral of the number of tokens in it, and the durations of the
 //! tokens' stays in it.
 
-use super::Marking;
-
 /// The exact time integral of the number of available tokens of a place, in nanoseconds times
 /// tokens. `watch` restarts it. `token_ns` is the integral from the restart to the time `since_ns`.
 /// `most` is the largest number of tokens since the restart.
@@ -38,19 +36,6 @@ impl Area {
     /// The time integral of the number of tokens since time zero, in nanoseconds times tokens.
     pub(crate) fn whole_ns(&self) -> u128 {
         self.earlier_ns + self.token_ns
-    }
-}
-
-impl Marking<'_> {
-    /// As `count`, for a place without inhibitor and reset arcs, while Little's law is not checked.
-    #[inline(always)]
-    pub(crate) fn count_in_area(&mut self, place: u32, change: i32) {
-        let count = &mut self.counts[place as usize];
-        let old = *count;
-        *count = old.wrapping_add_signed(change);
-        if let Some(area) = &mut self.areas[place as usize] {
-            area.change(self.now_ns, old, *count);
-        }
     }
 }
 

@@ -5,6 +5,17 @@ use super::area::Area;
 use super::Marking;
 
 impl Marking<'_> {
+    /// As `count`, for a place without inhibitor and reset arcs, while Little's law is not checked.
+    #[inline(always)]
+    pub(crate) fn count_in_area(&mut self, place: u32, change: i32) {
+        let count = &mut self.counts[place as usize];
+        let old = *count;
+        *count = old.wrapping_add_signed(change);
+        if let Some(area) = &mut self.areas[place as usize] {
+            area.change(self.now_ns, old, *count);
+        }
+    }
+
     /// Starts or restarts, at the present time, the time integral of a place's number of tokens. At
     /// a restart, the integral up to now is added to `earlier_ns`.
     pub(crate) fn watch(&mut self, place: usize) {

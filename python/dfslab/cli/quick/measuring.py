@@ -25,7 +25,7 @@ from dfslab.cli.shared import (
     read_scenario,
     with_laboratory,
 )
-from dfslab.instruments.answering import is_directory
+from dfslab.spec.files.answering import is_directory
 from dfslab.spec.files.ready import refuse_address
 from dfslab.spec.input_error import InputError
 

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TypeVar
 
 from dfslab.fleet import leftovers
-from dfslab.instruments.answering import is_directory
 from dfslab.instruments.calibration import (
     disk_probe,
     file_calls,
@@ -38,6 +37,7 @@ from dfslab.instruments.calibration.quantities import (
     single,
 )
 from dfslab.instruments.calibration.size_line import is_at_bound
+from dfslab.spec.files.answering import is_directory
 from dfslab.spec.files.outputs import check_writable
 from dfslab.spec.input_error import InputError
 from dfslab.spec.systems.local_files import LocalFiles

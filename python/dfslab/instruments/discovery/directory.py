@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
-from dfslab.instruments.answering import is_directory
 from dfslab.spec import units
 from dfslab.spec.design import LevelValue
+from dfslab.spec.files.answering import is_directory
 from dfslab.spec.input_error import InputError, unknown
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario

@@ -12,7 +12,6 @@ from typing import TypeVar
 
 from dfslab import discover
 from dfslab.instruments import access, recognising
-from dfslab.instruments.answering import answered, is_directory
 from dfslab.instruments.discovery import client_machine, probes
 from dfslab.instruments.discovery.client_machine import ClientLink, LocalDisk
 from dfslab.instruments.discovery.machine_load import BusyWatch
@@ -22,6 +21,7 @@ from dfslab.spec import units
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.design import LevelValue
 from dfslab.spec.files import ready
+from dfslab.spec.files.answering import answered, is_directory
 from dfslab.spec.input_error import InputError
 from dfslab.spec.systems.discovery import SystemDiscovery
 from dfslab.spec.systems.mounts import ExistingFileSystem
