@@ -3,6 +3,7 @@ without transitions are read in every format."""
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -84,3 +85,28 @@ def test_the_printed_state_space_has_no_values_of_python(tmp_path):
     printed = command.dfslab("net", "check", path).stdout
     assert not re.search(r"[\[\]{}']|True|False|None", printed)
     assert re.search(r"complete\W+yes", printed)
+
+
+def test_the_state_space_of_a_net_that_grows_has_no_finite_bounds(tmp_path):
+    path = tmp_path / "net.json"
+    net = {
+        "name": "n",
+        "colours": {"unit": []},
+        "places": [
+            {"name": "source", "colour": "unit", "initial": [[]]},
+            {"name": "queue", "colour": "unit"},
+        ],
+        "transitions": [
+            {
+                "name": "arrive",
+                "in": [{"place": "source"}],
+                "out": [{"place": "source"}, {"place": "queue"}],
+            }
+        ],
+    }
+    path.write_text(json.dumps(net), encoding="utf-8")
+    printed = command.dfslab("net", "check", path, "--markings", "50").stdout
+    assert re.search(r"tokens in queue\W+0 to at least 49\b", printed)
+    assert "queue: (arrive × 49)" in printed
+    assert "not known: more markings than --markings exist" in printed
+    assert "delays and time stamps order no firings" in printed

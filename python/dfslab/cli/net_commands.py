@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -131,12 +132,25 @@ def _table(sizes: NetSizes, space: StateSpace | str) -> Table:
             continue
         if key == "bounds":
             for place, (least, most) in list(space.bounds.items())[:LISTED]:
-                table.add_row(escape(f"tokens in {place}"), f"{least} to {most}")
+                most_text = str(most) if space.complete else f"at least {most}"
+                table.add_row(escape(f"tokens in {place}"), f"{least} to {most_text}")
             continue
+        if key == "paths_to_most":
+            value = {place: _folded(path) for place, path in space.paths_to_most.items()}
         listed = value[:LISTED] if isinstance(value, list) else [value]
         shown = ", ".join(map(_plain, listed))
         table.add_row(key.replace("_", " "), escape(shown) or "none")
+    if not space.complete:
+        table.add_row("home, live, dead", "not known: more markings than --markings exist")
+    table.add_row("time", "left out: delays and time stamps order no firings here")
     return table
+
+
+def _folded(path: Sequence[str]) -> list[JsonValue]:
+    """Returns the transitions of a path as text. Firings of the same transition in a row are one
+    entry with their number, such as "arrive × 3"."""
+    runs = [(name, len(list(own))) for name, own in groupby(path)]
+    return [f"{name} × {number}" if number > 1 else name for name, number in runs]
 
 
 def _plain(value: JsonValue) -> str:
