@@ -240,12 +240,12 @@ def test_each_setting_is_predicted_and_recorded_before_its_run(plan, tmp_path):
 def test_a_faster_setting_that_noise_may_explain_is_no_reason_to_stop(
     plan, monkeypatch, noise_sd, is_more
 ):
-    """Whether the search stops depends on the noise. In the planted law, all scenarios with another
-    transfer size are faster than the start. After the first setting has been measured, no other
-    setting has a predicted gain that justifies a run.
+    """Whether the search stops depends on the noise. In the planted law, the start settings are the
+    slowest, and all other transfer sizes are equally fast. After the first other setting has been
+    measured, no further setting has a predicted gain that justifies a run.
 
-    Without noise the search stops. With noise it continues, because the measured gain may be due to
-    an error of the start's rate.
+    Without noise the search stops. With noise it continues: the start settings may have been
+    measured too slow, so the measured gain may not be real.
     """
     monkeypatch.setattr(tuning, "WORTH_A_RUN", 0.3)
     planned = plan()

@@ -59,8 +59,9 @@ def recommended() -> Headlines:
     ]
     every = (*described, measured)
     found = [recommend(one, GOAL, prices_of(), trust=Trust()) for one in every]
-    # Noise is another reason to withhold a gain. Noise is ignored here, because it would hide the
-    # effect of constants on the contradictions.
+    # A gain is withheld if the run contradicts the model, or if a doubt such as noise remains. Only
+    # the contradictions are kept here. A doubt withholds all gains, so it would hide the effect of
+    # constants on the contradictions.
     trust = Trust(trust_in(measured).contradictions)
     rows = [row for one in found for row in one.rows]
     words = [row.gain.sureness for row in rows]

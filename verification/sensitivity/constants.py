@@ -57,8 +57,9 @@ RUST_CONSTANT = re.compile(r"^\s*(?:pub(?:\([a-z]+\))? )?const ([A-Z0-9_]+): ([a
 TEST_MODULE = re.compile(r"#\[cfg\(test\)\]\nmod (\w+);")
 OWN_TESTS = "#[cfg(test)]\nmod tests {"
 RUST_NUMBER = re.compile(r"(?<![\w.])\d[\d_]*\.\d+(?:e-?\d+)?")
-# Floating-point numbers that need no name. PLAIN has identities and halves. Powers of ten up to
-# SMALL or from LARGE guard against a division by zero or convert units.
+# Floating-point numbers that need no name. PLAIN has the numbers that change nothing, halve or
+# double. Powers of ten of at most SMALL guard against a division by zero. Powers of ten of at least
+# LARGE convert units.
 PLAIN = {0.0, 0.5, 1.0, 2.0}
 SMALL, LARGE = 1e-6, 100.0
 # Name, inside a varied module, of the function that changes the value of the constant.

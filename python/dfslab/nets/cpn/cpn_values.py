@@ -322,9 +322,9 @@ def words(kind: ValueType) -> str:
 
 
 def is_static(value: CpnValue) -> bool:
-    """Returns whether enough of an argument is known while the file is read to evaluate a call. For
-    a list, the number of its elements must be known. For a multiset, the numbers of its tokens must
-    be known."""
+    """Returns whether a call with this argument can be evaluated while the file is read, as far as
+    the argument decides it. Of a list, only the number of elements must be known. Of a multiset,
+    only the number of each token must be known."""
     if isinstance(value, Leaf):
         return value.known
     if isinstance(value, Rec):

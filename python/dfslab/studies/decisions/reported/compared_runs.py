@@ -21,8 +21,8 @@ from dfslab.documents.table import (
 )
 
 RunVerdict = Literal["higher", "lower", "no difference found", "cannot tell"]
-# Limit of the smallest detectable relative change (the median over all metrics and configurations).
-# If a comparison finds no difference and the limit is exceeded, the comparison is inconclusive.
+# A comparison that finds no difference is inconclusive if it could only have found changes larger
+# than this relative change (median over all metrics and configurations). 1.0 is a doubling.
 NOTHING_FOUND = 1.0
 # Relative changes above this limit are shown as factors, because percentages of four digits are
 # hard to read.
