@@ -180,14 +180,20 @@ def of_clients(rates: dict[int, float], block: str = "4 KiB") -> list[Result]:
 @pytest.mark.parametrize(
     ("predictions", "stated"),
     [
-        (of_clients({1: 10, 8: 80, 80: 100, 800: 104}), "From 80 clients on, the rates are flat"),
+        (
+            of_clients({1: 10, 8: 80, 80: 100, 800: 104}),
+            "From 80 clients on, the predicted rates are flat",
+        ),
         (of_clients({1: 10, 8: 80, 80: 100, 800: 106}), ""),
         # A rate that falls is not raised either.
-        (of_clients({1: 10, 8: 80, 80: 40, 800: 20}), "From 8 clients on, the rates are flat"),
+        (
+            of_clients({1: 10, 8: 80, 80: 40, 800: 20}),
+            "From 8 clients on, the predicted rates are flat",
+        ),
         (of_clients({8: 100, 800: 100}), ""),
         (
             of_clients({1: 10, 8: 80, 80: 80}) + of_clients({1: 10, 8: 10, 80: 10}, "1 MiB"),
-            "From 1 to 8 clients on, by configuration, the rates are flat",
+            "From 1 to 8 clients on, by configuration, the predicted rates are flat",
         ),
         (of_clients({1: 10, 8: 80, 80: 80}) + of_clients({1: 1, 8: 2, 80: 3}, "1 MiB"), ""),
     ],

@@ -15,7 +15,8 @@ from dfslab.report.answers.rates import ConfigurationRate
 # by up to a fifth.
 PROPORTIONAL, FLAT = 0.8, 1.2
 # Predicted rates are flat from a number of clients on if no larger number raises them by more than
-# this factor. The factor is a choice. It is smaller than FLAT, because predictions have no noise.
+# this factor. The factor is a choice. It is smaller than FLAT, because predictions have less noise
+# than measurements.
 PREDICTED_FLAT = 1.05
 # A flat part is only stated if rates are predicted for at least this many numbers of clients. Rates
 # at two numbers of clients do not show where the growth ends.
@@ -55,7 +56,7 @@ def flat_part(rates: Sequence[ConfigurationRate]) -> str:
     if few < many:
         start = f"From {few} to {many} clients on, by configuration"
     percent = f"{PREDICTED_FLAT - 1:.0%}"
-    return f"{start}, the rates are flat: more clients raise them by at most {percent}."
+    return f"{start}, the predicted rates are flat: more clients raise them by at most {percent}."
 
 
 def _flat_from(rates: Mapping[int, float]) -> int:

@@ -287,9 +287,9 @@ def _range(rows: Sequence[ChangedOperation], most_rows: int) -> str:
     gain, the configuration with the largest gain, and what limits it then. If the smallest gain is
     a stated loss, the sentence names its configuration, too.
 
-    `rows`: one row for each configuration. `most_rows`: the number of configurations of the change
-    that has the most. A change with fewer is not comparable at once, so the sentence states both
-    numbers.
+    `rows`: one row for each configuration. `most_rows`: the largest number of configurations of any
+    change. If this change has fewer configurations, its range is not comparable with that of the
+    other changes. The sentence then states both numbers.
     """
     best = max(rows, key=lambda one: one.rate.gain)
     worst = min(rows, key=lambda one: one.rate.gain)
