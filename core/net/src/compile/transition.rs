@@ -288,13 +288,14 @@ impl Builder<'_> {
         let random = |arc: u16| self.disciplines[places[arc as usize]] == Discipline::Random;
         transition.has_random = (0..places.len() as u16).any(random);
         let lead = guard.joined.iter().position(|entry| !random(entry.0));
-        if transition.has_random
-            && (transition.searches || lead.is_none() != guard.joined.is_empty())
-        {
-            let reason = "takes from a place of random discipline, so its guard may compare \
-                 different tokens only by == of int or bool fields with a place that is not random";
-            return Err(NetError::input(context, reason));
+        let joins_random = guard.joined.iter().any(|entry| random(entry.0));
+        if joins_random && (transition.searches || lead.is_none()) {
+            // A search draws an order of the tokens of a random place. A join would fix the order of
+            // its keys. A join of random places alone has no arc that orders its keys.
+            self.unjoin(&mut guard, definition, places, context)?;
+            transition.searches = true;
         }
+        let lead = lead.filter(|_| !guard.joined.is_empty());
         transition.lead = lead.unwrap_or(0) as u32;
         transition.joined = guard.joined.iter().map(|entry| entry.0).collect();
         transition.inputs.reserve_exact(places.len());

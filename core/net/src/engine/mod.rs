@@ -7,12 +7,14 @@
 //! token. If two bindings have the same last token, the transition that is defined first fires.
 //!
 //! A transition's binding is the first one in the order of its arcs, where each place orders its
-//! tokens by its discipline. Tokens of random places are drawn when the transition fires. Several
+//! tokens by its discipline. Tokens of random places are drawn when the transition fires: one of
+//! those that fit, or, if the guard compares tokens, an order in which they are tried. Several
 //! transitions with weights may compete for a token. If one of them is the next to fire by the rule
 //! above, the transition that fires is drawn among them by weight.
 
 mod chain;
 mod delay;
+mod draw;
 mod event;
 mod event_heap;
 pub(crate) mod event_list;
@@ -24,7 +26,7 @@ mod search;
 mod weights;
 
 use crate::clock::seconds;
-use crate::compiled::{output_context, CompiledNet, Discipline, Transition};
+use crate::compiled::{output_context, CompiledNet, Transition};
 use crate::error::{NetError, Result};
 use crate::expression::Fault;
 use crate::marking::bucket::NONE;
@@ -380,10 +382,11 @@ impl<'n> Engine<'n> {
         let answer = self.search.run(self.net, &self.marking, transition, found);
         match answer {
             Ok(true) => {
-                let arrivals = found
-                    .iter()
-                    .map(|&token| self.marking.nodes.tokens[token as usize].arrival);
-                Ok(arrivals.max())
+                let inputs = self.net.transitions[transition].inputs.iter();
+                let fixed = inputs.zip(found).filter(|(input, _)| !input.random);
+                let arrivals =
+                    fixed.map(|(_, token)| self.marking.nodes.tokens[*token as usize].arrival);
+                Ok(Some(arrivals.max().unwrap_or(0)))
             }
             Ok(false) => Ok(None),
             Err(fault) => Err(self.fault(transition, ", guard", fault)),
@@ -407,10 +410,12 @@ impl<'n> Engine<'n> {
         let found = std::mem::take(&mut self.found);
         let start = transition * self.arcs_max;
         let bound = &found[start..start + self.net.transitions[transition].inputs.len()];
-        let drawn = self.net.transitions[transition]
-            .has_random
-            .then(|| self.draw_tokens(transition, bound));
-        let answer = self.move_tokens(transition, drawn.as_deref().unwrap_or(bound));
+        let answer = match self.net.transitions[transition].has_random {
+            true => self
+                .draw_tokens(transition, bound)
+                .and_then(|drawn| self.move_tokens(transition, &drawn)),
+            false => self.move_tokens(transition, bound),
+        };
         self.found = found;
         answer
     }
@@ -465,23 +470,6 @@ impl<'n> Engine<'n> {
         let place = &self.net.places[definition.outputs[arc].place as usize].name;
         let whole = output_context(&definition.page, &definition.name, arc, place);
         whole[self.net.context(transition).len()..].to_owned()
-    }
-
-    /// Returns the tokens of a binding. For each random place, one of the fitting tokens is drawn
-    /// uniformly.
-    #[cold]
-    fn draw_tokens(&mut self, transition: usize, bound: &[u32]) -> Vec<u32> {
-        let mut chosen = bound.to_vec();
-        let group = self.marking.first_ready(transition);
-        let inputs = self.net.transitions[transition].inputs.iter();
-        for (input, token) in inputs.zip(&mut chosen) {
-            if self.net.views[input.view as usize].discipline == Discipline::Random {
-                let waiting = self.marking.bucket_of(input, group).array();
-                let at = self.streams[transition].below(waiting.len());
-                *token = self.marking.nodes.token_of(waiting[at]);
-            }
-        }
-        chosen
     }
 
     #[cold]

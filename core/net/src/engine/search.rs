@@ -25,29 +25,42 @@ struct Cursor {
     /// tested.
     node: u32,
     /// The memberships (tokens' nodes) of a bucket that is a heap, in the order in which their
-    /// tokens are taken. `at` is the position reached.
+    /// tokens are taken. For a random place, the memberships in a drawn order, or none if the order
+    /// of the bucket is kept. `at` is the position reached.
     sorted: Vec<u32>,
     at: usize,
 }
 
 impl Cursor {
     fn start(&mut self, bucket: &Bucket, discipline: Discipline) {
-        self.sorted.clear();
         self.at = 0;
-        if let Discipline::Least { .. } = discipline {
-            bucket.sorted(&mut self.sorted);
-        }
-        self.node = bucket.first();
+        self.node = match discipline {
+            Discipline::Random => self.of_random(bucket),
+            Discipline::Least { .. } => {
+                self.sorted.clear();
+                bucket.sorted(&mut self.sorted);
+                bucket.first()
+            }
+            _ => bucket.first(),
+        };
     }
 
     fn advance(&mut self, bucket: &Bucket, marking: &Marking<'_>, discipline: Discipline) {
+        self.at += 1;
         self.node = match discipline {
-            Discipline::Least { .. } => {
-                self.at += 1;
-                self.sorted.get(self.at).copied().unwrap_or(NONE)
-            }
+            Discipline::Random => self.of_random(bucket),
+            Discipline::Least { .. } => self.sorted.get(self.at).copied().unwrap_or(NONE),
             _ => bucket.after(&marking.nodes, self.node),
         };
+    }
+
+    /// The membership at the position reached in the bucket of a random place; NONE after the last.
+    fn of_random(&self, bucket: &Bucket) -> u32 {
+        let order = match self.sorted.is_empty() {
+            true => bucket.array(),
+            false => &self.sorted,
+        };
+        order.get(self.at).copied().unwrap_or(NONE)
     }
 }
 
@@ -68,9 +81,46 @@ impl Search {
         }
     }
 
+    /// Draws a binding of the transition and writes its tokens to `into`. For each arc from a random
+    /// place, an order of the waiting tokens is drawn, each order equally likely. The binding is the
+    /// first one by these orders. Returns false if there is no binding.
+    pub(crate) fn draw(
+        &mut self,
+        net: &CompiledNet,
+        marking: &Marking<'_>,
+        transition: usize,
+        stream: &mut Stream,
+        into: &mut [u32],
+    ) -> Result<bool, Fault> {
+        let inputs = &net.transitions[transition].inputs;
+        for (input, cursor) in inputs.iter().zip(&mut self.cursors) {
+            cursor.sorted.clear();
+            if input.random {
+                let bucket = marking.bucket_of(input, None);
+                cursor.sorted.extend_from_slice(bucket.array());
+                for last in (1..cursor.sorted.len()).rev() {
+                    cursor.sorted.swap(last, stream.below(last + 1));
+                }
+            }
+        }
+        self.first(net, marking, transition, into)
+    }
+
     /// Writes the tokens of the transition's first binding to `into`, one for each input arc.
-    /// Returns false if there is no binding.
+    /// Returns false if there is no binding. The tokens of random places have an arbitrary order.
     pub(crate) fn run(
+        &mut self,
+        net: &CompiledNet,
+        marking: &Marking<'_>,
+        transition: usize,
+        into: &mut [u32],
+    ) -> Result<bool, Fault> {
+        self.cursors.iter_mut().for_each(|one| one.sorted.clear());
+        self.first(net, marking, transition, into)
+    }
+
+    /// Does the search of `run` and `draw`. The cursors of random places have a drawn order or none.
+    fn first(
         &mut self,
         net: &CompiledNet,
         marking: &Marking<'_>,

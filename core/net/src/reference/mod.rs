@@ -82,6 +82,16 @@ impl TransitionDefinition {
         let named = |input: &InputDefinition| input.var.as_deref() == Some(variable);
         self.inputs.iter().position(named)
     }
+
+    /// Whether the first waiting tokens need not be a binding. In the nets of the tests, the guards
+    /// of transitions that draw tokens compare different tokens.
+    fn searches(&self) -> bool {
+        let places = self.inputs.iter().map(|input| &input.place);
+        let mut distinct: Vec<_> = places.collect();
+        distinct.sort_unstable();
+        distinct.dedup();
+        self.guard.is_some() || distinct.len() < self.inputs.len()
+    }
 }
 
 /// A binding: for each input arc the place, and the position of the bound token in it.
@@ -200,12 +210,26 @@ impl Reference {
         if blocked {
             return None;
         }
-        self.extend(&definition, Vec::new())
+        let orders = self.orders(&definition);
+        self.extend(&definition, &orders, Vec::new())
+    }
+
+    /// For each input arc, the positions of its place's tokens in the order in which they are tried.
+    fn orders(&self, definition: &TransitionDefinition) -> Vec<Vec<usize>> {
+        let inputs = definition.inputs.iter();
+        inputs
+            .map(|input| self.order(self.place(&input.place)))
+            .collect()
     }
 
     /// Completes a partial binding arc by arc. Returns the first complete binding that meets the
     /// guard, or None.
-    fn extend(&mut self, definition: &TransitionDefinition, bound: Bound) -> Option<Bound> {
+    fn extend(
+        &mut self,
+        definition: &TransitionDefinition,
+        orders: &[Vec<usize>],
+        bound: Bound,
+    ) -> Option<Bound> {
         let arc = bound.len();
         if arc == definition.inputs.len() {
             let holds = match &definition.guard {
@@ -215,13 +239,13 @@ impl Reference {
             return holds.then_some(bound);
         }
         let place = self.place(&definition.inputs[arc].place);
-        for position in self.order(place) {
+        for &position in &orders[arc] {
             if bound.contains(&(place, position)) {
                 continue;
             }
             let mut longer = bound.clone();
             longer.push((place, position));
-            if let Some(found) = self.extend(definition, longer) {
+            if let Some(found) = self.extend(definition, orders, longer) {
                 return Some(found);
             }
         }
@@ -285,13 +309,32 @@ impl Reference {
         candidates.pop()
     }
 
+    /// Draws the tokens of random places: one of each place, or, for a transition that searches, an
+    /// order in which the tokens are tried.
+    fn draw(&mut self, transition: usize, definition: &TransitionDefinition, bound: &mut Bound) {
+        let random: Vec<bool> = bound.iter().map(|arc| self.is_random(arc.0)).collect();
+        if !random.contains(&true) {
+            return;
+        }
+        if definition.searches() {
+            let mut orders = self.orders(definition);
+            for (order, _) in orders.iter_mut().zip(&random).filter(|(_, &drawn)| drawn) {
+                for last in (1..order.len()).rev() {
+                    order.swap(last, self.streams[transition].below(last + 1));
+                }
+            }
+            let drawn = self.extend(definition, &orders, Vec::new());
+            *bound = drawn.expect("the transition has a binding");
+            return;
+        }
+        for (arc, _) in bound.iter_mut().zip(&random).filter(|(_, &drawn)| drawn) {
+            arc.1 = self.streams[transition].below(self.places[arc.0].len());
+        }
+    }
+
     fn fire(&mut self, transition: usize, mut bound: Bound) {
         let definition = self.net.transitions[transition].clone();
-        for arc in &mut bound {
-            if self.is_random(arc.0) {
-                arc.1 = self.streams[transition].below(self.places[arc.0].len());
-            }
-        }
+        self.draw(transition, &definition, &mut bound);
         self.named.clear();
         for local in &definition.locals {
             let value = self.scalar(&local.value, &definition, &bound, transition);
@@ -348,14 +391,14 @@ impl Reference {
     }
 
     /// Removes the bound tokens from their places. If the discipline of a place is "random", its
-    /// last token takes the position of a removed one. The real engine does the same, so both
-    /// engines draw the same tokens.
+    /// last token takes the position of a removed one. The tokens are removed in reverse order of the
+    /// arcs. The real engine does the same, so both engines draw the same tokens.
     fn remove(&mut self, bound: Bound) {
         let taken: Vec<(usize, u64)> = bound
             .iter()
             .map(|&(place, at)| (place, self.places[place][at].arrival))
             .collect();
-        for (place, arrival) in taken {
+        for (place, arrival) in taken.into_iter().rev() {
             let tokens = &mut self.places[place];
             let at = tokens
                 .iter()
