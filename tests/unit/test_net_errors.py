@@ -197,13 +197,6 @@ MALFORMED = [
     (with_output(delay="a.last"), "delay: the value is bool, expected real"),
     (with_output(delay="exponential(a.last)"), "exponential() takes numbers, not bool"),
     (with_transition(delay="later"), f"{SPLIT}, delay: unknown constant 'later'"),
-    (
-        with_transition(
-            guard="a.size > b.size",
-            **{"in": [{"place": "chance", "var": "a"}, {"place": "start", "var": "b"}]},
-        ),
-        "random discipline",
-    ),
     (good(colours={"unit": [], "job": [["id", "list"]]}), "field id: unknown type 'list'"),
     (good(colours={"unit": [], "job": [["id", "list word"]]}), "unknown type 'list word'"),
     (good(colours={"unit": [], "job": [["id", "list list int"]]}), "and lists of these"),

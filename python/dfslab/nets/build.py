@@ -10,9 +10,10 @@ resolved when the net is built, so they cost nothing while the net fires.
 from __future__ import annotations
 
 import gc
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pydantic import ValidationError
 
@@ -185,6 +186,24 @@ class Page:
                     f"the port's colour is {ports[port].colour.name}",
                 )
         self.substitutions.append(Substitution(name, page, dict(sockets)))
+
+
+def with_equal_chances(transitions: Sequence[Transition]) -> list[Transition]:
+    """Returns the transitions, with equal weights for those that may compete for a token. Two
+    transitions may compete if they have the same priority and take tokens from the same place. The
+    engine draws with equal chances which of the competing transitions fires, as tools such as CPN
+    Tools do. Without weights, the transition fires whose tokens were complete first."""
+    takers = Counter(
+        (one.priority, place)
+        for one in transitions
+        for place in {id(take.place) for take in one.takes}
+    )
+    return [
+        replace(one, weight=1.0)
+        if any(takers[one.priority, id(take.place)] > 1 for take in one.takes)
+        else one
+        for one in transitions
+    ]
 
 
 class Net(Page):

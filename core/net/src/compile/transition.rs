@@ -290,8 +290,8 @@ impl Builder<'_> {
         let lead = guard.joined.iter().position(|entry| !random(entry.0));
         let joins_random = guard.joined.iter().any(|entry| random(entry.0));
         if joins_random && (transition.searches || lead.is_none()) {
-            // A search draws an order of the tokens of a random place. A join would fix the order of
-            // its keys. A join of random places alone has no arc that orders its keys.
+            // A search draws an order of the tokens of a random place. A join would fix the order
+            // of its keys. A join of random places alone has no arc that orders its keys.
             self.unjoin(&mut guard, definition, places, context)?;
             transition.searches = true;
         }

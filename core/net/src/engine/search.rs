@@ -81,9 +81,9 @@ impl Search {
         }
     }
 
-    /// Draws a binding of the transition and writes its tokens to `into`. For each arc from a random
-    /// place, an order of the waiting tokens is drawn, each order equally likely. The binding is the
-    /// first one by these orders. Returns false if there is no binding.
+    /// Draws a binding of the transition and writes its tokens to `into`. For each arc from a
+    /// random place, an order of the waiting tokens is drawn, each order equally likely. The
+    /// binding is the first one by these orders. Returns false if there is no binding.
     pub(crate) fn draw(
         &mut self,
         net: &CompiledNet,
@@ -119,7 +119,8 @@ impl Search {
         self.first(net, marking, transition, into)
     }
 
-    /// Does the search of `run` and `draw`. The cursors of random places have a drawn order or none.
+    /// Does the search of `run` and `draw`. The cursors of random places have a drawn order or
+    /// none.
     fn first(
         &mut self,
         net: &CompiledNet,

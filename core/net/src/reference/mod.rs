@@ -214,7 +214,8 @@ impl Reference {
         self.extend(&definition, &orders, Vec::new())
     }
 
-    /// For each input arc, the positions of its place's tokens in the order in which they are tried.
+    /// For each input arc, the positions of its place's tokens in the order in which they are
+    /// tried.
     fn orders(&self, definition: &TransitionDefinition) -> Vec<Vec<usize>> {
         let inputs = definition.inputs.iter();
         inputs
@@ -391,8 +392,8 @@ impl Reference {
     }
 
     /// Removes the bound tokens from their places. If the discipline of a place is "random", its
-    /// last token takes the position of a removed one. The tokens are removed in reverse order of the
-    /// arcs. The real engine does the same, so both engines draw the same tokens.
+    /// last token takes the position of a removed one. The tokens are removed in reverse order of
+    /// the arcs. The real engine does the same, so both engines draw the same tokens.
     fn remove(&mut self, bound: Bound) {
         let taken: Vec<(usize, u64)> = bound
             .iter()

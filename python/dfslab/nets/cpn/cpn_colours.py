@@ -69,6 +69,9 @@ class Colours:
         # error is raised only if a net uses this colour set.
         self.broken: dict[str, InputError] = {}
         self.names: dict[Struct, str] = {}
+        # The names of the timed colour sets. If a file has none, all its colour sets are read as
+        # timed: without this rule, no delay of the file would have an effect.
+        self.timed: set[str] = set()
         # The record types of list elements, by the names of their colours. No place has such a
         # colour.
         self.held: dict[str, Struct] = {}
@@ -108,6 +111,11 @@ class Colours:
             listed = ", ".join(self.sets) or "none"
             raise InputError(context, name, f"is no colour set that is declared: {listed}")
         return self.sets[name]
+
+    def is_timed(self, name: str) -> bool:
+        """Returns whether the tokens of a colour set have time stamps, so that delays apply to
+        them."""
+        return not self.timed or name in self.timed
 
     def members(self, name: str, context: str) -> list[CpnValue]:
         """Returns all values of a small colour set. Raises InputError if the colour set is too

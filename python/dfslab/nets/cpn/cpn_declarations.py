@@ -237,6 +237,9 @@ class Declarations:
         name = text_of(element.find("id"))
         context = f"colset {name}"
         kinds = [one for one in element if one.tag not in ("id", "layout", "timed", "declare")]
+        aliased = [text_of(one) for kind in kinds if kind.tag == "alias" for one in kind]
+        if element.find("timed") is not None or not self.colours.timed.isdisjoint(aliased):
+            self.colours.timed.add(name)
         try:
             if not NAME.fullmatch(name) or len(kinds) != 1:
                 raise InputError(context, None, "has no name or no kind of colour set")

@@ -15,13 +15,13 @@ from dataclasses import dataclass, field
 
 from dfslab.documents.net_definition import Cell, NetDefinition
 from dfslab.documents.net_run import FileMonitors, NetFile
-from dfslab.nets.build import Net, Place, Put, Take
+from dfslab.nets.build import Net, Place, Put, Take, with_equal_chances
 from dfslab.nets.colour import UNIT, Colour
 from dfslab.nets.cpn.cpn_declarations import Declarations
 from dfslab.nets.cpn.cpn_functions import add_functions
 from dfslab.nets.cpn.cpn_inputs import FileArc
 from dfslab.nets.cpn.cpn_ml import parse
-from dfslab.nets.cpn.cpn_transition import Inscriptions, TransitionReader
+from dfslab.nets.cpn.cpn_transition import UNTIMED_REFUSED, Inscriptions, TransitionReader
 from dfslab.nets.cpn.cpn_values import CpnValue
 from dfslab.nets.cpn.monitors.blocks import enabled_monitors, instance_paths
 from dfslab.nets.cpn.monitors.levels import PlaceLevels
@@ -170,6 +170,7 @@ class _CpnReader:
             place.colour = net.colours[self.colours.colour_name(self.sets[place.name])]
         net.places = list(self.places.values())
         add_functions(self.known.functions, net)
+        net.transitions = with_equal_chances(net.transitions)
         return net.document()
 
     def monitors(self, net: ET.Element) -> FileMonitors:
@@ -312,6 +313,8 @@ class _CpnReader:
             if not entry.count.known or entry.when or unknown or time < 0:
                 reason = "a first token is known, and so is its time"
                 raise InputError(context, text[:60], reason)
+            if time and not self.colours.is_timed(colour):
+                raise InputError(context, text[:60], UNTIMED_REFUSED.format(colour))
             row = self.colours.row(self.colours.fitted(entry.value, colour, context), context)
             rows = made.setdefault(time, [])
             rows += [list(row) for _ in range(entry.count.constant)]

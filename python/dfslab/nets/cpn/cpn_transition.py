@@ -42,6 +42,7 @@ from dfslab.nets.inscription import Inscription
 from dfslab.spec.input_error import InputError
 
 STAMP_REFUSED = "a time stamp other than @0 is read in initial markings only; use @+ for a delay"
+UNTIMED_REFUSED = "delays a token of the colour set {}, which is not timed; declare it timed"
 CODE = re.compile(
     r"(?:input\s*(?P<input>\([^)]*\)|\s\w+)\s*;?)?"
     r"\s*(?:output\s*(?P<output>\([^)]*\)|\s\w+)\s*;?)?"
@@ -92,13 +93,19 @@ class TransitionReader(Inputs):
         self.places |= {place.name: place for place in free}
         self.run_code(code)
         delay = self.delay(texts.time)
-        puts = [one for arc, tree in outputs for one in self.puts(arc, tree)]
-        if delay is not None and free:
-            # A variable that no arc binds gets its value from an additional place. The value must
-            # return there without delay, so the transition itself gets no delay. Instead, each
-            # other output arc gets the delay.
+        made = [(arc, one) for arc, tree in outputs for one in self.puts(arc, tree)]
+        puts = [put for _, put in made]
+        untimed = any(not self.colours.is_timed(arc.colour) for arc, _ in made)
+        if delay is not None and (free or untimed):
+            # The transition itself gets no delay. Instead, each output arc to a timed place gets
+            # the delay. The value of a variable that no arc binds must return without delay to the
+            # additional place from which it was taken.
             delay = delay if delay.known else self.local(delay, self.context)
-            puts = [_later(one, delay.text) for one in puts]
+            timed = [self.colours.is_timed(arc.colour) for arc, _ in made]
+            puts = [
+                _later(put, delay.text) if waits else put
+                for put, waits in zip(puts, timed, strict=True)
+            ]
         names = [(self.places[self.free_name(name)], clean(name)) for name, _, _ in self.free]
         taken = [Take(self.places[one.place], one.variable) for one in self.taken]
         net.transition(
@@ -106,7 +113,7 @@ class TransitionReader(Inputs):
             [*taken, *(Take(place, name) for place, name in names)],
             [*puts, *(Put(place, name) for place, name in names)],
             guard=" && ".join(self.conditions),
-            delay=None if delay is None or free else delay.text,
+            delay=None if delay is None or free or untimed else delay.text,
             priority=priority,
             inhibit=[places[arc.place] for arc in arcs if arc.kind == "Inhibitor"],
             reset=[places[arc.place] for arc in arcs if arc.kind == "Reset"],
@@ -178,17 +185,11 @@ class TransitionReader(Inputs):
 
     def free_place(self, name: str, colour: str, members: list[CpnValue]) -> Place:
         """Returns a place with all values of a colour set (`members`) as tokens. The transition
-        takes the value of the variable `name` from this place and puts the value back."""
-        places = [one.place for one in self.taken]
-        chosen = not self.conditions and len(set(places)) == len(places)
-        # "random": the engine draws one of the values at random. The engine can do so if the
-        # transition has no condition and takes at most one token from each place. "fifo": the
-        # engine tries the values in order.
-        discipline = "random" if chosen else "fifo"
+        draws the value of the variable `name` from this place and puts the value back."""
         rows = [self.colours.row(one, self.context) for one in members]
         # The unit colour is only a placeholder. The colour of the place is set when the whole file
         # has been read.
-        return Place(self.free_name(name), UNIT, rows, discipline)
+        return Place(self.free_name(name), UNIT, rows, "random")
 
     def guard(self, guards: list[Tree]) -> None:
         """Adds guards to the conditions of the transition. Raises InputError for a guard that is
@@ -280,6 +281,8 @@ class TransitionReader(Inputs):
         tokens. Raises InputError if the entry has a time stamp."""
         if entry.is_stamped and entry.delay is not None:
             raise InputError(arc.context, entry.delay.text, STAMP_REFUSED)
+        if entry.delay is not None and not self.colours.is_timed(arc.colour):
+            raise InputError(arc.context, entry.delay.text, UNTIMED_REFUSED.format(arc.colour))
         always = entry.count.known and entry.when is None
         if always and entry.count.constant > WEIGHT_MOST:
             raise InputError(

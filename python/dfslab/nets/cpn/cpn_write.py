@@ -204,7 +204,7 @@ class _CpnWriter:
 
     def transition(self, one: TransitionDefinition) -> None:
         context = f"page {one.page}, transition {one.name}"
-        if one.weight is not None:
+        if one.weight not in (None, 1.0):
             raise InputError(context, one.weight, "CPN Tools has no weights")
         node = ET.SubElement(self.page, "trans", id=self.key(), explicit="false")
         ET.SubElement(node, "text").text = one.name

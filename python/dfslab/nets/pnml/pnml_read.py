@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dfslab.documents.net_definition import NetDefinition, TransitionDefinition
-from dfslab.nets.build import Net, Place, Put, Take, definition_of
+from dfslab.nets.build import Net, Place, Put, Take, definition_of, with_equal_chances
 from dfslab.nets.cpn.cpn_read import definition_of_element
 from dfslab.nets.pnml.pnml_symmetric import SYMMETRIC, converted
 from dfslab.spec.input_error import InputError
@@ -94,6 +94,7 @@ class _PnmlReader:
             self.net.transition(
                 one.name, one.takes, one.puts, inhibit=one.inhibit, reset=one.reset, page=one.page
             )
+        self.net.transitions = with_equal_chances(self.net.transitions)
         return self.net.document()
 
     def gather(self, parent: ET.Element, page: str) -> None:
