@@ -1,7 +1,8 @@
 //! The available tokens of one place. Equal tokens in a row are stored once, with their number, so
 //! that the cost of a marking depends on its distinct tokens only.
 
-use super::Row;
+/// The field values of a token.
+pub(super) type Row = Vec<u64>;
 
 /// Equal tokens in a row: their field values and their number, which is never 0.
 #[derive(Clone, Debug, PartialEq, Eq)]

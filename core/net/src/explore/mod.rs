@@ -22,12 +22,10 @@ use crate::expression::{evaluate, Binding, Fault, Value};
 use crate::lists::Lists;
 use crate::monitor::word_json;
 use crate::stream::Stream;
-use bag::Bag;
+use bag::{Bag, Row};
 
 pub use game::Game;
 pub use space::state_space;
-
-type Row = Vec<u64>;
 
 /// The data that the evaluation of inscriptions needs: the net, the lists to which tokens refer by
 /// number, and the simulated time. An exploration ends with an error when `stop` is set.
