@@ -89,8 +89,7 @@ pub(crate) struct SccGraph {
 }
 
 /// The reachable markings of a net without time, and the properties that follow from them.
-/// Properties that only a complete state space shows are left out if the limit of markings was
-/// reached.
+/// Properties that only a complete state space shows are left out if a limit was reached.
 #[derive(Default, Serialize, JsonSchema)]
 pub(crate) struct StateSpace {
     pub(crate) arcs: usize,
@@ -126,6 +125,19 @@ pub(crate) struct StateSpace {
     /// has more than 2,000 components.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) scc_graph: Option<SccGraph>,
+    /// The limit that ended the exploration. Left out if the state space is complete.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) stopped_at: Option<StoppedAt>,
+}
+
+/// A limit of the exploration of a state space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum StoppedAt {
+    /// The largest number of markings.
+    Markings,
+    /// The largest size of all stored markings together.
+    Memory,
 }
 
 /// A transition, and one of the bindings with which it is enabled.

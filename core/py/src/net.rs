@@ -44,27 +44,34 @@ fn net_check(net_json: &str) -> PyResult<String> {
 fn net_run(py: Python<'_>, net_json: &str, options_json: &str) -> PyResult<String> {
     let net = net_of(net_json)?;
     let options = RunOptions::from_json(options_json).map_err(to_python)?;
+    interruptible(py, |stop| {
+        run(&net, &options, stop).map(|result| result.to_string())
+    })
+}
+
+type Answer = dfslab_net::Result<String>;
+
+/// Does `work` on another thread and returns its result. Ctrl-C sets the flag that `work` receives,
+/// and raises KeyboardInterrupt.
+fn interruptible(
+    py: Python<'_>,
+    work: impl FnOnce(&AtomicBool) -> Answer + Send,
+) -> PyResult<String> {
     let stop = AtomicBool::new(false);
     let result = py.detach(|| {
         let (sender, receiver) = mpsc::channel();
         std::thread::scope(|scope| {
-            let (net, options, flag) = (&net, &options, &stop);
-            let worker = move || {
-                let text = run(net, options, flag).map(|result| result.to_string());
-                // The receiver waits for this message, so sending cannot fail.
-                sender.send(text).is_ok()
-            };
-            scope.spawn(worker);
+            let flag = &stop;
+            // The receiver waits for this message, so sending cannot fail.
+            scope.spawn(move || sender.send(work(flag)).is_ok());
             wait(&receiver, &stop)
         })
     });
     result?.map_err(to_python)
 }
 
-type Answer = dfslab_net::Result<String>;
-
-/// Waits for the result of the thread that simulates the net. On Ctrl-C, sets `stop`, waits for the
-/// end of the run, discards its result and returns KeyboardInterrupt.
+/// Waits for the result of the thread that does the work. On Ctrl-C, sets `stop`, waits for the end
+/// of the work, discards its result and returns KeyboardInterrupt.
 fn wait(receiver: &mpsc::Receiver<Answer>, stop: &AtomicBool) -> PyResult<Answer> {
     let mut interrupted = None;
     loop {
@@ -86,13 +93,15 @@ fn wait(receiver: &mpsc::Receiver<Answer>, stop: &AtomicBool) -> PyResult<Answer
 /// Explores the state space of a small net, up to `markings_max` reachable markings. Returns JSON
 /// with bounds of the number of tokens on each place. The key `complete` is true if all reachable
 /// markings were explored. In this case, the JSON also has those properties of the net that can
-/// only be derived from the whole state space.
+/// only be derived from the whole state space. Ctrl-C stops the exploration and raises
+/// KeyboardInterrupt.
 #[pyfunction]
 #[pyo3(signature = (net_json, markings_max=100_000))]
 fn net_state_space(py: Python<'_>, net_json: &str, markings_max: usize) -> PyResult<String> {
     let net = net_of(net_json)?;
-    let report = py.detach(|| state_space(&net, markings_max));
-    Ok(report.map_err(to_python)?.to_string())
+    interruptible(py, |stop| {
+        state_space(&net, markings_max, stop).map(|report| report.to_string())
+    })
 }
 
 /// A net that Python fires step by step. A lock allows one thread at a time.

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Petri nets in files: JSON, PNML, .cpn.", no_args_is_help=True)
 NetArgument = Annotated[Path, typer.Argument(metavar="FILE", help="A net: .json, .pnml or .cpn.")]
 LISTED = 12
+ADVICE = ": request more with --most-replications, or a longer --end-time"
 
 
 @app.command("show")
@@ -68,7 +69,11 @@ def check(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Sizes, arcs that scan, and the state space: bounds, dead and home markings, liveness."""
+    """Sizes, arcs that scan, and the state space: bounds, dead and home markings, liveness.
+
+    Exits with 0 if the net is valid, even if its state space is unknown or was not explored
+    completely (the output says so); with 2 if the file is refused.
+    """
     from dfslab.nets import engine, files, invariants
 
     net = files.read(file)
@@ -77,7 +82,7 @@ def check(
         space: StateSpace | str = engine.state_space(net, markings)
     except InputError as error:
         # The state space of some nets cannot be explored, for example if the net draws random
-        # numbers. Only the sizes of such a net are printed.
+        # numbers. Only the sizes of such a net are printed, and the reason.
         space = str(error)
     found = invariants.of_places(net) if with_invariants else None
     if as_json:
@@ -125,10 +130,12 @@ def _table(sizes: NetSizes, space: StateSpace | str) -> Table:
         where = f"page {one.page}, transition {one.transition}, arc {one.arc}"
         table.add_row("scans", escape(f"{where}: {one.reason}"))
     if isinstance(space, str):
-        table.add_row("refused", escape(space))
+        table.add_row("checked", "the net is valid: its types, inscriptions and arcs")
+        unknown = "not explored, so bounds, dead markings and liveness are not known"
+        table.add_row("state space", escape(f"{unknown}: {space}"))
         return table
     for key, value in _shown(space).items():
-        if key in ("net", "scc_graph"):
+        if key in ("net", "scc_graph", "stopped_at"):
             continue
         if key == "bounds":
             for place, (least, most) in list(space.bounds.items())[:LISTED]:
@@ -141,7 +148,11 @@ def _table(sizes: NetSizes, space: StateSpace | str) -> Table:
         shown = ", ".join(map(_plain, listed))
         table.add_row(key.replace("_", " "), escape(shown) or "none")
     if not space.complete:
-        table.add_row("home, live, dead", "not known: more markings than --markings exist")
+        limit = {
+            "memory": "the markings grow, and 256 MiB of them were stored",
+            "markings": f"more than {space.markings:,} markings exist (--markings)",
+        }
+        table.add_row("home, live, dead", f"not known: {limit[space.stopped_at or 'markings']}")
     table.add_row("time", "left out: delays and time stamps order no firings here")
     return table
 
@@ -169,7 +180,10 @@ def _plain(value: JsonValue) -> str:
 def run(
     context: typer.Context,
     file: NetArgument,
-    replications: Annotated[int, typer.Option(min=1, max=10_000, help="Independent runs.")] = 8,
+    replications: Annotated[
+        int,
+        typer.Option(min=1, max=10_000, help="Independent runs; with --precision the first ones."),
+    ] = 8,
     end_time: Annotated[
         float | None, typer.Option("--end-time", min=0, help="Simulated seconds of each run.")
     ] = None,
@@ -179,14 +193,30 @@ def run(
     firings: Annotated[
         int, typer.Option(min=1, help="Largest number of firings in a run.")
     ] = 1_000_000,
+    precision: Annotated[
+        float | None,
+        typer.Option(help="Add runs until each 90 % interval is that narrow: 0.02 is ±2 %."),
+    ] = None,
+    precision_of: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only this place, transition or monitor; repeatable."),
+    ] = None,
+    most_replications: Annotated[
+        int, typer.Option(min=2, max=100_000, help="Largest number of runs with --precision.")
+    ] = 1000,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Decides random values.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Simulates a net: tokens of places, rates of transitions, monitors of a .cpn file, with 90 %
     intervals."""
     from dfslab.nets import files
-    from dfslab.nets.simulate import simulate
+    from dfslab.nets.simulate import Precision, simulate
 
+    wanted = None
+    if precision is not None:
+        wanted = Precision(precision, most_replications, tuple(precision_of or ()))
+    elif precision_of:
+        raise InputError("--precision-of", precision_of[0], "needs --precision")
     read = files.read_file(file)
     limits: RunLimits = {
         "replications": replications,
@@ -196,31 +226,77 @@ def run(
     }
     if end_time is not None:
         limits["end_time_s"] = end_time
-    found = simulate(read.net, read.monitors, **limits)
+    found = simulate(read.net, read.monitors, wanted, **limits)
     if as_json:
         print(found.model_dump_json())
         return
 
     console = _console(context)
     console.print(_means(found))
-    if stopped := found.ends.get("dead"):
-        console.print(
-            f"In {stopped} of {found.replications} runs no transition could fire any more. Their "
-            "means and rates cover the time until that end, not the requested time."
-        )
     if found.monitors:
         console.print(_monitored(found.monitors))
+    for line in _run_notes(found, firings, warm_up):
+        console.print(escape(line))
     for reason in found.refused_monitors.values():
         console.print(escape(f"Not run: {reason}"))
 
 
+def _run_notes(found: NetSimulation, firings: int, warm_up: float) -> Iterator[str]:
+    """Yields the sentences below the tables of a simulation: how to read the tables, and which
+    runs ended early. `firings` and `warm_up` are the limits of the command."""
+    yield (
+        "± is the half-width of the 90 % interval; ± 0: equal in every run; ± ?: known from one "
+        "run only, so there is no interval. Tokens of places are those available, without tokens "
+        "that wait for their time stamp"
+        + ("; monitors count these, too." if found.monitors else ".")
+    )
+    total = found.replications
+    if stopped := found.ends.get("dead"):
+        yield (
+            f"In {stopped} of {total} runs no transition could fire any more, "
+            f"{_ended_at(found, 'dead')}. Their means and rates cover the time until that end, not "
+            "the requested time."
+        )
+    if stopped := found.ends.get("max_firings"):
+        yield (
+            f"{stopped} of {total} runs were cut off after {firings:,} firings (--firings), "
+            f"{_ended_at(found, 'max_firings')}. Their means and rates cover the time until then: "
+            "request more firings."
+        )
+    if found.unobserved:
+        yield (
+            f"{found.unobserved} of {total} runs ended before the warm-up of {warm_up:g} s and are "
+            "in no mean: request a shorter --warm-up."
+        )
+    if (reached := found.precision) is not None:
+        width = "unknown" if reached.relative is None else f"{reached.relative:.2%}"
+        widest = f"widest interval: ±{width}, {reached.widest}"
+        verb = "was" if reached.is_reached else "was not"
+        advice = "" if reached.is_reached else ADVICE
+        yield (
+            f"The precision of {reached.requested:.2%} {verb} reached with {total} runs "
+            f"({widest}){advice}."
+        )
+
+
+def _ended_at(found: NetSimulation, reason: str) -> str:
+    """Returns when the runs ended that ended for a reason, such as "at 3 to 5 s of simulated
+    time"."""
+    first, last = (f"{time_s:.6g}" for time_s in found.ended_at_s[reason])
+    return f"at {first if first == last else f'{first} to {last}'} s of simulated time"
+
+
 def _means(found: NetSimulation) -> Table:
 
-    ends = ", ".join(f"{reason} {count}" for reason, count in found.ends.items())
-    title = f"{found.net}: {found.replications} runs of {_interval(found.end_time_s)} s ({ends})"
+    words = {"max_firings": "cut off by --firings"}
+    ends = ", ".join(f"{words.get(reason, reason)} {count}" for reason, count in found.ends.items())
+    end_time = f"{found.end_time_s.mean:.4g}"
+    if found.end_time_s.half_width:
+        end_time = _interval(found.end_time_s)
+    title = f"{found.net}: {found.replications} runs of {end_time} s ({ends})"
     table = Table("node", "quantity", "mean and 90 % interval", "most", title=escape(title))
     for name, place in found.places.items():
-        table.add_row(escape(name), "tokens", _interval(place.tokens), str(place.most))
+        table.add_row(escape(name), "available tokens", _interval(place.tokens), str(place.most))
     for name, transition in found.transitions.items():
         shown = transition.rate_per_s
         quantity, value = ("firings/s", shown) if shown else ("firings", transition.firings)
@@ -244,11 +320,13 @@ def _monitored(monitors: Mapping[str, MonitoredValue]) -> Table:
 
 def _interval(value: MeanValue | None) -> str:
     """Returns a mean as text, with the half-width of its confidence interval, such as "4.12 ±
-    0.05". If the half-width is 0 or unknown, the text has only the mean. If `value` is None, the
+    0.05". If only one replication has the value, the half-width is "?". If `value` is None, the
     text is "no time passed"."""
     if value is None:
         return "no time passed"
-    return f"{value.mean:.4g}" + (f" ± {value.half_width:.2g}" if value.half_width else "")
+    if value.half_width is None:
+        return f"{value.mean:.4g} ± ?"
+    return f"{value.mean:.4g} ± {value.half_width:.2g}"
 
 
 @app.command("play")

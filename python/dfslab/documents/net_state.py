@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from typing_extensions import TypeAliasType
 
 from dfslab.documents.document import Document
@@ -115,10 +117,18 @@ class SccGraph(Document):
     nodes: list[SccNode]
 
 
+# A limit of the exploration of a state space.
+StoppedAt = Literal[
+    # The largest number of markings.
+    "markings",
+    # The largest size of all stored markings together.
+    "memory",
+]
+
+
 class StateSpace(Document):
     """The reachable markings of a net without time, and the properties that follow from them.
-    Properties that only a complete state space shows are left out if the limit of markings was
-    reached.
+    Properties that only a complete state space shows are left out if a limit was reached.
     """
 
     arcs: int
@@ -146,6 +156,8 @@ class StateSpace(Document):
     # The graph of the strongly connected components. Left out if the state space is incomplete or
     # has more than 2,000 components.
     scc_graph: SccGraph | None = None
+    # The limit that ended the exploration. Left out if the state space is complete.
+    stopped_at: StoppedAt | None = None
 
 
 # An answer of the engine about a net that is not run.

@@ -34,6 +34,12 @@ from dfslab.spec.input_error import InputError
 
 # Name of the monitor that `collect` and `run_to_breakpoint` add to the net's own monitors.
 ADDED = "added"
+# Parts of the core's messages about a time that is too large, and the advice that follows them.
+TIME_TOO_LARGE = ("must be between 0 and 9e9", "left its range of 584 years")
+UNIT_ADVICE = (
+    ". One unit of time is 1 s; if the net's unit is smaller, divide its delays, time stamps and "
+    "the end time, by 1e9 if its unit is 1 ns"
+)
 
 
 class _Errors:
@@ -49,10 +55,16 @@ class _Errors:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, _core.InputError):
-            reason = in_words(str(error), self.texts)
+            reason = in_words(str(error), self.texts) + _advice(str(error))
             raise InputError(f"net {self.name}", None, reason) from None
         if isinstance(error, _core.RunError):
-            raise RunFailed(f"net {self.name}: {error}") from None
+            raise RunFailed(f"net {self.name}: {error}{_advice(str(error))}") from None
+
+
+def _advice(message: str) -> str:
+    """Returns what to do about an error of the core, as the end of its message. The text is empty
+    if the error is not about a time that is too large."""
+    return UNIT_ADVICE if any(part in message for part in TIME_TOO_LARGE) else ""
 
 
 def check(net: Net | NetDefinition) -> NetSizes:

@@ -3,8 +3,9 @@ with confidence intervals."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from statistics import fmean
 from typing import Unpack
 
@@ -27,10 +28,13 @@ from dfslab.documents.nets.net_simulation import (
     MeanValue,
     MonitoredValue,
     NetSimulation,
+    ReachedPrecision,
     SimulatedPlace,
     SimulatedTransition,
 )
+from dfslab.method import RunFailed
 from dfslab.nets.engine import estimate, run
+from dfslab.spec.input_error import InputError
 
 # Prefixes of the names of the monitors that observe a place, observe a transition, or come from the
 # net's file.
@@ -40,15 +44,77 @@ BREAKPOINTS = "breakpoints"
 NO_MONITORS = FileMonitors()
 
 
+@dataclass(frozen=True)
+class Precision:
+    """A precision that a simulation must reach: the relative half-width of the 90 % intervals.
+
+    `names`: the places, transitions and monitors whose intervals count; if there are none, all
+    count. `most_replications`: the simulation ends with this number of replications, also if they
+    are not enough.
+    """
+
+    relative_width: float
+    most_replications: int = 1000
+    names: tuple[str, ...] = ()
+
+    def check(self, definition: NetDefinition, monitors: FileMonitors) -> None:
+        """Raises InputError if a number is out of its range, or if a name is none of the net."""
+        if not 0 < self.relative_width < 1:
+            raise InputError("precision", self.relative_width, "must be between 0 and 1")
+        if self.most_replications < 2:
+            raise InputError(
+                "most replications", self.most_replications, "an interval needs at least two"
+            )
+        places = [one.name for one in definition.places]
+        transitions = [one.name for one in definition.transitions]
+        known = [*places, *transitions, *monitors.measured]
+        for name in self.names:
+            if name not in known:
+                raise InputError("precision of", name, f"known: {', '.join(known)}")
+
+
 def simulate(
-    definition: NetDefinition, monitors: FileMonitors = NO_MONITORS, **limits: Unpack[RunLimits]
+    definition: NetDefinition,
+    monitors: FileMonitors = NO_MONITORS,
+    precision: Precision | None = None,
+    **limits: Unpack[RunLimits],
 ) -> NetSimulation:
     """Simulates a net and returns the means over its replications: tokens of each place, firings of
     each transition, and what the monitors of the net's file observe.
 
-    A replication also ends at the first breakpoint in `monitors`. Raises InputError if the net or a
-    limit is wrong, RunFailed if a replication cannot continue.
+    A replication also ends at the first breakpoint in `monitors`. With `precision`, the number of
+    replications begins at `replications` and doubles until the means are as precise as requested,
+    or until there are `precision.most_replications`. Raises InputError if the net or a limit is
+    wrong, RunFailed if a replication cannot continue or if every replication ended before its
+    warm-up.
     """
+    if precision is not None:
+        precision.check(definition, monitors)
+    watched, until = _watched(definition, monitors)
+    reports: list[NetReport] = []
+    first = limits.get("first_replication", 0)
+    wanted = limits.get("replications", 1)
+    if precision is not None:
+        wanted = min(max(2, wanted), precision.most_replications)
+    while True:
+        # The replications that are already done are not run again: the series continues.
+        limits["first_replication"] = first + len(reports)
+        limits["replications"] = wanted - len(reports)
+        reports += run(definition, watched, until=until, **limits)
+        found = _means(definition, monitors, reports)
+        if precision is None:
+            return found
+        reached = _reached(found, precision)
+        if reached.is_reached or wanted >= precision.most_replications:
+            return found.model_copy(update={"precision": reached})
+        wanted = min(2 * wanted, precision.most_replications)
+
+
+def _watched(
+    definition: NetDefinition, monitors: FileMonitors
+) -> tuple[dict[str, MonitorDefinition], Until | None]:
+    """Returns all monitors of a simulation by name, and the condition that ends a replication at
+    the first breakpoint."""
     places = [one.name for one in definition.places]
     transitions = [one.name for one in definition.transitions]
     watched: dict[str, MonitorDefinition] = {
@@ -56,18 +122,39 @@ def simulate(
         **{TRANSITION + name: CountMonitor(transition=name) for name in transitions},
         **{FILE + name: one.monitor for name, one in monitors.measured.items()},
     }
-    until = None
-    if monitors.breakpoints:
-        watched[BREAKPOINTS] = _combined(list(monitors.breakpoints.values()))
-        until = Until(monitor=BREAKPOINTS, count=1)
-    reports = run(definition, watched, until=until, **limits)
+    if not monitors.breakpoints:
+        return watched, None
+    watched[BREAKPOINTS] = _combined(list(monitors.breakpoints.values()))
+    return watched, Until(monitor=BREAKPOINTS, count=1)
+
+
+def _means(
+    definition: NetDefinition, monitors: FileMonitors, every: Sequence[NetReport]
+) -> NetSimulation:
+    """Returns the means over the replications whose warm-up ended. Raises RunFailed if there is no
+    such replication."""
+    reports = [one for one in every if one.warmed_up]
+    times_s: dict[str, list[float]] = {}
+    for one in every:
+        reason = _end(one, list(monitors.breakpoints))
+        times_s.setdefault(reason, []).append(one.end_time_ns / 1e9)
+    if not reports:
+        ends = ", ".join(f"{reason} at {max(times):g} s" for reason, times in times_s.items())
+        raise RunFailed(
+            f"net {definition.name}: nothing was observed, because all {len(every)} runs ended "
+            f"before the warm-up did (latest end: {ends}); request a shorter warm-up"
+        )
+    places = [one.name for one in definition.places]
+    transitions = [one.name for one in definition.transitions]
     markings = {name: [one.markings[PLACE + name] for one in reports] for name in places}
     counts = {name: [one.counts[TRANSITION + name] for one in reports] for name in transitions}
     return NetSimulation(
         net=definition.name,
-        replications=len(reports),
-        end_time_s=_mean([one.end_time_ns / 1e9 for one in reports]),
-        ends=dict(Counter(_end(one, list(monitors.breakpoints)) for one in reports)),
+        replications=len(every),
+        end_time_s=_mean([one.end_time_ns / 1e9 for one in every]),
+        ends={reason: len(times) for reason, times in times_s.items()},
+        ended_at_s={reason: (min(times), max(times)) for reason, times in times_s.items()},
+        unobserved=len(every) - len(reports),
         places={
             name: SimulatedPlace(
                 tokens=_mean_of_known([one.mean for one in found]),
@@ -85,6 +172,45 @@ def simulate(
         monitors=_monitored(monitors.measured, reports),
         refused_monitors=monitors.refused,
     )
+
+
+def _reached(found: NetSimulation, precision: Precision) -> ReachedPrecision:
+    """Returns how wide the widest interval of the compared means is, relative to its mean."""
+    widths = [
+        (_relative(value), name)
+        for name, value in _compared(found)
+        if not precision.names or name in precision.names
+    ]
+    relative, widest = max(widths, key=lambda one: one[0], default=(0.0, ""))
+    return ReachedPrecision(
+        requested=precision.relative_width,
+        is_reached=relative <= precision.relative_width,
+        widest=widest,
+        relative=relative if math.isfinite(relative) else None,
+        most_replications=precision.most_replications,
+    )
+
+
+def _compared(found: NetSimulation) -> Iterator[tuple[str, MeanValue]]:
+    """Yields the means whose precision is compared, with their names: tokens of places, firings of
+    transitions, and means of monitors. Means that are unknown are left out."""
+    for name, place in found.places.items():
+        if place.tokens is not None:
+            yield name, place.tokens
+    for name, transition in found.transitions.items():
+        yield name, transition.rate_per_s or transition.firings
+    for name, one in found.monitors.items():
+        yield name, one.mean or one.count
+
+
+def _relative(value: MeanValue) -> float:
+    """Returns the half-width of an interval divided by the mean. It is infinite if the half-width
+    is unknown."""
+    if value.half_width is None:
+        return math.inf
+    if value.half_width == 0:
+        return 0.0
+    return value.half_width / abs(value.mean) if value.mean else math.inf
 
 
 def _combined(breakpoints: Sequence[ValueMonitor]) -> ValueMonitor:

@@ -2,12 +2,14 @@
 //! components; its arcs are the firings that lead from one component to another.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use petgraph::algo::kosaraju_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::EdgeRef;
 
-use super::{rows_of, Ground, Places};
+use super::code::places_of;
+use super::{rows_of, Ground};
 use crate::answer::{SccArc, SccGraph, SccNode};
 
 /// Largest number of components whose graph is reported. If there are more, the report has no
@@ -81,7 +83,7 @@ impl Components {
     }
 
     /// The graph; None if it has more than `COMPONENTS_SHOWN_MAX` components.
-    pub(super) fn graph(&self, net: Ground<'_>, markings: &[Places]) -> Option<SccGraph> {
+    pub(super) fn graph(&self, net: Ground<'_>, markings: &[Rc<[u8]>]) -> Option<SccGraph> {
         if self.members.len() > COMPONENTS_SHOWN_MAX {
             return None;
         }
@@ -94,7 +96,7 @@ impl Components {
                 terminal: self.is_terminal[at],
                 trivial: members.len() == 1 && self.within[at] == 0,
                 home: home == Some(at),
-                first_marking: rows_of(net, &markings[members[0]]),
+                first_marking: rows_of(net, &places_of(&net, &markings[members[0]])),
             }
         };
         let arc = |((from, to), (firings, names)): (&(usize, usize), &(usize, BTreeSet<usize>))| {

@@ -1,6 +1,7 @@
 //! The token game lets a player fire a net one step at a time and choose each step.
 
 use std::cell::RefCell;
+use std::sync::atomic::AtomicBool;
 
 use serde_json::Value as Json;
 
@@ -11,6 +12,9 @@ use crate::compiled::CompiledNet;
 use crate::error::{NetError, Result};
 use crate::lists::Lists;
 use crate::stream::Stream;
+
+/// A flag that is never set: a step of the game is not stopped.
+static NEVER: AtomicBool = AtomicBool::new(false);
 
 /// The state of a token game: the net, its tokens, simulated time, and the bindings that may fire.
 #[derive(Debug)]
@@ -57,6 +61,7 @@ impl Game {
             net: &self.net,
             lists: &self.lists,
             now_ns: self.now_ns,
+            stop: &NEVER,
         }
     }
 
@@ -91,6 +96,7 @@ impl Game {
             net: &self.net,
             lists: &self.lists,
             now_ns: self.now_ns,
+            stop: &NEVER,
         };
         let made = take(ground, &mut places, &choice, stream)?;
         for (place, row, delay_s) in made {

@@ -3,13 +3,16 @@
 //! This code is simple on purpose: it tries each combination of tokens, whereas the engine finds
 //! only the binding that fires next. Tokens with equal field values count as one choice.
 
+mod bag;
+mod code;
 mod components;
 mod game;
 mod space;
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::answer::{Binding as Enabled, TokenRow, TokenRows};
 use crate::compiled::CompiledNet;
@@ -19,19 +22,19 @@ use crate::expression::{evaluate, Binding, Fault, Value};
 use crate::lists::Lists;
 use crate::monitor::word_json;
 use crate::stream::Stream;
+use bag::{Bag, Row};
 
 pub use game::Game;
 pub use space::state_space;
 
-type Row = Vec<u64>;
-
 /// The data that the evaluation of inscriptions needs: the net, the lists to which tokens refer by
-/// number, and the simulated time.
+/// number, and the simulated time. An exploration ends with an error when `stop` is set.
 #[derive(Clone, Copy)]
 struct Ground<'a> {
     net: &'a CompiledNet,
     lists: &'a RefCell<Lists>,
     now_ns: u64,
+    stop: &'a AtomicBool,
 }
 
 impl Deref for Ground<'_> {
@@ -42,12 +45,12 @@ impl Deref for Ground<'_> {
     }
 }
 
-/// The field values of the available tokens of every place. The tokens are in order of arrival in a
-/// token game, and in ascending order in a state space.
-type Places = Vec<Vec<Row>>;
+/// The available tokens of every place. The tokens are in order of arrival in a token game, and in
+/// ascending order in a state space.
+type Places = Vec<Bag>;
 
 /// A binding as its transition and one position for each input arc. The position is the index of
-/// the bound token in the arc's place.
+/// the run of equal tokens in the arc's place that has the bound token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Choice {
     transition: usize,
@@ -86,6 +89,9 @@ fn extend(
     chosen: &mut Vec<usize>,
     found: &mut Vec<Choice>,
 ) -> Result<()> {
+    if net.stop.load(Ordering::Relaxed) {
+        return Err(NetError::run(net.context(transition), "stopped"));
+    }
     let inputs = &net.transitions[transition].inputs;
     let arc = chosen.len();
     if arc == inputs.len() {
@@ -105,14 +111,15 @@ fn extend(
         };
     }
     let place = inputs[arc].place;
-    let rows = &places[place as usize];
-    let taken = |chosen: &[usize], at: usize| {
+    let runs = places[place as usize].runs();
+    let is_free = |chosen: &[usize], at: usize| {
         let same = |other: &usize| inputs[*other].place == place && chosen[*other] == at;
-        (0..arc).any(|other| same(&other))
+        (0..arc).filter(same).count() < runs[at].count
     };
-    for at in 0..rows.len() {
-        let twin = (0..at).any(|other| rows[other] == rows[at] && !taken(chosen, other));
-        if taken(chosen, at) || twin {
+    // The field values that were tried. A later run with the same values would repeat a choice.
+    let mut tried: HashSet<&Row> = HashSet::new();
+    for (at, run) in runs.iter().enumerate() {
+        if !is_free(chosen, at) || (runs.len() > 1 && !tried.insert(&run.row)) {
             continue;
         }
         chosen.push(at);
@@ -128,7 +135,7 @@ fn extend(
 fn bound(net: Ground<'_>, places: &Places, transition: usize, chosen: &[usize]) -> (Row, Vec<u32>) {
     let mut rows = Vec::with_capacity(chosen.len() * net.stride);
     for (input, &at) in net.transitions[transition].inputs.iter().zip(chosen) {
-        rows.extend(&places[input.place as usize][at]);
+        rows.extend(&places[input.place as usize].runs()[at].row);
         rows.resize(rows.len().next_multiple_of(net.stride), 0);
         if net.places[input.place as usize].fields.is_empty() {
             rows.resize(rows.len() + net.stride, 0);
@@ -246,7 +253,7 @@ fn take(
 fn first_places(net: &CompiledNet) -> Places {
     net.places
         .iter()
-        .map(|place| place.initial.clone())
+        .map(|place| Bag::of(&place.initial))
         .collect()
 }
 
@@ -275,8 +282,8 @@ fn rows_of(net: Ground<'_>, places: &Places) -> TokenRows {
         .iter()
         .enumerate()
         .filter(|entry| !entry.1.is_empty());
-    let marking = filled.map(|(place, rows)| {
-        let rows = rows.iter().map(|row| row_of(net, place, row)).collect();
+    let marking = filled.map(|(place, bag)| {
+        let rows = bag.rows().map(|row| row_of(net, place, row)).collect();
         (net.places[place].name.clone(), rows)
     });
     TokenRows(marking.collect())
@@ -289,7 +296,7 @@ fn binding_of(net: Ground<'_>, places: &Places, choice: &Choice) -> Enabled {
     for (input, &at) in transition.inputs.iter().zip(&choice.positions) {
         let place = input.place as usize;
         if !input.variable.is_empty() {
-            let row = row_of(net, place, &places[place][at]);
+            let row = row_of(net, place, &places[place].runs()[at].row);
             variables.insert(input.variable.clone(), row);
         }
     }

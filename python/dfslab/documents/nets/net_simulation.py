@@ -46,20 +46,44 @@ class MonitoredValue(Document):
     most: float | None
 
 
+class ReachedPrecision(Document):
+    """How precisely the means of a simulation are known.
+
+    `requested` is the requested relative half-width of the 90 % intervals. `is_reached`: whether
+    every compared interval is at most that wide. `widest` is the name of the mean with the widest
+    interval, and `relative` its half-width divided by the mean (None if only one replication has
+    the mean). `most_replications` is the largest number of replications that was allowed.
+    """
+
+    requested: float
+    is_reached: bool
+    widest: str
+    relative: float | None
+    most_replications: int
+
+
 class NetSimulation(Document):
     """The results of a simulation of a Petri net, as means over its replications. There are results
     for each place, each transition and each monitor of the net's file by name.
 
     `end_time_s` is the simulated time at the end of a replication. `ends` has the number of
     replications for each reason to end, such as "end_time", "dead" (nothing can fire any more) or
-    "breakpoint NAME". `refused_monitors` has the reason for each monitor of the file that did not
-    run.
+    "breakpoint NAME". `ended_at_s` has the earliest and the latest simulated time of each of these
+    ends. `unobserved` is the number of replications that ended before the warm-up did; all means
+    are those of the other replications. `refused_monitors` has the reason for each monitor of the
+    file that did not run. `precision` is None if no precision was requested.
+
+    The tokens of places are the available tokens, without the tokens that wait for their time
+    stamp. The monitors of the file count these tokens, too.
     """
 
     net: str
     replications: int
     end_time_s: MeanValue
     ends: dict[str, int]
+    ended_at_s: dict[str, tuple[float, float]] = {}
+    unobserved: int = 0
+    precision: ReachedPrecision | None = None
     places: dict[str, SimulatedPlace]
     transitions: dict[str, SimulatedTransition]
     monitors: dict[str, MonitoredValue] = {}
