@@ -116,11 +116,13 @@ class FileMonitor(StrictDocument):
 
     `kind` is the name of the kind of monitor in CPN Tools, such as "Marking size". If `is_timed` is
     true, the monitor's mean is a mean over time; otherwise it is the mean of the observed values.
+    `nodes` has the names of the places and transitions that the file gives to the monitor.
     """
 
     kind: str
     is_timed: bool
     monitor: ValueMonitor
+    nodes: list[str] = []
 
 
 class FileMonitors(StrictDocument):
