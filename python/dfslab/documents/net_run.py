@@ -138,10 +138,15 @@ class FileMonitors(StrictDocument):
 
 
 class NetFile(StrictDocument):
-    """The content of a file: a net, and the monitors that the file declares for it."""
+    """The content of a file: a net, and the monitors that the file declares for it.
+
+    `variables` has, by transition and by name in the file, the expressions of the net for the
+    file's variables. Only files of CPN Tools have such variables.
+    """
 
     net: NetDefinition
     monitors: FileMonitors = FileMonitors()
+    variables: dict[str, dict[str, str]] = {}
 
 
 class DeclaredStation(StrictDocument):

@@ -66,7 +66,9 @@ def _file_of_element(net: ET.Element) -> NetFile:
         # Monitors are translated first, because functions that they call become functions of the
         # net definition.
         monitors = reader.monitors(net)
-        return NetFile(net=reader.definition(), monitors=monitors)
+        return NetFile(
+            net=reader.definition(), monitors=monitors, variables=reader.nodes.expressions()
+        )
     except RecursionError:
         raise InputError("cpn", None, "its expressions are nested too deeply") from None
     finally:
