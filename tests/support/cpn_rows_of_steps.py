@@ -311,12 +311,6 @@ FUNCTIONS = [
         refused="give a value for every case",
     ),
     Row(
-        "normal distribution",
-        "normal(1.0, 0.5)",
-        time="@+round(normal(1.0,0.5))",
-        refused="a delay cannot; use erlang or uniform",
-    ),
-    Row(
         "function that is unknown",
         "f(n)",
         puts="f(n)",
