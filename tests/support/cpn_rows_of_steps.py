@@ -338,6 +338,7 @@ TRANSITIONS = [
         guard="[hue <> red, hue <> blue]",
         served=[["green"]] * 6,
     ),
+    Row("free variable in a delay", "@+k", time="@+k", served=[[1], [2]]),
     Row(
         "free variable of a large colour set",
         "m",
