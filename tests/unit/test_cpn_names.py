@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from dfslab.nets import engine
 from dfslab.nets.cpn.cpn_read import read_file
+from dfslab.spec.input_error import InputError
 from support.nets import read_cpn
 
 from tests.support.cpn_constructs import Row, document
@@ -59,3 +60,34 @@ def test_rows_are_collected_by_the_names_of_the_file():
     assert [value for _, value in rows] == [1, 2]
     (rows,) = engine.collect(read_cpn(document(PLAIN)), "serve", "n.value * 10")
     assert [value for _, value in rows] == [10, 20]
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        ({"colour": "", "takes": "()", "puts": "1"}, "waiting"),
+        ({"colour": "", "takes": "n", "first": "1`()", "puts": "1"}, "waiting"),
+        ({"made": "", "puts": "n"}, "served"),
+    ],
+)
+def test_a_place_without_a_colour_set_is_named_as_such(change, place):
+    with pytest.raises(InputError) as caught:
+        read_cpn(document(replace(PLAIN, **change)))
+    line = str(caught.value)
+    wanted = f"place {place} of page Main has no colour set and is taken as UNIT: write its colour"
+    assert wanted in line
+    assert "\n" not in line
+
+
+def test_a_place_with_a_colour_set_is_not_taken_for_one_without():
+    with pytest.raises(InputError) as caught:
+        read_cpn(document(replace(PLAIN, colour="UNIT", puts="1")))
+    assert "taken as UNIT" not in str(caught.value)
+
+
+def test_a_free_variable_in_a_delay_takes_each_value_of_its_colour_set():
+    net = read_cpn(document(replace(PLAIN, time="@+k", first="60`1", puts="1")))
+    ends = {report.end_time_ns for report in engine.run(net, replications=8)}
+    assert ends == {3_000_000_000}
+    (rows,) = engine.collect(net, "serve", "k.value")
+    assert {value for _, value in rows} == {1, 2, 3}
