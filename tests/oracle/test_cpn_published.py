@@ -172,7 +172,7 @@ def queue() -> str:
 def test_the_queue_system_waits_as_long_as_a_queue_of_its_kind_does():
     """The queue system is an M/M/1 queue with utilisation 0.5, so the mean wait of a job equals the
     mean service time of 50 s."""
-    log = LogMonitor(transition="Note", fields=["t1.value"], limit=1_000_000)
+    log = LogMonitor(transition="Note", fields=["w.value"], limit=1_000_000)
     reports = engine.run(
         read_cpn(queue()), end_time_s=1_000_000.0, replications=8, seed=3, monitors={"waits": log}
     )

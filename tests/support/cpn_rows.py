@@ -4,6 +4,7 @@ refuses with an error message that names them."""
 from __future__ import annotations
 
 from tests.support.cpn_constructs import Row
+from tests.support.cpn_rows_of_library import LIBRARY
 from tests.support.cpn_rows_of_steps import FUNCTIONS, TRANSITIONS
 
 JOB = '1`{no=1,owner="a"}'
@@ -349,4 +350,4 @@ VALUES = [
     ),
 ]
 
-ROWS = [*COLOUR_SETS, *VALUES, *FUNCTIONS, *TRANSITIONS]
+ROWS = [*COLOUR_SETS, *VALUES, *FUNCTIONS, *LIBRARY, *TRANSITIONS]

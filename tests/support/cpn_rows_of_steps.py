@@ -311,12 +311,6 @@ FUNCTIONS = [
         refused="give a value for every case",
     ),
     Row(
-        "normal distribution",
-        "normal(1.0, 0.5)",
-        time="@+round(normal(1.0,0.5))",
-        refused="a delay cannot; use erlang or uniform",
-    ),
-    Row(
         "function that is unknown",
         "f(n)",
         puts="f(n)",
@@ -344,6 +338,7 @@ TRANSITIONS = [
         guard="[hue <> red, hue <> blue]",
         served=[["green"]] * 6,
     ),
+    Row("free variable in a delay", "@+k", time="@+k", served=[[1], [2]]),
     Row(
         "free variable of a large colour set",
         "m",

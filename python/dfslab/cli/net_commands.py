@@ -21,6 +21,7 @@ from dfslab.cli.shared import AsJson
 from dfslab.nets.run_limits import MARKINGS_MAX
 from dfslab.report.harmless import harmless
 from dfslab.spec.input_error import InputError
+from dfslab.spec.printable import printable
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -46,9 +47,11 @@ def show(
     """A net as a picture with its first marking, or in another format."""
     from dfslab.nets import engine, files
 
-    net = files.read(file)
-    engine.check(net)
-    sys.stdout.write(files.written(net, form, page))
+    read = files.read_file(file)
+    engine.check(read.net)
+    sys.stdout.write(files.written(read.net, form, page, read.monitors))
+    for line in files.losses(read, form):
+        print(printable(f"dfslab: warning: {line}"), file=sys.stderr)
 
 
 def _console(context: typer.Context) -> Console:

@@ -116,11 +116,13 @@ class FileMonitor(StrictDocument):
 
     `kind` is the name of the kind of monitor in CPN Tools, such as "Marking size". If `is_timed` is
     true, the monitor's mean is a mean over time; otherwise it is the mean of the observed values.
+    `nodes` has the names of the places and transitions that the file gives to the monitor.
     """
 
     kind: str
     is_timed: bool
     monitor: ValueMonitor
+    nodes: list[str] = []
 
 
 class FileMonitors(StrictDocument):
@@ -136,10 +138,15 @@ class FileMonitors(StrictDocument):
 
 
 class NetFile(StrictDocument):
-    """The content of a file: a net, and the monitors that the file declares for it."""
+    """The content of a file: a net, and the monitors that the file declares for it.
+
+    `variables` has, by transition and by name in the file, the expressions of the net for the
+    file's variables. Only files of CPN Tools have such variables.
+    """
 
     net: NetDefinition
     monitors: FileMonitors = FileMonitors()
+    variables: dict[str, dict[str, str]] = {}
 
 
 class DeclaredStation(StrictDocument):

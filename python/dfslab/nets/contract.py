@@ -7,7 +7,7 @@ this package, in `nets/formats/` of a folder of DFSLAB_PATH, or behind an entry 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from dfslab import discover
@@ -23,6 +23,10 @@ class NetFormat:
     - `read(text)`: returns the flat definition of the net in a file, and the monitors that the file
       declares. Raises InputError if the text is malformed.
     - `write(net)`: returns the net as text; None if the format is only read.
+    - `write_file(file)`: returns the net and its monitors as text; None if the format has no
+      monitors.
+    - `losses(file)`: returns a line for each property of a net that the written text lacks, with
+      the number of nodes that have the property.
     - `encodings`: the encodings that a file may have, which are tried in order.
     """
 
@@ -31,6 +35,8 @@ class NetFormat:
     read: Callable[[str], NetFile]
     write: Callable[[NetDefinition], str] | None = None
     encodings: tuple[str, ...] = ("utf-8",)
+    write_file: Callable[[NetFile], str] | None = None
+    losses: Callable[[NetFile], Sequence[str]] | None = None
 
 
 def net_format(name: str) -> NetFormat:

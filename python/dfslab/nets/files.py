@@ -10,9 +10,10 @@ from typing import Protocol
 
 from dfslab import discover
 from dfslab.documents.net_definition import NetDefinition
-from dfslab.documents.net_run import NetFile
+from dfslab.documents.net_run import FileMonitors, NetFile
 from dfslab.nets import draw
 from dfslab.nets.contract import NetFormat, net_format, net_formats
+from dfslab.nets.losses import Loss, lines
 from dfslab.spec.files import inputs
 from dfslab.spec.input_error import InputError
 
@@ -88,10 +89,13 @@ def _decoded(data: bytes, found: NetFormat) -> str | None:
     return None
 
 
-def written(net: NetDefinition, form: str, page: str = "") -> str:
+def written(
+    net: NetDefinition, form: str, page: str = "", monitors: FileMonitors | None = None
+) -> str:
     """Returns a net as text in the format `form`: a kind of picture, or a net format that can be
-    written. `page` is the only page to draw; "" means all pages. Raises InputError if there is no
-    such format, or if `page` is given for a net format."""
+    written. `page` is the only page to draw; "" means all pages. `monitors` are written if the
+    format has monitors. Raises InputError if there is no such format, or if `page` is given for a
+    net format."""
     if form in PICTURES:
         return PICTURES[form](net, page=page)
     writers = _writers()
@@ -100,7 +104,24 @@ def written(net: NetDefinition, form: str, page: str = "") -> str:
         raise InputError("--as", form, allowed)
     if page:
         raise InputError("--page", page, f"is for pictures: {', '.join(PICTURES)}")
+    write_file = net_formats()[form].write_file
+    if monitors is not None and write_file is not None:
+        return write_file(NetFile(net=net, monitors=monitors))
     return writers[form](net)
+
+
+def losses(file: NetFile, form: str) -> list[str]:
+    """Returns a line for each property of a net that its text in the format `form` lacks. Pictures
+    are no formats that a program reads, so nothing is listed for pictures."""
+    one = net_formats().get(form)
+    if one is None:
+        return []
+    found = list(one.losses(file)) if one.losses is not None else []
+    if one.write_file is None:
+        monitors = file.monitors
+        number = len(monitors.measured) + len(monitors.breakpoints) + len(monitors.refused)
+        found += lines(form, [Loss("monitors", number, "monitor", "left out")])
+    return found
 
 
 def _writers() -> dict[str, Callable[[NetDefinition], str]]:

@@ -40,6 +40,8 @@ from dfslab.nets.cpn.cpn_values import (
     kind_of,
     words,
 )
+from dfslab.nets.cpn.library.texts import COMPARED as COMPARED_TEXTS
+from dfslab.nets.cpn.library.texts import comparison, digits, real_digits, shown, truth
 from dfslab.spec.input_error import InputError
 
 # The functions of numbers, by their CPN ML names. Each entry has the number of arguments, the text
@@ -50,6 +52,12 @@ NUMBERS: Mapping[str, tuple[int, str, Plain | None]] = {
     "erlang": (2, "erlang({0}, ({0}) / ({1}))", REAL),
     "discrete": (2, "floor(uniform({0}, ({1}) + 1))", INT),
     "bernoulli": (1, "discrete({0})", INT),
+    # A normal variable is a random sign times the root of a chi-squared variable.
+    "normal": (2, "({0} + sqrt({1}) * (2 * discrete(0.5) - 1) * sqrt(gamma(0.5, 2)))", REAL),
+    "gamma": (2, "gamma({1}, 1 / ({0}))", REAL),
+    "chisq": (1, "gamma(({0}) / 2, 2)", REAL),
+    "weibull": (2, "weibull({0}, {1})", REAL),
+    "rayleigh": (1, "weibull(({0}) * sqrt(2), 2)", REAL),
     "round": (1, "round({0})", INT),
     "floor": (1, "floor({0})", INT),
     "ceil": (1, "ceil({0})", INT),
@@ -62,7 +70,10 @@ NUMBERS: Mapping[str, tuple[int, str, Plain | None]] = {
     "Math.exp": (1, "exp({0})", REAL),
     "Math.sqrt": (1, "sqrt({0})", REAL),
 }
-CHANCE = ("exponential", "uniform", "erlang", "discrete", "bernoulli")
+CHANCE = (
+    *("exponential", "uniform", "erlang", "discrete", "bernoulli"),
+    *("normal", "gamma", "chisq", "weibull", "rayleigh"),
+)
 COMPUTED: Mapping[str, Callable[..., Any]] = {
     "round": round,
     "floor": math.floor,
@@ -91,6 +102,8 @@ SAME = {
     "Real.max": "Int.max",
     "Int.abs": "abs",
     "Real.abs": "abs",
+    "IntInf.toString": "Int.toString",
+    "ModelTime.toString": "Int.toString",
     "List.length": "length",
     "List.hd": "hd",
     "List.tl": "tl",
@@ -134,7 +147,8 @@ FUNCTIONS: Mapping[str, tuple[int, ReaderFunction]] = {
     "List.nth": (1, lambda reader, given: nth(reader, arguments(reader, given[0], 2, "List.nth"))),
     "size": (1, lambda reader, given: length(reader, given[0])),
     "Int.toString": (1, lambda reader, given: digits(reader, given[0])),
-    "Bool.toString": (1, lambda reader, given: word(reader, given[0])),
+    "Bool.toString": (1, lambda reader, given: truth(reader, given[0])),
+    "Real.toString": (1, lambda reader, given: real_digits(reader, given[0])),
     "time": (1, lambda reader, given: NOW),
     "IntInf.toInt": (1, lambda reader, given: given[0]),
     "list_to_ms": (1, lambda reader, given: reader.bag(given[0])),
@@ -150,6 +164,8 @@ def add_builtins(evaluator: Evaluator, prelude: Iterable[Declaration]) -> None:
         names[name] = builtin(evaluator, name, 1, number(name), repeats)
     for name, (wanted, run) in FUNCTIONS.items():
         names[name] = builtin(evaluator, name, wanted, run, name in ("mem", "List.nth"))
+    for name in COMPARED_TEXTS:
+        names[name] = builtin(evaluator, name, 2, comparison(name))
     for name in LOGS:
         names[name] = Builtin(name, 1, lambda context, given: Rec())
     names["TextIO.stdOut"] = names["TextIO.stdErr"] = Rec()
@@ -305,24 +321,6 @@ def nth_of_known(reader: Evaluator, found: Items, at: Leaf, kind: Struct) -> Cpn
     return value
 
 
-def digits(reader: Evaluator, value: CpnValue) -> CpnValue:
-    """Converts a whole number to a text in decimal digits (`Int.toString`)."""
-    if not isinstance(value, Leaf) or value.kind not in (INT, UNKNOWN):
-        raise reader.wrong(words(kind_of(value)), "is no whole number")
-    if value.known:
-        return constant(str(value.constant).replace("-", "~"), TEXT)
-    return Leaf(f"text({value.text})", TEXT, draws=value.draws)
-
-
-def word(reader: Evaluator, value: CpnValue) -> CpnValue:
-    """Converts a truth value to the text "true" or "false" (`Bool.toString`)."""
-    if not isinstance(value, Leaf) or value.kind not in (BOOL, UNKNOWN):
-        raise reader.wrong(words(kind_of(value)), "is no truth value")
-    if value.known:
-        return constant(str(value.constant).lower(), TEXT)
-    return Leaf(f'if({value.text}, "true", "false")', TEXT, draws=value.draws)
-
-
 def flattened(reader: Evaluator, value: CpnValue) -> CpnValue:
     """Converts a multiset to a list. If the multiset was made from one list, returns that list.
     Raises InputError if the counts of its tokens are known only during the run."""
@@ -340,6 +338,10 @@ def flattened(reader: Evaluator, value: CpnValue) -> CpnValue:
 def of_colour(reader: Evaluator, name: str) -> CpnValue | None:
     """Returns the function `colour_set.function` or `of_colour_set'constructor`. Returns None
     if the name contains no colour set of the file, or the colour set has no such function."""
+    drawn = re.fullmatch(r"ran'(\w+)", name)
+    if drawn:
+        # The name of the function in files of earlier versions of CPN Tools.
+        return of_colour(reader, f"{drawn[1]}.ran")
     tested = re.fullmatch(r"of_(\w+)'(\w+)", name)
     if tested and tested[1] in reader.colours.sets:
         return is_made_by(reader, tested[1], tested[2])
@@ -350,18 +352,17 @@ def of_colour(reader: Evaluator, name: str) -> CpnValue | None:
     if word in ("all", "ran", "size"):
         of = {"all": all_values, "ran": random_value, "size": size}[word]
         return builtin(reader, name, 1, lambda caller, given: of(caller, colour))
-    if word == "mkstr" and kind in (INT, BOOL):
-        return reader.globals["Int.toString" if kind == INT else "Bool.toString"]
+    if word == "mkstr":
+        return builtin(reader, name, 1, lambda caller, given: shown(caller, kind, given[0]), True)
     if word == "lt" and kind in (INT, REAL, TEXT):
         return reader.value(parse("fn (x, y) => x < y", reader.context), {})
     if word.startswith("set_") and isinstance(kind, Struct):
         label = word.removeprefix("set_")
         run = lambda caller, given: updated(caller, given[0], label, given[1])  # noqa: E731
         return builtin(reader, name, 2, run)
-    named = word == "mkstr" and isinstance(kind, Plain) and kind not in (REAL, TEXT)
-    if named or word in ("col", "ord"):
+    if word in ("col", "ord"):
         run = lambda caller, given: ordered(caller, colour, word, given[0])  # noqa: E731
-        return builtin(reader, name, 1, run, not named)
+        return builtin(reader, name, 1, run, True)
     if word == "mult" and isinstance(kind, Struct):
         return builtin(reader, name, 1, lambda caller, given: multiplied(caller, kind, given[0]))
     if word == "legal":
@@ -416,14 +417,11 @@ def updated(reader: Evaluator, value: CpnValue, label: str, new: CpnValue) -> Cp
 
 
 def ordered(reader: Evaluator, colour: str, word: str, value: CpnValue) -> CpnValue:
-    """Returns a value that `word` selects: "ord": position of `value` in its colour set;
-    "mkstr": name of `value`; "col": value at the position `value`."""
+    """Returns a value that `word` selects: "ord": position of `value` in its colour set; "col":
+    value at the position `value`."""
     members = values_of(reader, colour)
     numbers: list[CpnValue] = [constant(at, INT) for at in range(len(members))]
-    texts: list[CpnValue] = [
-        constant(one.constant, TEXT) for one in members if isinstance(one, Leaf)
-    ]
-    orders = {"ord": (members, numbers), "col": (numbers, members), "mkstr": (members, texts)}
+    orders = {"ord": (members, numbers), "col": (numbers, members)}
     known, wanted = orders[word]
     found = wanted[-1]
     for one, other in zip(reversed(known[:-1]), reversed(wanted[:-1]), strict=True):

@@ -35,52 +35,13 @@ from dfslab.nets.cpn.cpn_values import (
     kind_of,
     words,
 )
+from dfslab.nets.cpn.library.basis import BASIS
 from dfslab.spec.input_error import InputError
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_']*")
 
 # The keywords that begin a declaration.
 HEADS = "val|fun|datatype|type|exception|open|infix|infixr|nonfix"
-# Predefined functions of lists, written in CPN ML. These functions are parsed like functions of a
-# file.
-PRELUDE = """
-fun map f [] = [] | map f (x::r) = f x :: map f r
-fun filter f [] = [] | filter f (x::r) = if f x then x :: filter f r else filter f r
-fun exists f [] = false | exists f (x::r) = f x orelse exists f r
-fun all f [] = true | all f (x::r) = f x andalso all f r
-fun foldl f b [] = b | foldl f b (x::r) = foldl f (f (x, b)) r
-fun foldr f b [] = b | foldr f b (x::r) = f (x, foldr f b r)
-fun take (l, n) = if n <= 0 orelse null l then [] else hd l :: take (tl l, n - 1)
-fun drop (l, n) = if n <= 0 orelse null l then l else drop (tl l, n - 1)
-fun rm x [] = [] | rm x (y::r) = if x = y then r else y :: rm x r
-fun rmall x [] = [] | rmall x (y::r) = if x = y then rmall x r else y :: rmall x r
-fun remdupl [] = [] | remdupl (x::r) = if mem r x then remdupl r else x :: remdupl r
-fun ins l x = l ^^ [x]
-fun ins_new l x = if mem l x then l else l ^^ [x]
-fun union l m = l ^^ m
-fun contains l [] = true | contains l (x::r) = mem l x andalso contains l r
-fun intersect [] m = [] | intersect (x::r) m =
-  if mem m x then x :: intersect r m else intersect r m
-fun concat [] = "" | concat (s::r) = s ^ concat r
-fun fst (x, y) = x
-fun copies (x, n) = if n <= 0 then [] else x :: copies (x, n - 1)
-fun snd (x, y) = y
-fun app f l = ()
-fun last l = if null (tl l) then hd l else last (tl l)
-fun flatten [] = [] | flatten (l::r) = l ^^ flatten r
-fun tabulated (i, n, f) = if i >= n then [] else f i :: tabulated (i + 1, n, f)
-fun tabulate (n, f) = tabulated (0, n, f)
-fun partition f l = (filter f l, filter (fn x => not (f x)) l)
-fun zip ([], m) = [] | zip (x::r, m) = if null m then [] else (x, hd m) :: zip (r, tl m)
-fun unzip l = (map (fn (x, y) => x) l, map (fn (x, y) => y) l)
-fun inserted lt x [] = [x]
-  | inserted lt x (y::r) = if lt (y, x) then y :: inserted lt x r else x :: y :: r
-fun sorted lt done [] = done | sorted lt done (x::r) = sorted lt (inserted lt x done) r
-fun sort lt l = sorted lt (take (l, 0)) l
-fun counted x [] = 0 | counted x (y::r) = (if x = y then 1 else 0) + counted x r
-fun cf (x, m) = counted x (ms_to_list m)
-fun ext_col f m = list_to_ms (map f (ms_to_list m))
-"""
 
 
 def declarations(text: str, context: str) -> Iterator[Declaration]:
@@ -141,7 +102,7 @@ class Declarations:
         self.colours = Colours()
         self.functions = CalledFunctions()
         self.evaluator = Evaluator(self.colours, self.functions.called, of_colour)
-        add_builtins(self.evaluator, declarations(PRELUDE, "functions of lists"))
+        add_builtins(self.evaluator, declarations(BASIS, "functions of CPN ML"))
         self.variables: dict[str, str] = {}
         self.constants: dict[str, float] = {}
         texts = " ".join(net.itertext())

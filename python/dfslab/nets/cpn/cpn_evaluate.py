@@ -30,7 +30,6 @@ from dfslab.nets.cpn.cpn_merge import (
 from dfslab.nets.cpn.cpn_ml import Declaration, Tree, free_names
 from dfslab.nets.cpn.cpn_values import (
     BOOL,
-    EFFECTS_REFUSED,
     INT,
     ONE,
     REAL,
@@ -49,9 +48,9 @@ from dfslab.nets.cpn.cpn_values import (
     constant,
     draws,
     each_of,
-    has_effects,
     is_static,
     kind_of,
+    unread,
     words,
 )
 from dfslab.spec.input_error import InputError
@@ -347,9 +346,7 @@ class Evaluator:
 
     def unknown_function(self, name: str) -> None:
         """Raises InputError for a function that is not declared, or that has side effects."""
-        if has_effects(name):
-            raise self.wrong(name, EFFECTS_REFUSED)
-        raise self.wrong(name, "is no function that is read, nor declared as one")
+        raise self.wrong(name, unread(name))
 
     def apply(self, function: CpnValue, argument: CpnValue) -> CpnValue:
         """Applies a function to its next argument, and evaluates the function if no further

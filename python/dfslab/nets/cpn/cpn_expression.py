@@ -24,6 +24,10 @@ LEVELS: tuple[Mapping[str, str], ...] = (
 CALLS = {
     "exponential": "exponential(1.0 / ({0}))",
     "uniform": "uniform({0}, {1})",
+    "erlang": "erlang({0}, ({0}) / ({1}))",
+    "discrete": "bernoulli({0})",
+    "gamma": "gamma(1.0 / ({1}), {0})",
+    "weibull": "weibull({0}, {1})",
     "round": "round({0})",
     "floor": "floor({0})",
     "ceil": "ceil({0})",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -16,7 +17,7 @@ from dfslab.nets.build import Local
 from dfslab.nets.cpn.cpn_declarations import Declarations
 from dfslab.nets.cpn.cpn_evaluate import Evaluator
 from dfslab.nets.cpn.cpn_match import equal, matched
-from dfslab.nets.cpn.cpn_ml import Tree, free_names, parse
+from dfslab.nets.cpn.cpn_ml import Tree, free_names, names_of, parse
 from dfslab.nets.cpn.cpn_values import (
     INT,
     REAL,
@@ -36,6 +37,9 @@ from dfslab.nets.cpn.cpn_values import (
 from dfslab.spec.input_error import InputError
 
 WEIGHT_MOST, CHOICES_MOST = 1_000, 1_000
+NAME = re.compile(r"[A-Za-z_]\w*")
+# Names with a meaning in the engine's language.
+RESERVED = ("turn", "true", "false")
 COUNT_KNOWN = "an input arc takes a number of tokens that is known; use two transitions with guards"
 
 
@@ -141,16 +145,40 @@ class Inputs:
         """Adds a token that the transition takes through an arc. Binds the names in the pattern
         `term` to the parts of the token."""
         kind = self.colours.sets[arc.colour].kind
-        variable = f"t{len(self.taken) + 1}"
-        whole = term.kind == "name" and self.is_variable(term.word) and isinstance(kind, Struct)
-        own = clean(term.word) == term.word and term.word not in self.known.constants
-        if whole and term.word not in self.env and own and self.has_colour(term.word, arc.colour):
-            variable = term.word
+        variable = self.token_name(term, arc)
         labels = [label for label, _ in flat(kind)]
         texts = (f"{variable}.{label}" for label in labels)
         token = made_of(kind, texts, variable if isinstance(kind, Struct) else "")
         self.taken.append(Taken(arc.place, variable))
         self.fit(term, token, arc)
+
+    def token_name(self, term: Tree, arc: FileArc) -> str:
+        """Returns the name of the token that an arc takes. The name consists of the variables in
+        the arc's pattern, such as `n_s` for `(n, s)`. If this name has another meaning, the name is
+        `t` and a number."""
+        names = [one for one in names_of(self.holed(term, [])) if self.is_variable(one)]
+        name = "_".join(map(clean, dict.fromkeys(names)))
+        used = {*self.known.constants, *self.colours.enums, *RESERVED, *self.token_names()}
+        if not names:
+            return self.numbered_name()
+        if term.kind == "name":
+            own = name not in self.env and self.has_colour(term.word, arc.colour)
+        else:
+            own = name not in self.known.variables or len(names) == 1
+        if own and name not in used and NAME.fullmatch(name):
+            return name
+        return self.numbered_name()
+
+    def token_names(self) -> set[str]:
+        """Returns the names of the tokens that the transition takes."""
+        return {one.variable for one in self.taken}
+
+    def numbered_name(self) -> str:
+        """Returns a name for a token that no other token of the transition has."""
+        number = len(self.taken) + 1
+        while f"t{number}" in {*self.token_names(), *self.known.variables}:
+            number += 1
+        return f"t{number}"
 
     def is_variable(self, name: str) -> bool:
         """Returns whether a name is a declared variable and not a constructor."""
@@ -254,7 +282,7 @@ class Inputs:
         self.require(one, values[0])
         kind = self.colours.sets[arc.colour].kind
         for other in values[1:]:
-            variable = f"t{len(self.taken) + 1}"
+            variable = self.numbered_name()
             self.taken.append(Taken(arc.place, variable))
             labels = (f"{variable}.{label}" for label, _ in flat(kind))
             self.require(replace(one, part=made_of(kind, labels, variable)), other)

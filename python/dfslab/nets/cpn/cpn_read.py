@@ -66,7 +66,9 @@ def _file_of_element(net: ET.Element) -> NetFile:
         # Monitors are translated first, because functions that they call become functions of the
         # net definition.
         monitors = reader.monitors(net)
-        return NetFile(net=reader.definition(), monitors=monitors)
+        return NetFile(
+            net=reader.definition(), monitors=monitors, variables=reader.nodes.expressions()
+        )
     except RecursionError:
         raise InputError("cpn", None, "its expressions are nested too deeply") from None
     finally:
@@ -107,6 +109,8 @@ class _FilePlace:
     colour: str
     marking: str
     fusion: str
+    # Whether the file gives the place no colour set. Such a place has the colour set UNIT.
+    is_untyped: bool = False
 
 
 @dataclass
@@ -116,6 +120,21 @@ class _FilePage:
     places: dict[str, _FilePlace] = field(default_factory=dict)
     transitions: dict[str, ET.Element] = field(default_factory=dict)
     arcs: list[ET.Element] = field(default_factory=list)
+
+
+def _explained(error: InputError, page: _FilePage) -> InputError:
+    """Returns an error. If it concerns a place for which the file states no colour set, the message
+    says so."""
+    untyped = [one.name for one in page.places.values() if one.is_untyped]
+    for name in untyped:
+        ends = (f"arc with {name}", f"place {name}")
+        if any(f"{error.key},".find(f"{end},") >= 0 for end in ends):
+            reason = (
+                f"{error.allowed}; place {name} of page {page.name} has no colour set and is taken "
+                "as UNIT: write its colour set next to it"
+            )
+            return InputError(error.key, error.value, reason)
+    return error
 
 
 class _CpnReader:
@@ -207,6 +226,7 @@ class _CpnReader:
                 self.colours.known(words(node, "type/text") or "UNIT", f"{context}, type").name,
                 words(node, "initmark/text"),
                 "",
+                not words(node, "type/text"),
             )
         for node in element.iter("trans"):
             key, _ = self.node(node, page, names)
@@ -252,7 +272,10 @@ class _CpnReader:
             mark = mark_name(page.name, place.name, number)
             self.nodes.places[path, place.key] = ReadPlace(names[place.key], place.colour, mark)
             if place.key not in sockets:
-                self.place(page, place, names[place.key])
+                try:
+                    self.place(page, place, names[place.key])
+                except InputError as error:
+                    raise _explained(error, page) from None
         arcs = self.arcs(page, names)
         for key, node in page.transitions.items():
             name = words(node) or key
@@ -261,7 +284,10 @@ class _CpnReader:
                 ports = self.ports(node, page, name, names)
                 self.lay(inner, f"{path}{name}.", ports, deep + 1)
                 continue
-            values = self.transition(page, node, path + name, arcs.get(key, []))
+            try:
+                values = self.transition(page, node, path + name, arcs.get(key, []))
+            except InputError as error:
+                raise _explained(error, page) from None
             own = constructor_name(page.name, name)
             self.nodes.transitions[path, key] = ReadTransition(path + name, own, number, values)
 

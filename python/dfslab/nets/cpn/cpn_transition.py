@@ -86,7 +86,8 @@ class TransitionReader(Inputs):
         guards = self.bound_by_guard(guards)
         outputs = [(arc, self.parsed(arc)) for arc in arcs if arc.kind == "TtoP"]
         code = self.code(texts.code)
-        self.bind_free(guards, [tree for _, tree in outputs], code)
+        computed = [*(tree for _, tree in outputs), *self.delay_tree(texts.time)]
+        self.bind_free(guards, computed, code)
         self.compare_wanted()
         self.guard(guards)
         free = [self.free_place(*one) for one in self.free]
@@ -256,6 +257,11 @@ class TransitionReader(Inputs):
         kind = self.colours.type_name(value.kind, context)
         self.locals.append(Local(name, kind, value.text))
         return Leaf(name, value.kind)
+
+    def delay_tree(self, time: str) -> list[Tree]:
+        """Returns the syntax tree of a transition's delay; none if it has no delay."""
+        text = time.removeprefix("@+").strip() if time.startswith("@+") else ""
+        return [parse(text, f"{self.context}, time")] if text else []
 
     def delay(self, time: str) -> Leaf | None:
         """Returns the delay of a transition as an expression in the time unit of the file; None if

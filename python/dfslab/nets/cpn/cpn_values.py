@@ -388,20 +388,51 @@ EFFECTS_REFUSED = (
     "changes in a token"
 )
 # Functions of the type `option`, which are not supported, and the reason for the error message.
-OPTIONS = "SOME NONE valOf isSome getOpt List.find List.mapPartial List.getItem Int.fromString"
+OPTIONS = (
+    "SOME NONE valOf isSome getOpt Option.valOf Option.isSome Option.getOpt List.find "
+    "List.mapPartial List.getItem Int.fromString Real.fromString Int.maxInt Int.minInt"
+)
 NO_OPTIONS = "options (SOME, NONE) are not read; use List.filter, or a list of no or one value"
+NO_PARTS = "is not read: texts are joined (^), compared and measured; keep their parts in fields"
 # Other functions that are not supported, each with the reason for the error message.
 OTHERWISE = {
-    "normal": "is refused: there it can be negative, here a delay cannot; use erlang or uniform",
     **dict.fromkeys(
-        ("poisson", "binomial", "chisq", "student", "rayleigh", "weibull", "hypergeometric"),
-        "is no distribution that is read; use discrete, bernoulli, exponential or uniform",
+        ("hypergeometric", "lognormal", "random"),
+        "is no distribution that is read; use discrete, bernoulli, exponential, normal or uniform",
     ),
     **dict.fromkeys(
         ("String.substring", "substring", "String.sub", "explode", "implode", "ord", "chr", "str"),
-        "is not read: texts are joined (^), compared and measured; keep their parts in fields",
+        NO_PARTS,
+    ),
+    **dict.fromkeys(
+        ("Int.compare", "Real.compare", "String.compare", "List.collate"),
+        "gives LESS, EQUAL or GREATER, which is not read; compare with <, = and >",
+    ),
+    **dict.fromkeys(
+        ("Math.sin", "Math.cos", "Math.tan", "Math.atan", "Math.asin", "Math.acos", "Math.atan2"),
+        "is not read: the engine has ln, exp, sqrt and powers; list the values (List.nth)",
     ),
 }
+# The beginnings of names of functions that are not supported, each with the reason for the error
+# message.
+OTHERWISE_STARTS = {
+    "Char.": NO_PARTS,
+    "String.": NO_PARTS,
+    "Substring.": NO_PARTS,
+    "StringCvt.": NO_PARTS,
+    "Random.": "is no distribution that is read; use discrete or uniform",
+    "Array.": "is no list; use a list (List.nth, List.tabulate)",
+    "Vector.": "is no list; use a list (List.nth, List.tabulate)",
+    "Word.": "is no whole number of the engine; use int, div and mod",
+    "Math.": "is not read: the engine has ln, exp, sqrt and powers; list the values (List.nth)",
+}
+UNDECLARED = "is no function that is read, nor declared as one; declare it with fun"
+
+
+def unread(name: str) -> str:
+    """Returns the reason why a function that the file does not declare cannot be read."""
+    starts = (reason for start, reason in OTHERWISE_STARTS.items() if name.startswith(start))
+    return EFFECTS_REFUSED if has_effects(name) else next(starts, UNDECLARED)
 
 
 def has_effects(name: str) -> bool:

@@ -1,7 +1,8 @@
 """Writes a net as a `.cpn` file for CPN Tools. Times are reals in seconds.
 
-Raises InputError for anything that CPN Tools cannot express, with one exception: the disciplines of
-places are dropped, because in CPN Tools a transition may take any token.
+Raises InputError for anything that CPN Tools cannot express and that changes which transitions can
+fire. Properties that are left out, such as the disciplines of places, are listed in
+writing/losses.py.
 """
 
 from __future__ import annotations
@@ -17,22 +18,34 @@ from dfslab.documents.net_definition import (
     TransitionDefinition,
     WrittenToken,
 )
+from dfslab.documents.net_run import FileMonitors, NetFile
 from dfslab.nets.build import Net, definition_of
 from dfslab.nets.colour import LIST
 from dfslab.nets.cpn.cpn_expression import Scope, quoted, written
+from dfslab.nets.cpn.writing import layout
+from dfslab.nets.cpn.writing.monitors import MonitorWriter, writable
 from dfslab.spec.input_error import InputError
 
 SORTS = {"int": "INT", "real": "REAL", "bool": "BOOL", "text": "STRING"}
 NORMAL = 1000
+# The positions of a transition's guard, delay, code segment and priority, relative to the
+# transition.
+LABELS = ((-60, 40), (60, 40), (60, -40), (-60, -40))
 
 
 def write(net: Net | NetDefinition) -> str:
     """Returns the text of a `.cpn` file with one page that contains all nodes of the net."""
-    return _CpnWriter(definition_of(net)).text()
+    return _CpnWriter(definition_of(net), FileMonitors()).text()
+
+
+def write_file(file: NetFile) -> str:
+    """Returns the text of a `.cpn` file with a net and those of its monitors that CPN Tools can
+    run."""
+    return _CpnWriter(file.net, file.monitors).text()
 
 
 class _CpnWriter:
-    def __init__(self, definition: NetDefinition) -> None:
+    def __init__(self, definition: NetDefinition, monitors: FileMonitors) -> None:
         self.definition = definition
         self.ids = 0
         self.root = ET.Element("workspaceElements")
@@ -43,13 +56,40 @@ class _CpnWriter:
         self.page = ET.SubElement(self.net, "page", id=self.key())
         ET.SubElement(self.page, "pageattr", name=definition.name)
         self.declare()
-        self.places = {one.name: self.place(one) for one in definition.places}
-        for one in definition.transitions:
-            self.transition(one)
+        self.places = {
+            one.name: self.place(one, layout.place_spot(at))
+            for at, one in enumerate(definition.places)
+        }
+        # The ids of the transitions, and the names that the inscriptions of each may use.
+        self.transitions: dict[str, str] = {}
+        self.scopes: dict[str, Scope] = {}
+        for at, each in enumerate(definition.transitions):
+            self.transition(each, layout.transition_spot(at))
+        ET.SubElement(self.page, "constraints")
+        self.surroundings(monitors)
 
     def text(self) -> str:
         ET.indent(self.root)
-        return ET.tostring(self.root, encoding="unicode", xml_declaration=True) + "\n"
+        # Characters outside of ASCII become character references, so that the text is valid in
+        # every encoding that programs take for that of the file.
+        text: str = ET.tostring(self.root, encoding="us-ascii").decode()
+        return layout.HEAD + text + "\n"
+
+    def surroundings(self, monitors: FileMonitors) -> None:
+        """Writes the parts of the file after the page: the page instance, the window that shows the
+        page, and the monitors."""
+        instance = self.key()
+        ET.SubElement(
+            ET.SubElement(self.net, "instances"),
+            "instance",
+            id=instance,
+            page=self.page.get("id", ""),
+        )
+        ET.SubElement(self.net, "options")
+        layout.window(self.net, self.key(), self.key(), instance)
+        nodes = {name: key for name, (key, _) in self.places.items()} | self.transitions
+        writer = MonitorWriter(self.definition.name, instance, nodes, self.scopes, self.key)
+        writer.add(self.net, writable(monitors))
 
     def key(self) -> str:
         self.ids += 1
@@ -168,20 +208,19 @@ class _CpnWriter:
             raise InputError(context, name, "the name is used for another colour")
         return own
 
-    def place(self, one: PlaceDefinition) -> tuple[str, str]:
-        node = ET.SubElement(self.page, "place", id=self.key())
+    def place(self, one: PlaceDefinition, spot: layout.Spot) -> tuple[str, str]:
+        node = layout.dressed(ET.SubElement(self.page, "place", id=self.key()), spot)
         ET.SubElement(node, "text").text = one.name
-        kind = ET.SubElement(node, "type", id=self.key())
-        ET.SubElement(kind, "text").text = self.sets[one.colour]
+        layout.shape(node, "ellipse")
+        layout.marking(node)
+        layout.label(node, "type", self.key(), self.sets[one.colour], spot.moved(60, -30))
         fields = self.definition.colours[one.colour]
         counts: dict[str, int] = {}
         for row in one.initial:
             value = self.row(fields, row)
             counts[value] = counts.get(value, 0) + 1
-        if counts:
-            mark = ET.SubElement(node, "initmark", id=self.key())
-            terms = [f"{count}`{value}" for value, count in counts.items()]
-            ET.SubElement(mark, "text").text = "++".join(terms)
+        terms = [f"{count}`{value}" for value, count in counts.items()]
+        layout.label(node, "initmark", self.key(), "++".join(terms), spot.moved(60, 30))
         return node.get("id", ""), one.colour
 
     def row(self, fields: Sequence[Sequence[str]], row: Sequence[Cell]) -> str:
@@ -202,23 +241,24 @@ class _CpnWriter:
         ]
         return "{" + ",".join(cells) + "}"
 
-    def transition(self, one: TransitionDefinition) -> None:
+    def transition(self, one: TransitionDefinition, spot: layout.Spot) -> None:
         context = f"page {one.page}, transition {one.name}"
-        if one.weight not in (None, 1.0):
-            raise InputError(context, one.weight, "CPN Tools has no weights")
-        node = ET.SubElement(self.page, "trans", id=self.key(), explicit="false")
+        check_expressible(one, context)
+        key = self.transitions[one.name] = self.key()
+        node = ET.SubElement(self.page, "trans", id=key, explicit="false")
+        layout.dressed(node, spot)
         ET.SubElement(node, "text").text = one.name
-        scope = self.taken(one, node, context)
-        if one.guard:
-            self.label(node, "cond", f"[{written(one.guard, scope, context)}]")
-        self.code(one, node, scope, context)
-        if one.delay is not None:
-            self.label(node, "time", f"@+{written(one.delay, scope, context)}")
-        if one.priority:
-            self.label(node, "priority", str(NORMAL - int(one.priority)))
+        layout.shape(node, "box")
+        ET.SubElement(node, "binding", x="7.200000", y="-3.000000")
+        scope = self.scopes[one.name] = self.taken(one, node, context)
+        guard = f"[{written(one.guard, scope, context)}]" if one.guard else ""
+        code = self.code(one, scope, context)
+        delay = "" if one.delay is None else f"@+{written(one.delay, scope, context)}"
+        priority = str(NORMAL - one.priority) if one.priority else ""
+        labels = (("cond", guard), ("time", delay), ("code", code), ("priority", priority))
+        for (tag, text), (x, y) in zip(labels, LABELS, strict=True):
+            layout.label(node, tag, self.key(), text, spot.moved(x, y))
         for blocking in one.inhibit:
-            if blocking.at_least != 1:
-                raise InputError(context, blocking.at_least, "CPN Tools inhibits on any token")
             self.arc("Inhibitor", node, self.places[blocking.place][0], "")
         for emptied in one.reset:
             self.arc("Reset", node, self.places[emptied.place][0], "")
@@ -243,9 +283,9 @@ class _CpnWriter:
             self.arc("PtoT", node, place, own)
         return Scope(self.definition, names, kinds, {})
 
-    def code(self, one: TransitionDefinition, node: ET.Element, scope: Scope, context: str) -> None:
-        """Writes a transition's locals as a code segment, which CPN Tools evaluates once per
-        firing. Adds the locals to the names in `scope`."""
+    def code(self, one: TransitionDefinition, scope: Scope, context: str) -> str:
+        """Returns a code segment that computes a transition's locals; "" if there are none. CPN
+        Tools evaluates a code segment once per firing. Adds the locals to the names in `scope`."""
         steps, inputs = [], [name for name in scope.names.values() if name != "()"]
         outputs = []
         for local in one.locals:
@@ -254,11 +294,11 @@ class _CpnWriter:
             scope.names[local.name], scope.singles[local.name] = own, local.type
             steps.append(f"val {own} = {value}")
             outputs.append(own)
-        if steps:
-            given = ", ".join(outputs)
-            action = f"let {' '.join(steps)} in ({given}) end"
-            text = f"input ({', '.join(inputs)}); output ({given}); action ({action});"
-            self.label(node, "code", text)
+        if not steps:
+            return ""
+        given = ", ".join(outputs)
+        action = f"let {' '.join(steps)} in ({given}) end"
+        return f"input ({', '.join(inputs)}); output ({given}); action ({action});"
 
     def counted(self, arc: OutputDefinition, colour: str, scope: Scope, context: str) -> str:
         """Returns the inscription of an output arc. The arc produces one token, several equal
@@ -291,11 +331,25 @@ class _CpnWriter:
         ]
         return "{" + ",".join(cells) + "}"
 
-    def label(self, node: ET.Element, tag: str, text: str) -> None:
-        ET.SubElement(ET.SubElement(node, tag, id=self.key()), "text").text = text
-
     def arc(self, kind: str, node: ET.Element, place: str, text: str) -> None:
         made = ET.SubElement(self.page, "arc", id=self.key(), orientation=kind, order="1")
+        layout.dressed(made, layout.Spot())
+        ET.SubElement(made, "arrowattr", headsize="1.200000", currentcyckle="2")
         ET.SubElement(made, "transend", idref=node.get("id", ""))
         ET.SubElement(made, "placeend", idref=place)
-        self.label(made, "annot", text)
+        layout.label(made, "annot", self.key(), text, layout.Spot())
+
+
+def check_expressible(one: TransitionDefinition, context: str) -> None:
+    """Raises InputError if CPN Tools has no words for a property that determines when a transition
+    fires."""
+    if one.weight not in (None, 1.0):
+        reason = "CPN Tools has no weights; draw the choice in a guard or write --as json"
+        raise InputError(context, one.weight, reason)
+    if one.priority > NORMAL:
+        reason = f"CPN Tools has whole numbers from 0 as priorities; at most {NORMAL} here"
+        raise InputError(context, one.priority, reason)
+    for blocking in one.inhibit:
+        if blocking.at_least != 1:
+            reason = "CPN Tools inhibits on any token; write --as json or pnml"
+            raise InputError(context, blocking.at_least, reason)

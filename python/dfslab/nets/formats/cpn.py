@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dfslab.nets.contract import NetFormat
 from dfslab.nets.cpn import cpn_read, cpn_write
+from dfslab.nets.cpn.writing.losses import losses
 
 TITLE = "CPN Tools: coloured Petri nets with monitors"
 # The root element of files of CPN Tools, which follows an XML declaration and a document type.
@@ -16,5 +17,11 @@ def recognises(head: bytes) -> bool:
 
 
 FORMAT = NetFormat(
-    TITLE, recognises, cpn_read.read_file, cpn_write.write, encodings=("utf-8", "iso-8859-1")
+    TITLE,
+    recognises,
+    cpn_read.read_file,
+    cpn_write.write,
+    encodings=("utf-8", "iso-8859-1"),
+    write_file=cpn_write.write_file,
+    losses=losses,
 )

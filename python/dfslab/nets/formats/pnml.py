@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dfslab.documents.net_run import NetFile
 from dfslab.nets.contract import NetFormat
-from dfslab.nets.pnml import pnml_read
+from dfslab.nets.pnml import pnml_read, pnml_write
 
 TITLE = "PNML: place/transition nets and symmetric nets"
 
@@ -20,4 +20,4 @@ def read(text: str) -> NetFile:
     return NetFile(net=pnml_read.read(text))
 
 
-FORMAT = NetFormat(TITLE, recognises, read, pnml_read.write)
+FORMAT = NetFormat(TITLE, recognises, read, pnml_write.write, losses=pnml_write.losses)

@@ -1,23 +1,17 @@
-"""Reads place/transition nets and symmetric nets from PNML, and writes nets as PNML.
+"""Reads place/transition nets and symmetric nets from PNML.
 
 A file must contain one net. A place/transition net (`ptnet`) has places with initial markings,
 transitions, and normal, inhibitor and reset arcs, on any number of pages. Weights of arcs are whole
 numbers. InputError is raised for reference nodes and other types of nets.
-
-Every net is written as a place/transition net. In PNML, such a net has no guards, delays,
-priorities, weights of transitions or token values. These properties are therefore written as
-tool-specific text.
 """
 
 from __future__ import annotations
 
-import json
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from dfslab.documents.net_definition import NetDefinition, TransitionDefinition
-from dfslab.nets.build import Net, Place, Put, Take, definition_of, with_equal_chances
+from dfslab.documents.net_definition import NetDefinition
+from dfslab.nets.build import Net, Place, Put, Take, with_equal_chances
 from dfslab.nets.cpn.cpn_read import definition_of_element
 from dfslab.nets.pnml.pnml_symmetric import SYMMETRIC, converted
 from dfslab.spec.input_error import InputError
@@ -175,82 +169,3 @@ class _PnmlReader:
             transition.reset.append(place)
         else:
             transition.takes.append(Take(place, count=weight))
-
-
-def write(net: Net | NetDefinition) -> str:
-    """Returns a net as PNML text. Whatever a place/transition net cannot express is written as
-    tool-specific text."""
-    definition = definition_of(net)
-    root = ET.Element("pnml", xmlns=NAMESPACE)
-    made = ET.SubElement(root, "net", id="net", type=PTNET)
-    _label(made, "name", definition.name)
-    page = ET.SubElement(made, "page", id="page")
-    places = {one.name: f"p{at}" for at, one in enumerate(definition.places)}
-    for place in definition.places:
-        node = ET.SubElement(page, "place", id=places[place.name])
-        _label(node, "name", place.name)
-        if place.initial:
-            _label(node, "initialMarking", str(len(place.initial)))
-        if place.colour != "unit":
-            kept: dict[str, object] = {"colour": place.colour}
-            if place.discipline != "fifo":
-                kept["discipline"] = place.discipline
-            _tool(node, kept | {"initial": place.initial})
-    for at, one in enumerate(definition.transitions):
-        node = ET.SubElement(page, "transition", id=f"t{at}")
-        _label(node, "name", one.name)
-        noted = {
-            "guard": one.guard,
-            "delay": one.delay,
-            "priority": one.priority,
-            "weight": one.weight,
-        }
-        _tool(node, {key: value for key, value in noted.items() if value not in (None, "", 0)})
-        _arcs(page, one, f"t{at}", places)
-    ET.indent(root)
-    return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
-
-
-def _arcs(
-    page: ET.Element, transition: TransitionDefinition, node: str, places: Mapping[str, str]
-) -> None:
-    counts: dict[tuple[str, str, str], int] = {}
-    notes: dict[tuple[str, str, str], list[Mapping[str, object]]] = {}
-
-    def add(source: str, target: str, kind: str, weight: int, note: Mapping[str, object]) -> None:
-        key = (source, target, kind)
-        counts[key] = counts.get(key, 0) + weight
-        if note:
-            notes.setdefault(key, []).append(note)
-
-    for taken in transition.in_:
-        var = {} if taken.var is None else {"var": taken.var}
-        add(places[taken.place], node, "normal", 1, var)
-    for blocking in transition.inhibit:
-        add(places[blocking.place], node, "inhibitor", blocking.at_least, {})
-    for emptied in transition.reset:
-        add(places[emptied.place], node, "reset", 1, {})
-    for put in transition.out:
-        note = {"token": put.token, "delay": put.delay, "count": put.count}
-        kept = {key: value for key, value in note.items() if value is not None}
-        add(node, places[put.place], "normal", 1, kept)
-    for (source, target, kind), weight in counts.items():
-        key = f"{source}-{target}" + ("" if kind == "normal" else f"-{kind}")
-        made = ET.SubElement(page, "arc", id=key, source=source, target=target)
-        if kind != "normal":
-            _label(made, "type", kind)
-        if weight > 1:
-            _label(made, "inscription", str(weight))
-        _tool(
-            made, {"arcs": notes[source, target, kind]} if (source, target, kind) in notes else {}
-        )
-
-
-def _label(parent: ET.Element, tag: str, text: str) -> None:
-    ET.SubElement(ET.SubElement(parent, tag), "text").text = text
-
-
-def _tool(parent: ET.Element, values: Mapping[str, object]) -> None:
-    if values:
-        made = ET.SubElement(parent, "toolspecific", tool="dfslab", version="1")
-        made.text = json.dumps(values)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from dfslab.nets.cpn.cpn_values import CpnValue, clean
+from dfslab.nets.cpn.cpn_values import CpnValue, Leaf, clean
 from dfslab.nets.cpn.monitors.blocks import WrittenMonitor, WrittenNode
 from dfslab.spec.input_error import InputError
 
@@ -44,6 +44,16 @@ class ReadNodes:
     instances: dict[str, int] = field(default_factory=dict)
     # The path of each page instance, by the id of the instance in the file.
     paths: dict[str, str] = field(default_factory=dict)
+
+    def expressions(self) -> dict[str, dict[str, str]]:
+        """Returns the expressions of the net for the variables of each transition. Variables with
+        several fields are left out, because their tokens have the same names."""
+        return {
+            one.name: {
+                name: value.text for name, value in one.values.items() if isinstance(value, Leaf)
+            }
+            for one in self.transitions.values()
+        }
 
     def next_instance(self, page: str) -> int:
         """Returns the number of a new instance of a page, from 1."""

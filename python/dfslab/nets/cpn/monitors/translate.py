@@ -128,7 +128,12 @@ class MonitorTranslator:
                 breakpoints[one.name] = monitor
                 continue
             is_timed = one.is_timed or one.kind in (MARKING_SIZE, LIST_LENGTH)
-            measured[one.name] = FileMonitor(kind=one.kind, is_timed=is_timed, monitor=monitor)
+            subnet = subnet_of(one, self.nodes)
+            nodes = [place.name for place in subnet.places]
+            nodes += [transition.name for transition in subnet.transitions]
+            measured[one.name] = FileMonitor(
+                kind=one.kind, is_timed=is_timed, monitor=monitor, nodes=nodes
+            )
         return FileMonitors(measured=measured, breakpoints=breakpoints, refused=refused)
 
     def draft(self, one: WrittenMonitor) -> _Draft:

@@ -1,0 +1,1 @@
+"""Predefined functions of CPN ML: functions written in CPN ML, and functions of texts."""
