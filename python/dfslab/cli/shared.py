@@ -276,6 +276,7 @@ class Reporter:
         self._task = progress.add_task("starting", total=1.0)
 
     def __call__(self, done: float, total: float, text: str, *remaining_s: float) -> None:
+        self._left.begin(text)
         self._left.report(done >= total, remaining_s)
         self._progress.update(
             self._task, completed=done, total=total, description=printable(text)[:60]
