@@ -23,8 +23,8 @@ Basis = Literal["run", "description"]
 # `LOW`. Below LOW, nothing can be stated (`UNDECIDED`).
 HIGH, MEDIUM, LOW = 0.95, 0.85, 0.70
 # Limits for reporting no gain. If a predicted gain changes the rate by less than the fraction
-# NO_GAIN, "no gain" is reported. These words state that the true gain changes the rate by less than the
-# fraction SMALL.
+# NO_GAIN, "no gain" is reported. These words state that the true gain changes the rate by less than
+# the fraction SMALL.
 NO_GAIN, SMALL = 0.02, 0.10
 # Least ratio of the gain of a combined change to the largest gain among its single changes. A
 # combined change with a smaller ratio is not named.

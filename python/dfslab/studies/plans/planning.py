@@ -203,8 +203,8 @@ class Planned(BaseModel):
         if sure is None:
             why = f" ({self.unsure[0]})" if self.unsure else ""
             return [
-                f"No number of servers reaches the targets with high certainty{why}: plan for a higher "
-                "target, or measure a small cluster before you buy."
+                f"No number of servers reaches the targets with high certainty{why}: plan for a "
+                "higher target, or measure a small cluster before you buy."
             ]
         return [f"Recommended, the cheapest of high certainty: {_named(sure)}. {sure.reason()}"]
 
