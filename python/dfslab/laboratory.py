@@ -319,6 +319,7 @@ class Laboratory:
         answers.notes += result_notes(run.settled)
         for study in contract.all_studies():
             if study.needs.are_met(run):
+                self._report(1, 1, f"analysing the results: {study.name.replace('_', ' ')}")
                 self._ask(study, run, stages)
         return answers
 
@@ -362,6 +363,7 @@ class Laboratory:
         run.findings.notes += table.notes
         findings.save(opened.folder, inputs, run.findings)
         if always_page or any(one.is_worth_a_page for one in run.findings.found.values()):
+            self._report(1, 1, "writing the page")
             with stages.of("page"):
                 from dfslab.report import page as pages
 
@@ -481,10 +483,7 @@ def _missing(plan: RunPlan, before: Store | None) -> int:
 
 
 def measured_before(data: Path, scenario: Scenario) -> list[Result]:
-    """Returns the measurements in a run folder or in a table of runs.
-
-    Raises InputError if `data` is neither.
-    """
+    """Returns the measurements in a run folder or in a table of runs; else raises InputError."""
     if data.is_dir():
         return [r for r in store.results_of(data) if r.method == MEASURE]
     return csv_runs.read(data, scenario)

@@ -21,6 +21,9 @@ MEASURE = "measure"
 # The baselines: methods that predict without a model of the system. A model has to predict better
 # than these.
 BASELINES = ("mean", "ideal", "serial")
+# Begins the note on an operation that uses no declared disk and no declared link. The operation
+# follows.
+UNLIMITED = "nothing declared limits "
 
 
 @runtime_checkable

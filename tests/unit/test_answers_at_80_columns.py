@@ -53,9 +53,15 @@ def test_long_names_are_broken_after_separators_only():
 
 def test_a_gain_of_one_is_stated_as_none_and_not_as_a_sure_gain():
     none = GainEstimate(gain=1.0, low=0.9, high=1.1, probability=0.5, sd=0.01)
-    assert none.statement == "none: high"
+    assert none.statement == "high certainty of no gain"
     assert none.right > 0.95
-    assert none.judgement == "no gain (90 %: 0.90 to 1.10), sure: high"
-    assert none.model_copy(update={"gain": 2.0, "probability": 0.99}).statement == "gain: high"
-    assert none.model_copy(update={"gain": 0.5, "probability": 0.01}).statement == "loss: high"
+    assert none.judgement == "no gain (90 %: 0.90 to 1.10), certainty: high"
+    assert (
+        none.model_copy(update={"gain": 2.0, "probability": 0.99}).statement
+        == "high certainty of a gain"
+    )
+    assert (
+        none.model_copy(update={"gain": 0.5, "probability": 0.01}).statement
+        == "high certainty of a loss"
+    )
     assert none.model_copy(update={"sd": 1.0}).statement == "cannot tell"

@@ -75,8 +75,8 @@ def test_a_server_or_a_faster_network():
         assert f"90 %: {rate['low']:.2f} to {rate['high']:.2f}" in answered[change][0]
     assert answered[servers][0].startswith("servers +1: × ")
     assert "Largest, sequential_write, shard 1: " in answered[servers][0]
-    assert "sure: low" in answered[servers][0]
-    assert "sure: high" in answered[link][0]
+    assert "certainty: low" in answered[servers][0]
+    assert "certainty: high" in answered[link][0]
 
 
 def test_hdfs_with_twenty_datanodes():

@@ -145,8 +145,11 @@ def test_a_check_says_its_rate_in_the_unit_of_the_target(size_bytes, error, sent
 @pytest.mark.parametrize(
     ("probabilities", "sentence"),
     [
-        ((0.75, 0.96), "Recommended, the cheapest that is sure (high): hdfs on 4 servers"),
-        ((0.75, 0.8), "No number of servers reaches the targets for sure (high) (a link limits)"),
+        ((0.75, 0.96), "Recommended, the cheapest of high certainty: hdfs on 4 servers"),
+        (
+            (0.75, 0.8),
+            "No number of servers reaches the targets with high certainty (a link limits)",
+        ),
         ((0.96, 0.99), ""),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dfslab.method import UNLIMITED
 from dfslab.report.answers.result_notes import result_notes
 from dfslab.report.answers.result_tables import result_tables
 from support import synthetic
@@ -60,3 +61,13 @@ def test_predict_prints_ignored_keys_once():
     done = dfslab("predict", str(SCENARIOS / "glusterfs.toml"))
     lines = [one for one in done.stdout.splitlines() if "ignored by" in one]
     assert len(lines) == len({one.split(":")[1] for one in lines}), lines
+
+
+def test_operations_that_nothing_limits_share_one_note():
+    notes = [f"ideal: {UNLIMITED}{one}" for one in ("write", "read", "stat", "read")]
+    results = [
+        one.model_copy(update={"notes": [note, "a note"], "ignored": []})
+        for one, note in zip(predicted("ideal", of_reads) * 2, notes, strict=False)
+    ]
+    assert len(results) == len(notes)
+    assert result_notes(results) == [f"ideal: {UNLIMITED}write, read and stat", "a note"]

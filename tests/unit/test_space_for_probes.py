@@ -7,7 +7,9 @@ from types import SimpleNamespace
 import pytest
 from dfslab.instruments.discovery.place import DiscoveredPlace
 from dfslab.instruments.discovery.probes import LOCAL_BYTES, OTHER_BYTES
+from dfslab.spec.files import ready
 from dfslab.spec.input_error import InputError
+from dfslab.spec.scenario import read
 from dfslab.studies.expect import grid
 from support.command import dfslab
 
@@ -42,3 +44,20 @@ def test_the_space_for_the_measurements_is_checked_without_a_plan():
 def test_the_help_of_init_states_what_is_written():
     shown = " ".join(dfslab("init", "--help").stdout.replace("│", " ").split())
     assert f"up to {LOCAL_BYTES >> 20} MiB on a local disk" in shown
+
+
+def test_space_bounds_what_all_operations_write():
+    scenario = read(ready.files()["glusterfs"]).points()[0].scenario
+    unbounded = grid.total_bytes(grid.planned(scenario, 600.0))
+    bound = 600 << 20
+    assert unbounded > bound
+    assert grid.total_bytes(grid.planned(scenario, 600.0, space_bytes=bound)) <= bound
+    with pytest.raises(InputError, match="--space = '100 MiB': must be at least"):
+        grid.planned(scenario, 600.0, space_bytes=100 << 20)
+
+
+def test_expect_refuses_too_little_space_before_it_writes(tmp_path):
+    ended = dfslab("expect", str(tmp_path), "--space", "1 MB")
+    assert ended.returncode == 2
+    assert "--space = '976.6 KiB': must be at least 448 MiB" in ended.stderr
+    assert not any(tmp_path.iterdir())

@@ -31,10 +31,10 @@ def test_the_legend_gives_the_reason_of_each_word():
     word is used, the row and the legend state the reason."""
     plain = GainEstimate(gain=1.5, low=1.1, high=2.0, probability=0.97, sd=0.2)
     doubted = plain.model_copy(update={"hardware_sd": 0.9})
-    assert plain.statement == "gain: high"
+    assert plain.statement == "high certainty of a gain"
     assert legend([plain]) == [WORDS]
-    assert doubted.statement == "gain: low (uncertain hardware)"
-    assert doubted.judgement.endswith("sure: low (uncertain hardware)")
+    assert doubted.statement == "low certainty of a gain (uncertain hardware)"
+    assert doubted.judgement.endswith("certainty: low (uncertain hardware)")
     assert legend([plain, doubted]) == [WORDS, LOWERED]
     noisy = plain.model_copy(update={"low": 0.9})
     assert legend([noisy]) == [WORDS, NOISE]
@@ -69,13 +69,13 @@ def test_a_run_that_measured_such_changes_is_not_capped():
     gain = GainEstimate(gain=1.5, low=1.2, high=1.9, probability=0.99, sd=0.1)
     assert gain.sureness is Sureness.HIGH
     elsewhere = gain.model_copy(update={"is_learnt_here": False})
-    assert elsewhere.statement == "gain: medium (error learnt elsewhere)"
+    assert elsewhere.statement == "medium certainty of a gain (error learnt elsewhere)"
     assert legend([gain]) == [WORDS]
     assert legend([elsewhere]) == [WORDS, CAPPED]
     unsure = elsewhere.model_copy(update={"probability": 0.75})
-    assert unsure.statement == "gain: low"
+    assert unsure.statement == "low certainty of a gain"
     doubted = elsewhere.model_copy(update={"hardware_sd": 0.9})
-    assert doubted.statement == "gain: low (uncertain hardware)"
+    assert doubted.statement == "low certainty of a gain (uncertain hardware)"
 
 
 @pytest.mark.parametrize("limit", [HIGH, MEDIUM, LOW])

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from dfslab import discover
 from dfslab.cli.live.lines import LineReporter
 from dfslab.cli.live.time_left import TimeLeft
 from dfslab.cli.live.time_left_column import TimeLeftColumn
@@ -179,3 +180,57 @@ def test_the_column_of_the_bar_shows_the_estimate():
     assert "left" not in column.render(task).plain
     left.report(False, (3.0,))
     assert column.render(task).plain == "about 0:03 left"
+
+
+def test_without_an_estimate_the_column_shows_how_long_the_step_lasts():
+    now_s = [0.0]
+    left = TimeLeft(lambda: now_s[0])
+    bar = Progress(TimeLeftColumn(left))
+    bar.add_task("starting", total=1.0)
+    (task,) = bar.tasks
+    column = TimeLeftColumn(left)
+    left.begin("fitting sequence")
+    left.report(False, (3.0,))
+    # The estimate has passed, so the column does not stand still at the last second.
+    now_s[0] = 62.0
+    assert column.render(task).plain == "this step: 1:02"
+    left.begin("fitting petri")
+    assert "step" not in column.render(task).plain
+    now_s[0] = 65.0
+    assert column.render(task).plain == "this step: 0:03"
+
+
+def test_a_full_bar_states_no_time_left():
+    left = TimeLeft(lambda: 0.0)
+    bar = Progress(TimeLeftColumn(left))
+    bar.update(bar.add_task("starting", total=1.0), completed=1.0)
+    (task,) = bar.tasks
+    assert TimeLeftColumn(left).render(task).plain == ""
+
+
+def test_the_bar_does_not_go_back_while_models_are_fitted(tmp_path: Path):
+    reported: list[tuple[float, str]] = []
+    planted = synthetic.scenario()
+    opened = store.open_run(planted, tmp_path)
+
+    def report(done: float, total: float, text: str, *remaining_s: float) -> None:
+        reported.append((done / total, text))
+
+    methods = [Instrument(ManualClock()), discover.method("mean"), discover.method("regression")]
+    sweep(planted, methods, opened, report)
+    texts = [text for _, text in reported]
+    fitting = reported[texts.index("fitting mean (model 1 of 2)") :]
+    assert "fitting regression (model 2 of 2)" in dict(map(reversed, fitting))
+    shares = [share for share, _ in fitting]
+    assert shares == sorted(shares)
+    assert shares[-1] < 1
+
+
+def test_a_run_reports_each_analysis_and_the_page(tmp_path: Path):
+    texts: list[str] = []
+    workload = {"name": "sequential_write", "file_size": "64 KiB", "operations_per_client": 4}
+    laboratory = Laboratory(lambda done, total, text, *_: texts.append(text))
+    plan = laboratory.plan(scenario(workload, repetitions=2))
+    laboratory.run(plan, tmp_path, always_page=True)
+    assert "analysing the results: server law" in texts
+    assert texts[-1] == "writing the page"

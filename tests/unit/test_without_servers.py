@@ -1,5 +1,5 @@
 """Tests that advice and fitted functions for a local file system mention no network, because its
-operations use none."""
+operations use none, and of the texts of candidate actions."""
 
 from __future__ import annotations
 
@@ -37,3 +37,12 @@ def test_no_network_latency_is_fitted_without_servers(recorded_run):
     assert len(found) > 2
     for one in found:
         assert "network" not in one.text
+
+
+def test_joined_actions_name_their_changes_in_one_order():
+    scenario = read(ready.files()["glusterfs"]).points()[0].scenario
+    by_text = {one.text: one for one in candidates(scenario)}
+    setting, disk, links = (by_text[one] for one in ("shard 1", "server disk x2", "links x2"))
+    joined = links.joined(setting).joined(disk)
+    assert joined.text == "links x2 and server disk x2 and shard 1"
+    assert disk.joined(links).joined(setting).text == joined.text

@@ -218,10 +218,22 @@ def time_s(key: str, text: str) -> float:
 
     Raises InputError if the text is not a time or if the time is not positive.
     """
+    return _quantity(key, text, "s")
+
+
+def size_bytes(key: str, text: str) -> float:
+    """Parses the `text` of the option `key` and returns the size in bytes.
+
+    Raises InputError if the text is not a size or if the size is not positive.
+    """
+    return _quantity(key, text, "B")
+
+
+def _quantity(key: str, text: str, unit: str) -> float:
     from dfslab.spec.units import parse
 
     try:
-        found = parse(text, "s")
+        found = parse(text, unit)
     except ValueError as error:
         raise InputError(key, text, str(error)) from error
     if found <= 0:
@@ -276,6 +288,7 @@ class Reporter:
         self._task = progress.add_task("starting", total=1.0)
 
     def __call__(self, done: float, total: float, text: str, *remaining_s: float) -> None:
+        self._left.begin(text)
         self._left.report(done >= total, remaining_s)
         self._progress.update(
             self._task, completed=done, total=total, description=printable(text)[:60]

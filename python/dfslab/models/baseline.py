@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dfslab import quantiles
-from dfslab.method import CONFIDENCE, RunFailed
+from dfslab.method import CONFIDENCE, UNLIMITED, RunFailed
 from dfslab.models.fit.demand import observations, operations_key
 from dfslab.models.regression import metrics_of
 from dfslab.models.tree.prediction import Situation, situation_of
@@ -108,7 +108,7 @@ class Ideal:
         situation = situation_of(point.scenario)
         bound = _bound(situation)
         if bound is None:
-            note = f"ideal: nothing declared limits {operations_key(situation)}"
+            note = f"ideal: {UNLIMITED}{operations_key(situation)}"
             return Result(
                 method=self.name,
                 point_id=point.id,

@@ -12,7 +12,16 @@ import typer
 
 from dfslab.cli.decide.advice_commands import lines
 from dfslab.cli.live.printing import Printing, printing_of
-from dfslab.cli.shared import AsJson, Force, emit, named_output, note, time_s, with_progress
+from dfslab.cli.shared import (
+    AsJson,
+    Force,
+    emit,
+    named_output,
+    note,
+    size_bytes,
+    time_s,
+    with_progress,
+)
 from dfslab.instruments.discovery.probe_progress import usual_s
 from dfslab.spec.files.outputs import Output, check_folder
 from dfslab.spec.input_error import InputError
@@ -63,6 +72,9 @@ def expect(
     time: Annotated[
         str, typer.Option("--time", metavar="TIME", help="How long it measures, about.")
     ] = "60s",
+    space: Annotated[
+        str | None, typer.Option("--space", metavar="SIZE", help="Most bytes that it writes.")
+    ] = None,
     server_disk: ServerDisk = None,
     server_link: ServerLink = None,
     client_link: ClientLinkOption = None,
@@ -75,14 +87,15 @@ def expect(
     """Is this the speed I should expect, and what is in the way? Measures and predicts.
 
     Hardware of servers, which no client can observe, is assumed with wide intervals, unless options
-    declare it. The measurement takes at least 16 s, and writes and removes up to a few GB of files
-    in the directory; it is announced first.
+    declare it. The measurement takes at least 16 s. It writes up to 1 GiB for each operation, and
+    removes it; --space writes less. Bytes and seconds are announced first.
     """
     printing = printing_of(context, as_json)
     from dfslab.studies.expect.grid import check_time
 
     seconds = time_s("--time", time)
     check_time(seconds)
+    space_bytes = None if space is None else size_bytes("--space", space)
     texts = _declared(server_disk, server_link, client_link, latency, web)
 
     def output(made: PlaceScenario) -> Output:
@@ -93,10 +106,12 @@ def expect(
         if RUNS.is_dir():
             output(made).check()
 
-    found, probed, made = _discovered(place, texts, servers, copies, printing, check, seconds)
+    found, probed, made = _discovered(
+        place, texts, servers, copies, printing, check, seconds, None, space_bytes
+    )
     from dfslab.studies.expect import place_rates
 
-    planned = place_rates.plan(found, probed, made, seconds)
+    planned = place_rates.plan(found, probed, made, seconds, space_bytes)
     written = output(made)
     note(planned.announcement())
     answer = with_progress(printing, lambda report: place_rates.compared(planned, report, note))
@@ -189,6 +204,7 @@ def _discovered(
     check: Callable[[PlaceScenario], object],
     time_s: float | None = None,
     output: Path | None = None,
+    space_bytes: float | None = None,
 ) -> tuple[DiscoveredPlace, Probed, PlaceScenario]:
     """Finds out which file system a place (a directory or a server) belongs to, and probes its
     hardware. Returns a triple: the file system, the probed hardware, and the scenario that
@@ -201,13 +217,14 @@ def _discovered(
       InputError if the output cannot be written.
     - `time_s`: seconds for measurements; None if nothing is measured afterwards.
     - `output`: the file that the user named for the scenario; None if there is none.
+    - `space_bytes`: most bytes that the measurements write; None if the option is not given.
 
     Raises InputError if the text of an option is empty, or if an option does not fit the place.
     """
     from dfslab.instruments.discovery import place as places
     from dfslab.instruments.discovery.probes import Probed
     from dfslab.spec import units
-    from dfslab.studies.expect.grid import check_space, check_time, operations_of
+    from dfslab.studies.expect.grid import check_space, check_time, check_written, operations_of
     from dfslab.studies.expect.hardware_facts import DeclaredHardware
     from dfslab.studies.expect.place_scenario import scenario_of
 
@@ -230,6 +247,7 @@ def _discovered(
     if time_s is not None:
         check_time(time_s, operations_of(found.is_in_memory))
         check_space(found.free_bytes)
+        check_written(space_bytes, operations_of(found.is_in_memory))
     found.check_space()
     if not printing.is_quiet:
         kinds = "memory, disk and calls" if found.is_local else "memory and round trips"

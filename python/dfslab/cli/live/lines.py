@@ -34,6 +34,7 @@ class LineReporter:
         # A preparation during a run, such as the start of a testbed, reports 0 for `done`. The
         # printed proportion must not fall to 0 then, so the last proportion is kept.
         self._share = done / total if done and total else self._share
+        self._left.begin(text)
         self._left.report(done >= total, remaining_s)
         if now_s < self._due_s:
             return

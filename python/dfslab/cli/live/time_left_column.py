@@ -9,8 +9,10 @@ from dfslab.cli.live.time_left import TimeLeft
 
 
 class TimeLeftColumn(TimeRemainingColumn):
-    """A column of the progress bar that shows the estimated time left. If there is no estimate,
-    Rich computes the time left from the speed of the bar."""
+    """A column of the progress bar that shows the estimated time left. If there is no estimate, the
+    column shows how long the present step has lasted. During the first moments of a step, the
+    column shows the time left that Rich computes from the speed of the bar; nothing at a full
+    bar, because Rich would show zero."""
 
     # Rich calls `render` again only if the last text of the column is older than this number of
     # seconds.
@@ -22,5 +24,7 @@ class TimeLeftColumn(TimeRemainingColumn):
 
     def render(self, task: Task) -> Text:
         """Returns the text of the column."""
-        text = self._left.text
-        return Text(text, style="progress.remaining") if text else super().render(task)
+        text = self._left.text or self._left.step_text
+        if text or task.finished:
+            return Text(text, style="progress.remaining")
+        return super().render(task)

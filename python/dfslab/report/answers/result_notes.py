@@ -4,17 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from dfslab.method import UNLIMITED
 from dfslab.result import Result
 from dfslab.spec.systems.setting_notes import setting_notes
 
 
 def result_notes(results: Iterable[Result]) -> list[str]:
-    """Returns the different notes of results, in their order. After these notes come the meanings
-    of varied settings of file systems, and the keys of the scenario that models ignore."""
+    """Returns the different notes of results, in their order. Notes of the baseline `ideal` that
+    differ only in the operation are joined to one. After these notes come the meanings of varied
+    settings of file systems, and the keys of the scenario that models ignore."""
     known = list(results)
-    notes = dict.fromkeys(note for one in known for note in one.notes)
+    notes = _joined(dict.fromkeys(note for one in known for note in one.notes))
     varied = ((one.point.scenario.file_system.name, key) for one in known for key in one.labels)
     return [*notes, *setting_notes(varied), *_ignored(known)]
+
+
+def _joined(notes: Iterable[str]) -> list[str]:
+    """Returns the notes, with one note for all operations that nothing declared limits. The note
+    has the place of the first of them."""
+    groups: dict[str, list[str]] = {}
+    for note in notes:
+        start, found, operation = note.partition(UNLIMITED)
+        groups.setdefault(start + found, []).append(operation)
+    return [f"{start}{_and(list(dict.fromkeys(own)))}" for start, own in groups.items()]
 
 
 def _ignored(results: Iterable[Result]) -> list[str]:

@@ -16,7 +16,7 @@ from dfslab.spec.input_error import InputError
 from dfslab.studies.applications import layout_rules, metadata_rules, transfer_rules
 from dfslab.studies.applications.cost import IoCost
 from dfslab.studies.applications.io_rule import IoRule, IoSaving
-from dfslab.studies.decisions.gains import sureness, sureness_words
+from dfslab.studies.decisions.gains import certainty_text, sureness, sureness_words
 
 RULES = (*transfer_rules.RULES, *metadata_rules.RULES, *layout_rules.RULES)
 # A change is recommended only if it saves at least this fraction of the I/O time.
@@ -106,13 +106,13 @@ class IoAdvice(BaseModel):
         order = "Perhaps first" if one.sureness is Sureness.UNDECIDED else "First"
         return (
             f"{order}: {one.change}. It saves about {_time(one.saved_s)} of the {_time(self.io_s)} "
-            f"of I/O (90 %: {_time(one.saved_s_low)} to {_time(one.saved_s_high)}), sure: "
-            f"{one.sureness}. Why: {one.evidence}. {one.reason}"
+            f"of I/O (90 %: {_time(one.saved_s_low)} to {_time(one.saved_s_high)}), "
+            f"{certainty_text(one.sureness)}. Why: {one.evidence}. {one.reason}"
         )
 
     def table(self) -> Table:
         """Returns a table with one row for each recommended change."""
-        columns = [Column("change", "left"), Column("saves (90 %)"), Column("how sure", "left")]
+        columns = [Column("change", "left"), Column("saves (90 %)"), Column("certainty", "left")]
         columns.append(Column("evidence", "left"))
         rows = [
             (

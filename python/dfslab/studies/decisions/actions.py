@@ -8,7 +8,16 @@ from dataclasses import dataclass
 
 from dfslab import discover
 from dfslab.spec import units
-from dfslab.spec.changes.change import CLIENTS, CLIENTS_X2, DISK, LINK, PROCESSOR, SERVERS, Change
+from dfslab.spec.changes.change import (
+    CLIENTS,
+    CLIENTS_X2,
+    DISK,
+    KINDS,
+    LINK,
+    PROCESSOR,
+    SERVERS,
+    Change,
+)
 from dfslab.spec.changes.change_language import parse_change
 from dfslab.spec.environment import number
 from dfslab.spec.input_error import InputError
@@ -48,9 +57,14 @@ class CandidateAction:
         return " and ".join(one.text for one in self.changes)
 
     def joined(self, other: CandidateAction) -> CandidateAction:
-        """Returns an action with the changes of this action and of `other`."""
+        """Returns an action with the changes of this action and of `other`, in the order of
+        `KINDS`. The order does not depend on how the search found the action, so rows of a table
+        that share changes name them in the same order."""
         risks = dict.fromkeys(one for one in (self.risk, other.risk) if one)
-        return CandidateAction((*self.changes, *other.changes), "; ".join(risks))
+        changes = sorted(
+            (*self.changes, *other.changes), key=lambda one: (KINDS.index(one.kind), one.text)
+        )
+        return CandidateAction(tuple(changes), "; ".join(risks))
 
     def conflicts(self, other: CandidateAction) -> bool:
         """Returns whether there is a scenario key that both actions set."""

@@ -23,8 +23,8 @@ Basis = Literal["run", "description"]
 # `LOW`. Below LOW, nothing can be stated (`UNDECIDED`).
 HIGH, MEDIUM, LOW = 0.95, 0.85, 0.70
 # Limits for reporting no gain. If a predicted gain changes the rate by less than the fraction
-# NO_GAIN, "none" is reported. This word states that the true gain changes the rate by less than the
-# fraction SMALL.
+# NO_GAIN, "no gain" is reported. These words state that the true gain changes the rate by less than
+# the fraction SMALL.
 NO_GAIN, SMALL = 0.02, 0.10
 # Least ratio of the gain of a combined change to the largest gain among its single changes. A
 # combined change with a smaller ratio is not named.
@@ -50,12 +50,19 @@ def sureness_words(statement: str) -> str:
     probability the words describe."""
     high, medium, low = (f"{100 * limit:.0f} %" for limit in (HIGH, MEDIUM, LOW))
     return (
-        f"How sure: {Sureness.HIGH} if {statement} with a probability of {high} and more, "
+        f"Certainty: {Sureness.HIGH} if {statement} with a probability of {high} and more, "
         f"{Sureness.MEDIUM} from {medium}, {Sureness.LOW} from {low}, else {Sureness.UNDECIDED}."
     )
 
 
-WORDS = sureness_words("the statement (gain, loss, none) is right")
+def certainty_text(word: str) -> str:
+    """Returns a word for certainty with what it describes, such as "certainty: low". Every
+    sentence names the certainty in this way, because "low" after a gain reads as the size of the
+    gain. "cannot tell" needs no name."""
+    return word if word == Sureness.UNDECIDED else f"certainty: {word}"
+
+
+WORDS = sureness_words("the statement (gain, loss, no gain) is right")
 # The reasons why a word is lower than the probability of the statement alone would give: DOUBT and
 # LEARNT_ELSEWHERE.
 DOUBT = "uncertain hardware"
@@ -146,7 +153,7 @@ class GainEstimate(BaseModel):
     @property
     def is_none(self) -> bool:
         """Whether the predicted gain changes the rate by less than NO_GAIN, so that it is reported
-        as "none"."""
+        as "no gain"."""
         return abs(math.log(self.gain)) < NO_GAIN
 
     @property
@@ -208,7 +215,7 @@ class GainEstimate(BaseModel):
         if self.sureness is Sureness.UNDECIDED:
             return f"{self.sureness} (predicted × {factor_text(self.gain)}, {interval})"
         what = "no gain" if self.is_none else self.size
-        return f"{what} ({interval}), sure: {self.reasoned}"
+        return f"{what} ({interval}), {certainty_text(self.reasoned)}"
 
     @property
     def size(self) -> str:
@@ -226,12 +233,14 @@ class GainEstimate(BaseModel):
 
     @property
     def statement(self) -> str:
-        """The reported statement and its certainty, such as "gain: high" or "none: low"; only
-        "cannot tell" if nothing can be stated."""
+        """The certainty of the reported statement, such as "high certainty of a gain"; only
+        "cannot tell" if nothing can be stated. The noun is next to the word, because "gain: low"
+        reads as a small gain."""
         if self.sureness is Sureness.UNDECIDED:
             return self.sureness.value
-        what = "none" if self.is_none else "gain" if self.gain > 1 else "loss"
-        return f"{what}: {self.reasoned}"
+        what = "no gain" if self.is_none else "a gain" if self.gain > 1 else "a loss"
+        reason = self.reasoned.removeprefix(self.sureness)
+        return f"{self.sureness} certainty of {what}{reason}"
 
     @property
     def reasoned(self) -> str:

@@ -31,6 +31,8 @@ PATIENCE = 2.0
 # number for small files.
 FEWEST, MOST = 2, 2_000
 FEWEST_SMALL = 20
+# Least bytes that the files of one operation need: FEWEST files for each stream.
+LEAST_BYTES = FEWEST * STREAMS * LEAST_LARGE_BYTES
 # The files of one operation take at most this share of the free space, and at most MOST_BYTES.
 SPACE_SHARE, MOST_BYTES = 0.1, 1 << 30
 # The value of the model's variable `entries` that represents empty caches in client processes.
@@ -127,6 +129,7 @@ def planned(
     free_bytes: int | None = None,
     in_memory: bool = False,
     empties_clients: bool = False,
+    space_bytes: float | None = None,
 ) -> list[GridOperation]:
     """Returns the operations. Their sizes are chosen so that all operations together take about
     `time_s` seconds according to the description of the file system.
@@ -134,14 +137,19 @@ def planned(
     `free_bytes`: free space of the place; None if unknown. `in_memory`: whether the place stores
     files in memory only; then there are no cold reads, and no data is forced to disk.
     `empties_clients`: whether the caches in client processes are emptied before cold reads.
-    Raises InputError if `time_s` or `free_bytes` is too small.
+    `space_bytes`: most bytes that all operations together write; None if only the free space
+    limits them. Each operation that moves data has an equal share.
+    Raises InputError if `time_s`, `free_bytes` or `space_bytes` is too small.
     """
     operations = operations_of(in_memory)
     weights = {one.name: _weight(one) for one in operations}
     share_s = time_s / sum(weights.values())
     check_time(time_s, operations)
     check_space(free_bytes)
+    check_written(space_bytes, operations)
     most = MOST_BYTES if free_bytes is None else min(MOST_BYTES, SPACE_SHARE * free_bytes)
+    if space_bytes is not None:
+        most = min(most, space_bytes / _moving(operations))
     emptied = {"entries": VISITED_FILES} if empties_clients else {}
     return [
         _sized(scenario, one, share_s, most, emptied if _is_cold(one) else {}) for one in operations
@@ -173,11 +181,26 @@ def check_space(free_bytes: int | None) -> None:
     """Raises InputError if a place with `free_bytes` of free space has too little for the
     operations. The operations use at most the fraction SPACE_SHARE of the free space. None means
     that the free space is unknown."""
-    needed_bytes = FEWEST * STREAMS * LEAST_LARGE_BYTES / SPACE_SHARE
+    needed_bytes = LEAST_BYTES / SPACE_SHARE
     if free_bytes is not None and free_bytes < needed_bytes:
         shown, needed = units.text(free_bytes, "B"), units.text(needed_bytes, "B")
         allowed = f"has {shown} free; {needed} are needed, of which {SPACE_SHARE:.0%} are written"
         raise InputError("PLACE", None, allowed)
+
+
+def check_written(space_bytes: float | None, operations: Sequence[ProbedOperation]) -> None:
+    """Raises InputError if the `operations` need more than `space_bytes`, the value of the option
+    --space. None means that the option is not given."""
+    least_bytes = LEAST_BYTES * _moving(operations)
+    if space_bytes is not None and space_bytes < least_bytes:
+        given, least = units.text(space_bytes, "B"), units.text(least_bytes, "B")
+        allowed = f"must be at least {least}; shorter files measure mostly their opening"
+        raise InputError("--space", given, allowed)
+
+
+def _moving(operations: Sequence[ProbedOperation]) -> int:
+    """Returns the number of operations that write files with data, also files to be read."""
+    return sum(one.moves or _bytes(one.values) > 0 for one in operations)
 
 
 def check_time(time_s: float, operations: Sequence[ProbedOperation] = ()) -> None:

@@ -62,19 +62,28 @@ class ExpectationPlan:
         """Returns one sentence on what the measurement will write and how long it will take."""
         written = units.text(float(total_bytes(self.planned)), "B", 2)
         time = units.text(self.time_s, "s", 2)
+        free_bytes = self.place.free_bytes
+        free = "" if free_bytes is None else f" (of {units.text(free_bytes, 'B', 2)} free)"
         return (
-            f"{self.place.text} is {self.place.system}: writes {written} in a new folder, "
-            f"which is removed, and takes about {time} if all is as expected"
+            f"{self.place.text} is {self.place.system}: writes {written}{free} in a new folder, "
+            f"which is removed (--space writes less), and takes about {time} if all is as expected"
         )
 
 
 def plan(
-    place: DiscoveredPlace, probed: Probed, made: PlaceScenario, time_s: float
+    place: DiscoveredPlace,
+    probed: Probed,
+    made: PlaceScenario,
+    time_s: float,
+    space_bytes: float | None = None,
 ) -> ExpectationPlan:
-    """Plans a comparison that takes about `time_s` seconds. Raises InputError if `time_s` is too
-    short, or if the place has too little space."""
+    """Plans a comparison that takes about `time_s` seconds and writes at most `space_bytes`, if
+    they are given. Raises InputError if `time_s` or `space_bytes` is too small, or if the place has
+    too little space."""
     empties_clients = isinstance(place.testbed, CachingClients)
-    operations = planned(made.busy, time_s, place.free_bytes, place.is_in_memory, empties_clients)
+    operations = planned(
+        made.busy, time_s, place.free_bytes, place.is_in_memory, empties_clients, space_bytes
+    )
     can_empty = place.is_local or place.testbed is not None
     expected = expectation(operations, made.facts, can_empty)
     return ExpectationPlan(place, probed, made, operations, expected)

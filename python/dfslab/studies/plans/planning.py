@@ -19,7 +19,7 @@ from dfslab.spec import units
 from dfslab.spec.environment import number
 from dfslab.spec.hardware.uncertainty import HardwareUncertainty
 from dfslab.spec.input_error import InputError
-from dfslab.studies.decisions.gains import sureness, sureness_words
+from dfslab.studies.decisions.gains import certainty_text, sureness, sureness_words
 from dfslab.studies.decisions.intervention_error import counted
 from dfslab.studies.decisions.prices import Prices
 from dfslab.studies.decisions.reported.advice_table import COST
@@ -189,8 +189,8 @@ class Planned(BaseModel):
         best = self.rows[0]
         clients = counted(best.clients, "client")
         found = [
-            f"Cheapest: {_named(best)}, for {clients}; bottleneck: {best.bottleneck}; sure: "
-            f"{best.sureness}. {best.reason()}{best.memory_text()}"
+            f"Cheapest: {_named(best)}, for {clients}; bottleneck: {best.bottleneck}; "
+            f"{certainty_text(best.sureness)}. {best.reason()}{best.memory_text()}"
         ]
         return [*found, *self._recommendation(), self.check.sentence()]
 
@@ -203,10 +203,10 @@ class Planned(BaseModel):
         if sure is None:
             why = f" ({self.unsure[0]})" if self.unsure else ""
             return [
-                f"No number of servers reaches the targets for sure (high){why}: plan for a higher "
-                "target, or measure a small cluster before you buy."
+                f"No number of servers reaches the targets with high certainty{why}: plan for a "
+                "higher target, or measure a small cluster before you buy."
             ]
-        return [f"Recommended, the cheapest that is sure (high): {_named(sure)}. {sure.reason()}"]
+        return [f"Recommended, the cheapest of high certainty: {_named(sure)}. {sure.reason()}"]
 
     def table(self) -> Table:
         """Returns a table with one row for each deployment, the cheapest first."""
@@ -225,7 +225,7 @@ class Planned(BaseModel):
                     low=one.low,
                     high=one.high,
                 ),
-                TableCell(one.bottleneck, one.bottleneck, note=f"sure: {one.sureness}"),
+                TableCell(one.bottleneck, one.bottleneck, note=certainty_text(one.sureness)),
             )
             for one in self.rows
         ]

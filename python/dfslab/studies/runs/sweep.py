@@ -78,9 +78,10 @@ def sweep(
             results += _narrowed(plan, points, results, report, clock)
     training = [r for r in results if r.method == MEASURE and r.complete and not r.point.held_out]
     for number, model in enumerate(models):
-        report(number, len(models), f"{model.name}: fitting")
+        report(number, len(models), f"fitting {model.name} (model {number + 1} of {len(models)})")
         with stages.of("fitting"):
-            results += _predict(model, training, points, plan.store, report)
+            own = _share(report, number, len(models))
+            results += _predict(model, training, points, plan.store, own)
     if results and all(map(is_failure, results)):
         raise RunFailed(results[0].notes[0])
     return results
@@ -314,6 +315,16 @@ def _predict(
         store.add(result)
         predicted.append(result)
     return predicted
+
+
+def _share(report: Progress, number: int, count: int) -> Progress:
+    """Returns a progress callback for part `number` of `count` equal parts of the work. The
+    callback reports the progress of the whole work to `report`."""
+
+    def part(done: float, total: float, text: str, *remaining_s: float) -> None:
+        report(number + done / total, count, text, *remaining_s)
+
+    return part
 
 
 def _always(error: RunFailed) -> Callable[[Point], Result]:

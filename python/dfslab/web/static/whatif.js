@@ -47,7 +47,7 @@ function sentence(found) {
   }
   if (found.withheld.length) return "What this change gains is withheld.";
   const interval = `90 %: ${found.low.toFixed(2)} to ${found.high.toFixed(2)}`;
-  return `× ${found.gain.toFixed(2)} (${interval}), how sure: ${found.sureness}`;
+  return `× ${found.gain.toFixed(2)} (${interval}), certainty: ${found.sureness}`;
 }
 
 function figure(name, rate) {

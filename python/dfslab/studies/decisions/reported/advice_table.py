@@ -156,7 +156,7 @@ class Recommended(BaseModel):
         the table has rows, a note names the actions whose gain is not printed, because a reader
         could not rely on it."""
         columns = [Column(name, "left") for name in ("operations", "change")]
-        columns += [Column("gain (90 %)"), Column("cost"), Column("how sure", "left")]
+        columns += [Column("gain (90 %)"), Column("cost"), Column("certainty", "left")]
         rows = [
             (
                 words(_kind(one)),

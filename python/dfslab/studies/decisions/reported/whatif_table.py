@@ -123,7 +123,7 @@ class WhatIf(BaseModel):
         whose gain is withheld follow; their rows have no figure."""
         second = "configuration" if self._several else "operations"
         columns = [Column(name, "left") for name in ("change", second)]
-        columns += [Column("gain (90 %)"), Column("P(right)"), Column("how sure", "left")]
+        columns += [Column("gain (90 %)"), Column("P(right)"), Column("certainty", "left")]
         rows = [(words(_with_risk(one)), words(one.place), *_judged(one)) for one in self.rows]
         rows += [
             (words(one.change), words(place), absent(), absent(), words(WITHHELD))
@@ -141,7 +141,7 @@ class WhatIf(BaseModel):
         if not self._several:
             return [self.table()]
         columns = [Column("configuration", "left", wraps=True), Column("gain (90 %)")]
-        columns.append(Column("how sure", "left"))
+        columns.append(Column("certainty", "left"))
         found = []
         for change, rows in self._by_change().items():
             shown = rows if len(rows) <= MOST_LINES else _extremes(rows)
