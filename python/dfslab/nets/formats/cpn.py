@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dfslab.nets.contract import NetFormat
 from dfslab.nets.cpn import cpn_read, cpn_write
-from dfslab.nets.cpn.writing.losses import losses
+from dfslab.nets.cpn.writing.unwritten import losses
 
 TITLE = "CPN Tools: coloured Petri nets with monitors"
 # The root element of files of CPN Tools, which follows an XML declaration and a document type.
