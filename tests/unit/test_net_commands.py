@@ -129,7 +129,7 @@ def test_a_precision_that_is_not_reached_is_stated(tmp_path: Path):
     path = file_of(source(), tmp_path)
     words = ["run", path, "--end-time", 10, "--precision", 0.001, "--most-replications", 20]
     text = shown(*words)
-    assert "The precision of 0.10% was not reached with 20 runs (widest interval: ±" in text
+    assert "The precision of ±0.1 % was not reached with 20 runs (widest interval: ±" in text
     assert "request more with --most-replications" in text
 
 

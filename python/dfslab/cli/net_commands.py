@@ -272,12 +272,12 @@ def _run_notes(found: NetSimulation, firings: int, warm_up: float) -> Iterator[s
             "in no mean: request a shorter --warm-up."
         )
     if (reached := found.precision) is not None:
-        width = "unknown" if reached.relative is None else f"{reached.relative:.2%}"
-        widest = f"widest interval: ±{width}, {reached.widest}"
+        width = "unknown" if reached.relative is None else f"±{100 * reached.relative:.3g} %"
+        widest = f"widest interval: {width}, {reached.widest}"
         verb = "was" if reached.is_reached else "was not"
         advice = "" if reached.is_reached else ADVICE
         yield (
-            f"The precision of {reached.requested:.2%} {verb} reached with {total} runs "
+            f"The precision of ±{100 * reached.requested:.3g} % {verb} reached with {total} runs "
             f"({widest}){advice}."
         )
 
