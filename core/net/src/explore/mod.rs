@@ -106,6 +106,19 @@ fn extend(
     }
     let place = inputs[arc].place;
     let rows = &places[place as usize];
+    if net.places[place as usize].fields.is_empty() {
+        // The tokens are all equal, so the arcs from the place take its first tokens in order.
+        let at = inputs[..arc]
+            .iter()
+            .filter(|one| one.place == place)
+            .count();
+        if at < rows.len() {
+            chosen.push(at);
+            extend(net, places, transition, chosen, found)?;
+            chosen.pop();
+        }
+        return Ok(());
+    }
     let taken = |chosen: &[usize], at: usize| {
         let same = |other: &usize| inputs[*other].place == place && chosen[*other] == at;
         (0..arc).any(|other| same(&other))
