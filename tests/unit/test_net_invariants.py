@@ -60,7 +60,7 @@ def test_places_of_reset_and_counted_arcs_are_left_out():
     net.transition("back", [b], [a], reset=[c])
     assert words(net) == ["a + b = 2"]
     document = plain(net)
-    document["transitions"][0]["out"][0]["count"] = "1"
+    document["transitions"][0]["out"][0]["count"] = "1 + 0"
     assert of_places(definition(document)) == []
 
 

@@ -9,6 +9,7 @@ from itertools import pairwise
 import pytest
 from dfslab.nets.build import Net, Put, Take
 from dfslab.nets.engine import check, state_space
+from dfslab.nets.invariants import of_places
 from dfslab.nets.pnml import pnml_read as pnml
 from dfslab.nets.pnml import pnml_write
 from dfslab.spec.input_error import InputError
@@ -80,7 +81,46 @@ def test_what_pnml_has_no_words_for_is_kept_as_text():
     assert check(pnml.read(text)).tokens == 2
 
 
+def weighted(taken: int, put: int, first: int) -> str:
+    """Returns a net whose transition `put` takes and puts tokens by arcs with large weights."""
+    text = GOOD.replace("<text>3</text>", f"<text>{first}</text>", 1)
+    for arc, weight in (("a1", taken), ("a2", put), ("a3", put), ("a4", taken)):
+        ends = text.split(f'<arc id="{arc}"')[1].split(">")[0].rstrip("/")
+        old = text[text.index(f'<arc id="{arc}"') :].split("\n")[0]
+        inner = f"<inscription><text>{weight}</text></inscription>"
+        text = text.replace(old, f'<arc id="{arc}"{ends}>{inner}</arc>')
+    return text
+
+
+def test_the_state_space_of_large_weights_is_that_of_small_ones():
+    # All weights and the first marking are 300 times those of a small net.
+    small, large = (state_space(pnml.read(weighted(1 * k, 1 * k, 3 * k))) for k in (1, 300))
+    assert (large.markings, large.arcs) == (small.markings, small.arcs) == (4, 6)
+    assert large.bounds == {"free": (0, 900), "full": (0, 900)}
+    assert large.live_transitions == small.live_transitions
+
+
+def test_an_output_arc_of_ten_thousand_tokens():
+    # The net has the transition `put` only, which can fire three times.
+    kept = [line for line in GOOD.split("\n") if 'id="a3"' not in line and 'id="a4"' not in line]
+    text = (
+        "\n".join(kept)
+        .replace('target="p2"/>', 'target="p2"><inscription><text>10000</text></inscription></arc>')
+        .replace('<transition id="t2"><name><text>get</text></name></transition>', "")
+    )
+    net = pnml.read(text)
+    assert state_space(net).bounds == {"free": (0, 3), "full": (0, 30_000)}
+    assert state_space(pnml.read(pnml_write.write(net))) == state_space(net)
+
+
+def test_invariants_count_the_tokens_of_large_weights():
+    found = of_places(pnml.read(weighted(50, 100, 100)))
+    assert [str(one) for one in found] == ["2 free + full = 200"]
+
+
 WRONG = [
+    ("<text>2</text>", "<text>901</text>", "at most 900 tokens; if the weights and the initial"),
+    ("<text>2</text>", "<text>100001</text>", "a whole number from 1 to 100000"),
     ("<pnml", "<pnmx", "is no XML"),
     ("</pnml>", "", "is no XML"),
     ('<?xml version="1.0"?>', '<!DOCTYPE a [<!ENTITY b "c">]>', "entities are not read"),

@@ -63,7 +63,7 @@ def _unknown(definition: NetDefinition) -> set[str]:
         for one in definition.transitions
         for place in (
             *(arc.place for arc in one.reset),
-            *(arc.place for arc in one.out if arc.count is not None),
+            *(arc.place for arc in one.out if _number(arc) is None),
         )
     }
 
@@ -72,10 +72,19 @@ def _changes(definition: NetDefinition, place: str) -> tuple[int, ...]:
     """Returns a tuple with one number for each transition: by how much a firing of the transition
     changes the number of tokens in a place."""
 
-    def count(arcs: Sequence[InputDefinition] | Sequence[OutputDefinition]) -> int:
+    def taken(arcs: Sequence[InputDefinition]) -> int:
         return sum(arc.place == place for arc in arcs)
 
-    return tuple(count(one.out) - count(one.in_) for one in definition.transitions)
+    def put(arcs: Sequence[OutputDefinition]) -> int:
+        return sum(_number(arc) or 0 for arc in arcs if arc.place == place)
+
+    return tuple(put(one.out) - taken(one.in_) for one in definition.transitions)
+
+
+def _number(arc: OutputDefinition) -> int | None:
+    """Returns the number of tokens that an output arc puts; None if the number is computed."""
+    text = "1" if arc.count is None else str(arc.count)
+    return int(text) if text.isascii() and text.isdigit() else None
 
 
 # A weighted sum of the numbers of tokens in places: (weight of each place, change of the sum by a

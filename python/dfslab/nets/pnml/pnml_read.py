@@ -18,7 +18,12 @@ from dfslab.spec.input_error import InputError
 
 NAMESPACE = "http://www.pnml.org/version-2009/grammar/pnml"
 PTNET = "http://www.pnml.org/version-2009/grammar/ptnet"
-TOKENS_MOST, WEIGHT_MOST, CHARACTERS_MOST = 1_000_000, 1_000, 50_000_000
+TOKENS_MOST, CHARACTERS_MOST = 1_000_000, 50_000_000
+# Largest weight of an output arc. The engine's net has one output arc for a weight of more than
+# ARCS_MOST, and otherwise an arc for each token.
+WEIGHT_MOST, ARCS_MOST = 100_000, 20
+# Largest number of tokens that a firing takes. The engine's net has an input arc for each token.
+TAKEN_MOST = 900
 IGNORED = {"name", "graphics", "toolspecific"}
 
 
@@ -85,6 +90,13 @@ class _PnmlReader:
     def definition(self) -> NetDefinition:
         """Returns the flat definition of the net that was read."""
         for one in self.transitions.values():
+            number = sum(take.count for take in one.takes)
+            if number > TAKEN_MOST:
+                reason = (
+                    f"input arcs take at most {TAKEN_MOST} tokens; if the weights and the initial "
+                    "marking of a place have a common divisor, divide them by it"
+                )
+                raise InputError(f"transition {one.name}, inscriptions", number, reason)
             self.net.transition(
                 one.name, one.takes, one.puts, inhibit=one.inhibit, reset=one.reset, page=one.page
             )
@@ -160,7 +172,8 @@ class _PnmlReader:
         if source in self.transitions:
             if kind not in ("", "normal"):
                 raise InputError(context, kind, "such an arc goes from a place to a transition")
-            self.transitions[source].puts.append(Put(self.places[target], count=weight))
+            count = weight if weight <= ARCS_MOST else str(weight)
+            self.transitions[source].puts.append(Put(self.places[target], count=count))
             return
         place, transition = self.places[source], self.transitions[target]
         if kind == "inhibitor":

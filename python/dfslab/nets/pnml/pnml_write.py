@@ -34,7 +34,7 @@ def losses(file: NetFile) -> list[str]:
         ("guards", sum(bool(one.guard) for one in steps), "transition"),
         ("delays", sum(one.delay is not None for one in steps), "transition"),
         ("priorities", sum(one.priority != 0 for one in steps), "transition"),
-        ("weights of transitions", sum(one.weight not in (None, 1.0) for one in steps), "transition"),
+        ("unequal weights", sum(one.weight not in (None, 1.0) for one in steps), "transition"),
         ("values that a firing computes", sum(bool(one.locals) for one in steps), "transition"),
         ("delays of arcs", sum(one.delay is not None for one in arcs), "arc"),
         ("counts of tokens that vary", sum(_number(one.count) is None for one in arcs), "arc"),
