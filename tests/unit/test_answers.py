@@ -129,7 +129,11 @@ def test_the_unit_and_the_configuration_of_the_highest_rate_are_named():
 
 @pytest.mark.parametrize(("cache", "marked"), [("warm", True), ("direct", False), ("cold", False)])
 def test_results_of_a_page_cache_are_marked(cache, marked):
-    assert ("Page cache" in answer(measured(cache=cache)).advice) is marked
+    advice = answer(measured(cache=cache)).advice
+    assert ("Page cache" in advice) is marked
+    assert ("may be speeds of memory, not of storage" in advice) is marked
+    command = "dfslab run RUN/scenario.toml --set workload.cache=cold"
+    assert (command in advice) is marked
 
 
 def test_a_model_that_is_no_better_than_the_mean_names_no_limit():

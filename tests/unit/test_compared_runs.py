@@ -338,6 +338,16 @@ def test_runs_without_a_common_configuration_are_refused():
         compare_runs(one, [], NAMES)
 
 
+def test_runs_of_different_settings_name_the_key_and_both_values():
+    before = run_with(100)
+    other = synthetic.scenario(sizes=("96 KiB",), hold_out=()).points()
+    after = [synthetic.measured(one, 80.0) for one in other]
+    with pytest.raises(
+        InputError, match=r"both runs differ in workload\.file_size \(.* and 96 KiB"
+    ):
+        compare_runs(before, after, NAMES)
+
+
 def test_the_command_compares_a_run_with_itself(tmp_path):
     run = copied(tmp_path / "runs")
     done = dfslab("compare", run, run, "--fail-if", "p99 > +5 %", "--json")

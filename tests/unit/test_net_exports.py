@@ -65,7 +65,7 @@ def varied() -> Net:
 def test_each_property_that_a_format_lacks_has_one_line():
     file = NetFile(net=varied().document())
     assert files.losses(file, "cpn") == [
-        "cpn has no words for disciplines (lifo, random): 2 places, CPN Tools takes any token",
+        "cpn has no words for disciplines (lifo): 1 place, CPN Tools takes any token",
         "cpn has no words for the pages of a flat net: 2 pages, written as one page",
     ]
     kept = "written as tool-specific text, which other programs ignore"
@@ -95,7 +95,7 @@ def test_weights_of_transitions_have_a_line_in_pnml():
     net = Net("n")
     net.transition("t", [net.place("p", initial=[()])], weight=2.0)
     (line,) = files.losses(NetFile(net=net.document()), "pnml")
-    assert "weights of transitions: 1 transition" in line
+    assert "unequal weights: 1 transition" in line
 
 
 WITH_MONITORS = queue_file(

@@ -36,6 +36,7 @@ from dfslab.studies.decisions.doubts import (
     repeated_runs,
 )
 from dfslab.studies.decisions.reported.advised import Advised
+from dfslab.studies.runs.rerunning import rerun_command
 
 # Replaces the statement on what limits the rate if other programs used much processor time. The
 # replaced statement would be a conclusion from the growth of rates with the number of clients.
@@ -55,7 +56,7 @@ def verdict(run: FinishedRun) -> RunAnswer | None:
         compared = beyond_noise(run)
         return RunAnswer(
             observed,
-            advice=_from_memory(rates),
+            advice=_from_memory(rates, run),
             is_withheld=True,
             compared=compared,
             doubt=f"{'Partly inconclusive' if compared else 'Inconclusive'}: {doubt.reason}.",
@@ -86,13 +87,13 @@ def _of_measurements(
     if limit and _others_share(rates) > OTHERS:
         settling = _settling(Doubt(BUSY_MACHINE, repeated_runs(run.of_method(MEASURE))), run)
         return RunAnswer(
-            observed, BUSY_MACHINE, _from_memory(rates), is_withheld=True, settling=settling
+            observed, BUSY_MACHINE, _from_memory(rates, run), is_withheld=True, settling=settling
         )
     if limit and noise is None:
         limit += " Nothing was repeated, so the noise is not known."
     elif limit and noise is not None:
         limit += f" Repeats differ by {noise:.0%} (standard deviation)."
-    return RunAnswer(observed, limit, _from_memory(rates))
+    return RunAnswer(observed, limit, _from_memory(rates, run))
 
 
 def _of_comparison(
@@ -106,14 +107,14 @@ def _of_comparison(
         return RunAnswer(
             observed,
             f"What limits is withheld: {doubt.reason}.",
-            (is_quiet and scaling(rates)) or _from_memory(rates),
+            (is_quiet and scaling(rates)) or _from_memory(rates, run),
             is_withheld=True,
             settling=_settling(doubt, run),
         )
     error = comparison.held_out[model].median_abs_error
     limit = predicted_limit(run.of_method(model), model)
     sure = f" The model errs by {error:.0%} (median, held-out configurations)."
-    return RunAnswer(observed, limit + sure if limit else "", _from_memory(rates))
+    return RunAnswer(observed, limit + sure if limit else "", _from_memory(rates, run))
 
 
 def _doubt(model: str, comparison: Comparison, run: FinishedRun) -> Doubt | None:
@@ -165,15 +166,26 @@ def best_model(scores: dict[str, ErrorScore]) -> str | None:
     return min(known, key=lambda name: known[name], default=None)
 
 
-def _from_memory(rates: Sequence[ConfigurationRate]) -> str:
+def _from_memory(rates: Sequence[ConfigurationRate], run: FinishedRun) -> str:
     """Returns a sentence if this machine's page cache may have served the reads or taken the
-    writes; "" if the run avoided the cache or moved no bytes."""
+    writes; "" if the run avoided the cache or moved no bytes. The sentence has the command that
+    repeats the run without the cache."""
     moved = [one for one in rates if is_from_memory(one)]
     if not moved:
         return ""
     reads = any(READS & set(operations_of(one.results[0])) for one in moved)
     what = "reads and writes" if reads else "writes"
+    first = "These may be speeds of memory, not of storage. " if len(moved) == len(rates) else ""
     return (
-        f"Page cache: this machine's memory may have served {what} (cache = warm); --cold or "
-        "--direct (workload.cache in a scenario) measures the storage behind the page cache."
+        f"{first}Page cache: this machine's memory may have served {what} (cache = warm); "
+        "--cold or --direct (workload.cache in a scenario) measures the storage behind the page "
+        f"cache{_cold_command(moved, run)}."
     )
+
+
+def _cold_command(moved: Sequence[ConfigurationRate], run: FinishedRun) -> str:
+    """Returns the command that repeats a run without the page cache, after a colon. Returns "" if
+    the run has no folder, or if it varies the cache."""
+    if run.is_of_table or any("workload.cache" in one.labels for one in moved):
+        return ""
+    return f": `{rerun_command(run.scenario.run.methods)} --set workload.cache=cold`"

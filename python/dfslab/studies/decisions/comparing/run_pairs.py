@@ -32,6 +32,8 @@ JOB_NAME = "workload.part"
 TRANSFER_SIZE = "workload.transfer_size"
 # Largest number of differing settings, or of unpaired configurations, that a sentence names.
 MOST_NAMED = 6
+# Largest number of configurations of each run among which the most similar ones are sought.
+MOST_SOUGHT = 20
 # The identity of a configuration in both runs: its varied keys, each with the sort key of its
 # value, so that "1 MiB" equals "1024 KiB".
 Identity = tuple[tuple[str, tuple[int, float, str]], ...]
@@ -240,8 +242,32 @@ def _nothing_shared(runs: Sequence[Sequence[Result]], names: tuple[str, str]) ->
     examples = [labels_text(own[0].labels) or "a single configuration" for own in runs]
     return (
         f"has no measured configuration of {names[0]}: it measured {examples[1]}, for example, and "
-        f"{names[0]} measured {examples[0]}"
+        f"{names[0]} measured {examples[0]}{_differing(runs)}"
     )
+
+
+def _differing(runs: Sequence[Sequence[Result]]) -> str:
+    """Returns a clause with the keys, and both values of each, in which the most similar
+    configurations of two runs differ. Returns "" for results of other tools, whose scenarios only
+    stand for the tool's job, and if the scenarios do not differ."""
+    if any(one.is_imported for own in runs for one in own):
+        return ""
+    first, second = (
+        [one.point.scenario for one in {one.point_id: one for one in own}.values()][:MOST_SOUGHT]
+        for own in runs
+    )
+    keys = min((differences(one, other) for one in first for other in second), key=len)
+    if not keys:
+        return ""
+    stated = [f"{key} ({_value(old)} and {_value(new)})" for key, (old, new) in keys.items()]
+    left = len(stated) - MOST_NAMED
+    more = f" and {left} more keys" if left > 0 else ""
+    listed = ", ".join(stated[:MOST_NAMED])
+    return f"; the most similar configurations of both runs differ in {listed}{more}"
+
+
+def _value(value: LevelValue) -> str:
+    return "not set" if value == "" else str(value)
 
 
 def _operations(results: Sequence[Result]) -> frozenset[str]:
