@@ -175,9 +175,9 @@ def _from_memory(rates: Sequence[ConfigurationRate], run: FinishedRun) -> str:
         return ""
     reads = any(READS & set(operations_of(one.results[0])) for one in moved)
     what = "reads and writes" if reads else "writes"
-    first = "These may be speeds of memory, not of storage. " if len(moved) == len(rates) else ""
+    so = ", so these may be speeds of memory, not of storage" if len(moved) == len(rates) else ""
     return (
-        f"{first}Page cache: this machine's memory may have served {what} (cache = warm); "
+        f"Page cache: this machine's memory may have served {what} (cache = warm){so}; "
         "--cold or --direct (workload.cache in a scenario) measures the storage behind the page "
         f"cache{_cold_command(moved, run)}."
     )
