@@ -159,3 +159,14 @@ def test_delays_of_a_file_without_timed_colour_sets_are_kept():
     )
     net = read_cpn(text)
     assert engine.run(net)[0].end_time_ns == 5_000_000_000
+
+
+@pytest.mark.parametrize(("value", "rounded"), [(0.5, 0), (1.5, 2), (2.5, 2), (-0.5, 0), (2.6, 3)])
+def test_halves_are_rounded_to_the_even_number_in_runs_and_in_files(value: float, rounded: int):
+    places = {"pool": ("INT", "1`1"), "one": ("INT", "")}
+    word = str(value).replace("-", "~")
+    for puts in (f"round({word})", f"round({word} * Real.fromInt n)"):
+        net = net_of(places, [Step("serve", {"pool": "n"}, {"one": puts})])
+        game = engine.Game(net)
+        game.step()
+        assert game.state.marking["one"] == [[rounded]]

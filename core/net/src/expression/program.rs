@@ -365,7 +365,7 @@ pub(crate) fn pure(function: Pure, first: f64, second: f64) -> Result<u64, Fault
         Pure::Max => first.max(second).to_bits(),
         Pure::Ceil => whole(first.ceil())?,
         Pure::Floor => whole(first.floor())?,
-        Pure::Round => whole(first.round())?,
+        Pure::Round => whole(first.round_ties_even())?,
         Pure::Ln => first.ln().to_bits(),
         Pure::Exp => first.exp().to_bits(),
         Pure::Sqrt => first.sqrt().to_bits(),

@@ -13,8 +13,8 @@ MONITORS = "left out; observe the places and transitions in CPN Tools, or write 
 def losses(file: NetFile) -> list[str]:
     """Returns a line for each property of a net, or of its monitors, that a `.cpn` file lacks."""
     net, monitors = file.net, file.monitors
-    # CPN Tools draws tokens, as places of random discipline do. "fifo" is how files of CPN Tools are
-    # read.
+    # CPN Tools draws tokens, as places of random discipline do. Files of CPN Tools are read as nets
+    # with the discipline "fifo".
     ordered = [one for one in net.places if one.discipline not in ("fifo", "random")]
     named = ", ".join(sorted({one.discipline for one in ordered}))
     pages = {one.page for one in net.transitions}
