@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pytest
@@ -32,7 +33,10 @@ class Law:
         return self.first * clients**self.exponent * self.spread[repetition]
 
 
-def scenario(**workload: object) -> Scenario:
+BY_CLIENTS = ({"workload.clients": [1, 4]},)
+
+
+def scenario(sweep: Sequence[object] = BY_CLIENTS, **workload: object) -> Scenario:
     return build(
         Scenario,
         {
@@ -41,7 +45,7 @@ def scenario(**workload: object) -> Scenario:
             "file_system": {"name": "local"},
             "workload": {"name": "transfers", **workload},
             "run": {"methods": ["measure", "sequence", "mean"]},
-            "sweep": [{"workload.clients": [1, 4]}],
+            "sweep": list(sweep),
             "judge": {"hold_out": [{"workload.clients": 4}]},
         },
     )
@@ -96,6 +100,28 @@ def test_growth_with_clients_is_put_into_words(exponent, words):
     reported = answer(measured(Law(exponent=exponent)))
     assert words in reported.limit
     assert "From 1 client to 4" in reported.limit
+
+
+def test_growth_names_the_sizes_of_files_that_shrink_with_more_clients():
+    """A run of `measure --size` divides one size among the clients. Smaller files alone may be
+    faster, so the sentence names both sizes."""
+    law = Law(exponent=1.0)
+    found = {}
+    for size in ("4 MiB", "1 MiB"):
+        sweep = [
+            {"workload.clients": [1], "workload.file_size": ["4 MiB"]},
+            {"workload.clients": [4], "workload.file_size": [size]},
+        ]
+        points = scenario(sweep).points()
+        results = [
+            result(one, "measure", law.rate(one.scenario.workload.clients, turn), turn)
+            for one in points
+            for turn in range(len(law.spread))
+        ]
+        found[size] = growth.scaling(by_configuration(results))
+    assert "shrinks" not in found["4 MiB"]
+    words = "factor 4, while each client's file shrinks from 4 MiB to 1 MiB: no shared resource"
+    assert words in found["1 MiB"]
 
 
 @pytest.mark.parametrize(

@@ -361,3 +361,18 @@ def test_the_command_compares_a_run_with_itself(tmp_path):
     wrong = dfslab("compare", run, run, "--fail-if", "speed")
     assert wrong.returncode == 2
     assert wrong.stderr.startswith("dfslab: --fail-if = 'speed': needs METRIC")
+
+
+def test_an_interval_without_zero_is_never_called_no_difference():
+    """Changes of every size up to a verdict are compared. A row whose interval has no zero, but
+    whose p-value allows no verdict, is "cannot tell"."""
+    seen = set()
+    for change in np.arange(0.0, 12.0, 0.2):
+        rows = compare_runs(run_with(100), run_with(100 + change), NAMES).rows
+        for one in rows:
+            assert one.low is not None
+            assert one.high is not None
+            is_apart = one.low > 0 or one.high < 0
+            seen.add((is_apart, one.verdict))
+    assert (True, "no difference found") not in seen
+    assert {(False, "no difference found"), (True, "cannot tell"), (True, "higher")} <= seen

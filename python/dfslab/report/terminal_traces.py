@@ -199,7 +199,7 @@ def _savings_caption(savings: Savings) -> str:
         f"Of the summed time of {trees}, {units.text(savings.end_to_end_s, 's', 3)}; time outside "
         "calls is not in it. Intervals: 90 %. faster: the interval is above zero; cannot tell: it "
         f"is too wide for a size of the gain (more than {NOTABLE:.0%}, and {WIDE:.0%} of its upper "
-        "end); no gain: it begins at zero, or ends below "
+        "end); no gain: it begins at or below zero, or ends below "
         f"{NOTABLE / 2:.0%}."
     )
 

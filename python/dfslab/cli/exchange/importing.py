@@ -47,7 +47,8 @@ def import_results(
     rows = [*made.rows, *made.findings]
     documents = [one.model_dump(mode="json") for one in made.results]
     number = len(made.results)
-    stated = f"{number} results in {made.folder}; next: dfslab compare {made.folder}"
+    made_results = f"{number} result{'' if number == 1 else 's'} in {made.folder}"
+    stated = f"{made_results}; next: dfslab compare {made.folder}"
     emit(printing, documents, *rows, *made.notes, stated)
     if made.lost:
         named = ", ".join(map(str, files))

@@ -49,9 +49,10 @@ class OtherCalls:
         self_time = units.text(sum(one.self_ns for one in self.entries) / 1e9, "s", 3)
         named = [f"{one.name} {percent_text(one.share)}" for one in self.entries[:MOST_NAMED]]
         more = len(self.entries) - len(named)
+        are = "are" if number != 1 else "is"
         others = f" and {more} more" if more else ""
         return (
-            f"Left out: {calls} that are not on files ({', '.join(named)}{others}), with a self "
+            f"Left out: {calls} that {are} not on files ({', '.join(named)}{others}), with a self "
             f"time of {self_time}, {percent_text(self.share)} of all."
         )
 

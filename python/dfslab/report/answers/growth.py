@@ -34,6 +34,7 @@ def scaling(rates: Sequence[ConfigurationRate]) -> str:
     shown = f"{float(np.median(factors)):.2g}"
     if len(factors) > 1:
         shown += f" (median of {len(factors)}; {min(factors):.2g} to {max(factors):.2g})"
+    shown += _shrinking(rates, fewest, most)
     start = f"From {fewest} to {most} clients rates grow by a factor {shown}:"
     if fewest == 1:
         start = f"From 1 client to {most} rates grow by a factor {shown}:"
@@ -67,6 +68,22 @@ def _flat_from(rates: Mapping[int, float]) -> int:
         for number, rate in rates.items()
         if all(rates[more] <= PREDICTED_FLAT * rate for more in rates if more > number)
     )
+
+
+def _shrinking(rates: Sequence[ConfigurationRate], fewest: int, most: int) -> str:
+    """Returns a clause with the sizes of a client's file if they differ between the fewest and the
+    most clients, as where all files together have one size. Returns "" otherwise."""
+    sizes = {
+        number: {
+            str(one.labels.get("workload.file_size", ""))
+            for one in rates
+            if one.results[0].point.scenario.workload.clients == number
+        }
+        for number in (fewest, most)
+    }
+    if sizes[fewest] == sizes[most] or any(len(one) != 1 for one in sizes.values()):
+        return ""
+    return f", while each client's file shrinks from {sizes[fewest].pop()} to {sizes[most].pop()}"
 
 
 def _conclusion(growth: float, clients: float) -> str:

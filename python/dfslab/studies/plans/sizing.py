@@ -178,9 +178,16 @@ def fewest_sure_servers(
             found = _between(missed, tried, layout, clients, targets, is_enough)
             return replace(found, set_by="certainty")
         if tried.load.utilisation >= missed.load.utilisation:
-            return f"{missed.load.bottleneck} limits the load, however many servers there are"
+            return _limited(missed.load.bottleneck)
         missed = tried
     return f"{missed.load.bottleneck} limits the load of {missed.servers:,} servers"
+
+
+def _limited(bottleneck: str) -> str:
+    """Returns the reason why no number of servers is enough. For a resource of the clients, the
+    reason says that more clients are needed."""
+    more = "; more clients than planned are needed" if bottleneck.startswith("client.") else ""
+    return f"{bottleneck} limits the load, however many servers there are{more}"
 
 
 def _between(

@@ -300,7 +300,12 @@ def judged(pairs: Sequence[MetricPair]) -> list[ComparedMetric]:
         remaining = sum(other.weight for other in ordered[place:])
         largest = max(largest, min(1.0, one.p_value / one.weight * remaining))
         effect = one.pair.effect
-        verdict: RunVerdict = "cannot tell" if one.detectable > 1 else "no difference found"
+        # An interval without zero suggests a difference, although it may be a chance find among all
+        # compared metrics. Neither a difference nor its absence can be stated.
+        is_suggested = abs(effect) > one.half_width
+        verdict: RunVerdict = "no difference found"
+        if one.detectable > 1 or is_suggested:
+            verdict = "cannot tell"
         if largest <= FALSE_SHARE:
             verdict = "higher" if effect > 0 else "lower"
         rows.append(
