@@ -47,6 +47,7 @@ CLASSES = {
 }
 # For each module name that occurs in several folders: the reason why this is allowed.
 MODULES = {
+    "__main__": "Python runs a package by the module of this name: dfslab and dfslab.cli",
     "contract": "the interface that the members of each room keep",
     "otlp": "the format: its types, and the exporter",
     "recovery": "recovery after a fault: computed for a run, and rendered on the page",

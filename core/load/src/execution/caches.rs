@@ -97,7 +97,7 @@ mod tests {
     use super::*;
     use crate::target::File;
 
-    /// A target whose files leave the page cache only when they are dropped for the `stays`-th time.
+    /// A target whose files leave the page cache when they are dropped for the `stays`-th time.
     struct Reluctant {
         stays: usize,
         drops: usize,
