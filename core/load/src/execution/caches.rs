@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn pages_that_stay_for_good_are_an_error() {
         let (found, drops) = proven(ATTEMPTS + 1);
-        let error = found.err().expect("the file is in memory");
+        let error = found.expect_err("the file is in memory");
         assert!(error.context.contains("12288 of 1048576"), "{error}");
         assert_eq!(drops, ATTEMPTS);
     }
