@@ -12,7 +12,13 @@ import time
 from pathlib import Path
 
 import pytest
-from dfslab.documents.net_run import RunLimits
+from dfslab.documents.net_run import (
+    FileMonitor,
+    FileMonitors,
+    FiringObservation,
+    RunLimits,
+    ValueMonitor,
+)
 from dfslab.nets.build import Net, Put, Take, definition_of
 from dfslab.nets.engine import state_space
 from dfslab.nets.net_json import json_text
@@ -143,6 +149,30 @@ def test_a_precision_of_one_name_leaves_out_the_others():
         simulate(net, precision=Precision(0.1, names=("leave",)), **limits)
     with pytest.raises(InputError, match="between 0 and 1"):
         simulate(net, precision=Precision(5), **limits)
+
+
+def test_a_precision_of_a_monitor_without_observations_is_never_reached():
+    monitors = FileMonitors(
+        measured={
+            "late": FileMonitor(
+                kind="Data collection",
+                is_timed=False,
+                monitor=ValueMonitor(
+                    observations=[FiringObservation(transition="arrive", value="1", when="1 > 2")]
+                ),
+            )
+        }
+    )
+    found = simulate(
+        definition_of(source()),
+        monitors,
+        Precision(0.1, most_replications=8, names=("late",)),
+        replications=4,
+        end_time_s=5.0,
+    )
+    assert found.precision is not None
+    assert (found.precision.is_reached, found.precision.relative) == (False, None)
+    assert found.replications == 8
 
 
 def test_precision_of_needs_a_precision(tmp_path: Path):

@@ -152,7 +152,7 @@ def _table(sizes: NetSizes, space: StateSpace | str) -> Table:
         table.add_row(key.replace("_", " "), escape(shown) or "none")
     if not space.complete:
         limit = {
-            "memory": "the markings grow, and 256 MiB of them were stored",
+            "memory": "the markings grow, and the memory for them is full",
             "markings": f"more than {space.markings:,} markings exist (--markings)",
         }
         table.add_row("home, live, dead", f"not known: {limit[space.stopped_at or 'markings']}")
@@ -257,8 +257,8 @@ def _run_notes(found: NetSimulation, firings: int, warm_up: float) -> Iterator[s
     if stopped := found.ends.get("dead"):
         yield (
             f"In {stopped} of {total} runs no transition could fire any more, "
-            f"{_ended_at(found, 'dead')}. Their means and rates cover the time until that end, not "
-            "the requested time."
+            f"{_ended_at(found, 'dead')}. Their means and rates cover the time until that end "
+            "only."
         )
     if stopped := found.ends.get("max_firings"):
         yield (

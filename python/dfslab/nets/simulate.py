@@ -175,13 +175,14 @@ def _means(
 
 
 def _reached(found: NetSimulation, precision: Precision) -> ReachedPrecision:
-    """Returns how wide the widest interval of the compared means is, relative to its mean."""
+    """Returns how wide the widest interval of the compared means is, relative to its mean. The
+    width of a requested name whose mean is unknown is infinite."""
+    known = dict(_compared(found))
     widths = [
-        (_relative(value), name)
-        for name, value in _compared(found)
-        if not precision.names or name in precision.names
+        (_relative(known[name]) if name in known else math.inf, name)
+        for name in precision.names or known
     ]
-    relative, widest = max(widths, key=lambda one: one[0], default=(0.0, ""))
+    relative, widest = max(widths, key=lambda one: one[0], default=(math.inf, "nothing observed"))
     return ReachedPrecision(
         requested=precision.relative_width,
         is_reached=relative <= precision.relative_width,
@@ -200,7 +201,8 @@ def _compared(found: NetSimulation) -> Iterator[tuple[str, MeanValue]]:
     for name, transition in found.transitions.items():
         yield name, transition.rate_per_s or transition.firings
     for name, one in found.monitors.items():
-        yield name, one.mean or one.count
+        if one.mean is not None or one.count.mean:
+            yield name, one.mean or one.count
 
 
 def _relative(value: MeanValue) -> float:

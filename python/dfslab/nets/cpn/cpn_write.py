@@ -2,7 +2,7 @@
 
 Raises InputError for anything that CPN Tools cannot express and that changes which transitions can
 fire. Properties that are left out, such as the disciplines of places, are listed in
-writing/losses.py.
+writing/unwritten.py.
 """
 
 from __future__ import annotations
