@@ -115,7 +115,7 @@ def test_blocks_cost_memory():
     assert found["Shvachko 2010"].files / 1e6 == pytest.approx(0.43, abs=0.005)
     assert found["Cloudera's sizing rule"].files == pytest.approx(8 * GIB / 1e9 * 1e4)
     assert {one.blocks for one in found.values()} == {100, None}
-    assert limits(large).assumptions[0] == "a file of 12.5 GiB has 100 of block_size 128 MiB"
+    assert limits(large).assumptions[0] == "a file of 12.5 GiB has 100 blocks of block_size 128 MiB"
     two = of_source(scenario(memory="8 GiB", workload=files_of("256 MiB")))
     assert two["Shvachko 2010"].files / 1e6 == pytest.approx(14.3, abs=0.05)
     # A file of one byte more than a block has two blocks. An empty file has no block, so

@@ -26,3 +26,28 @@ def test_every_shipped_scenario_is_answered_or_refused(path, monkeypatch, capsys
         assert len(shown.err.strip().splitlines()) == 1
     else:
         assert shown.out.strip()
+
+
+def _rows(path, monkeypatch, capsys) -> list[str]:
+    """Returns the rows of the brief table of a scenario."""
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr(sys, "argv", ["dfslab", "predict", str(path), "--metadata-server"])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+        raise SystemExit(0)
+    assert not stopped.value.code
+    return [line for line in capsys.readouterr().out.splitlines() if line.startswith("│")]
+
+
+def test_limits_that_configurations_share_have_one_row(monkeypatch, capsys):
+    """The rate of stats depends on no key that this scenario varies, so neither does its interval.
+    The rate of listings depends on the number of entries, which has more than three values."""
+    rows = _rows(SCENARIOS[0].with_name("hdfs.toml"), monkeypatch, capsys)
+    cells = [[cell.strip() for cell in row.strip("│").split("│")] for row in rows]
+    assert [cell[-1] for cell in cells if cell[0] == "stats"] == ["all"]
+    assert [cell[-1].split(":")[0] for cell in cells if cell[0] == "listings"] == [
+        "lowest",
+        "highest",
+    ]
+    written = [cell for cell in cells if cell[0] == "files written"]
+    assert [cell[-1] for cell in written][1:] == ["file size 256 MB"]

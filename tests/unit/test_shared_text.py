@@ -84,5 +84,17 @@ def test_a_name_has_no_combination_that_the_group_lacks():
 
 def test_a_key_that_only_some_configurations_set_distinguishes_them():
     copies = [{"copies": 1}, {"copies": 3}, {"copies": 3, "fragments": 2}]
-    assert shared_text(copies[2:], copies) == "copies 3; fragments 2"
+    assert shared_text(copies[2:], copies) == "fragments 2"
     assert shared_text(copies[:2], copies) == "fragments not set (2 configurations)"
+
+
+def test_a_key_that_says_nothing_more_is_left_out():
+    """In a scenario of two workloads, the size of a file alone names the configurations with this
+    size, although the workload and the keys of the other workload differ, too."""
+    files = [
+        {"name": name, "size": size} for size in ("4 KiB", "1 MiB") for name in ("write", "read")
+    ]
+    names = [{"name": "metadata", "operation": one} for one in ("create", "stat")]
+    assert shared_text(files[:2], [*files, *names]) == "size 4 KiB (2 configurations)"
+    assert shared_text(names, [*files, *names]) == "name metadata (2 configurations)"
+    assert shared_text(names[:1], [*files, *names]) == "operation create"

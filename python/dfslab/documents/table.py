@@ -16,6 +16,8 @@ from dfslab.spec import units
 Value = str | int | float | bool | None
 Name = Callable[[Mapping[str, Value]], str]
 DASH = "–"
+# The text for a key that a configuration does not set.
+UNSET = "not set"
 
 
 class Tab(StrEnum):
@@ -328,7 +330,8 @@ def shared_text(
     `configurations`. No other configuration fits the text.
 
     A key distinguishes the group if it has fewer values within the group than in `configurations`.
-    The text lists each distinguishing key with its values in the group. If other configurations
+    The text lists the distinguishing keys with their values in the group, without those keys that
+    the other keys make unnecessary. If other configurations
     have these values, too, or if the group lacks a combination of the values, the values of further
     keys follow in brackets, such as "clients 1; clients 2 (file size 4 KiB)". If no keys
     distinguish the group, the text names each configuration. If the group contains all
@@ -354,12 +357,16 @@ def _difference(
     own = {key: list(dict.fromkeys(_value_text(one, key) for one in group)) for key in keys}
     every = {key: {_value_text(one, key) for one in configurations} for key in keys}
     narrow = [key for key in keys if len(own[key]) < len(every[key])]
-    fitting = [
-        one for one in configurations if all(_value_text(one, key) in own[key] for key in narrow)
-    ]
-    combinations = {tuple(_value_text(one, key) for key in narrow) for one in group}
-    is_product = len(combinations) == math.prod(len(own[key]) for key in narrow)
-    if narrow and len(fitting) == len(group) and is_product:
+    if _is_exact(group, configurations, narrow):
+        # Keys that only some configurations set say the least, so they are left out first. Then
+        # follow the keys with the most values, and of these the last.
+        order = sorted(
+            narrow, key=lambda one: (UNSET not in own[one], -len(own[one]), -narrow.index(one))
+        )
+        for key in order:
+            fewer = [one for one in narrow if one != key]
+            if _is_exact(group, configurations, fewer):
+                narrow = fewer
         return "; ".join(f"{_words_of(key)} {', '.join(own[key])}" for key in narrow)
     varied = [key for key in keys if len(every[key]) > 1]
     if not varied:
@@ -382,8 +389,22 @@ def _difference(
     return "; ".join([*found, *parts])
 
 
+def _is_exact(
+    group: Sequence[Mapping[str, Value]],
+    configurations: Sequence[Mapping[str, Value]],
+    keys: Sequence[str],
+) -> bool:
+    """Returns whether the values of `keys` in `group` fit no other configuration, and `group` has
+    each combination of these values."""
+    own = {key: {_value_text(one, key) for one in group} for key in keys}
+    fitting = sum(all(_value_text(one, key) in own[key] for key in keys) for one in configurations)
+    combinations = {tuple(_value_text(one, key) for key in keys) for one in group}
+    is_product = len(combinations) == math.prod(len(values) for values in own.values())
+    return bool(keys) and fitting == len(group) and is_product
+
+
 def _value_text(labels: Mapping[str, Value], key: str) -> str:
-    return str(labels[key]) if key in labels else "not set"
+    return str(labels[key]) if key in labels else UNSET
 
 
 def _words_of(key: str) -> str:

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from dfslab.documents.table import (
     Column,
     Paragraph,
     Table,
     TableCell,
+    Value,
     absent,
     heads,
     quantity,
+    shared_text,
     words,
 )
 from dfslab.models.queue.metadata_server import Capacity, Peak, ServerLimits
 from dfslab.spec import units
 
+# The varied keys of a configuration with their values.
+Labels = Mapping[str, Value]
 _NUMBER = re.compile(r" \(\d+ configurations\)$")
+# Largest number of different rates of an operation that the brief table shows as separate rows.
+MOST_ROWS = 3
 MEMORY_SOURCES = "Sources differ in the memory that a file and its blocks take."
 INTERVALS = "In brackets: 90 % interval, from the interval of the most operations per second."
 
@@ -88,36 +94,56 @@ def _sentences(every: Sequence[ServerLimits]) -> list[str]:
 
 def _brief_capacity(every: Sequence[ServerLimits]) -> Table:
     """Returns the table of the most operations per second over all groups. Groups with the same
-    rate of an operation share one row."""
-    rows: dict[tuple[str, str, str, str], list[str]] = {}
-    first: dict[tuple[str, str, str, str], Capacity] = {}
+    rate of an operation share one row. An operation with more than MOST_ROWS different rates has
+    two rows, for its lowest and its highest rate."""
+    by_operation: dict[str, dict[tuple[str, str, str], list[tuple[Capacity, Labels]]]] = {}
     for limits in every:
         for one in limits.capacity:
-            key = (one.operation, _many(one.rate_per_s), _interval(one), one.bottleneck)
-            rows.setdefault(key, []).append(_group(limits))
-            first.setdefault(key, one)
-    shown = sorted(first, key=lambda key: list(dict.fromkeys(k[0] for k in first)).index(key[0]))
+            key = (_many(one.rate_per_s), _interval(one), one.bottleneck)
+            alike = by_operation.setdefault(one.operation, {}).setdefault(key, [])
+            alike.extend((one, labels) for labels in limits.labels)
     columns = heads("counted", "most/s", "90 % interval", "limit", left=["limit"])
     if len(every) > 1:
         columns.append(Column("configurations", "left", wraps=True))
+    labels = [one for limits in every for one in limits.labels]
     cells = []
-    for key in shown:
-        one, places = first[key], rows[key]
-        row = [words(one.unit)]
-        row.append(TableCell(one.rate_per_s, key[1], low=one.low_per_s, high=one.high_per_s))
-        row += [words(key[2]), words(one.bottleneck)]
-        if len(every) > 1:
-            row.append(words("all" if len(places) == len(every) else "; ".join(places)))
-        cells.append(row)
+    for rates in by_operation.values():
+        for prefix, alike in _shown(list(rates.values())):
+            one = alike[0][0]
+            rate = TableCell(
+                one.rate_per_s, _many(one.rate_per_s), low=one.low_per_s, high=one.high_per_s
+            )
+            row = [words(one.unit), rate, words(_interval(one)), words(one.bottleneck)]
+            if len(every) > 1:
+                row.append(words(prefix + _names([own for _, own in alike], labels)))
+            cells.append(row)
     where = {_servers(one): None for one in every}
     of = f" of {next(iter(where))}" if len(where) == 1 else ""
-    note = "--wide has the bursts of each operation, all quantiles and the sources of the memory."
-    return Table(f"Most operations per second{of}", columns, cells, [note])
+    each = "each configuration, " if len(every) > 1 else ""
+    note = f"--wide has {each}the bursts of each operation, all quantiles and the sources of the "
+    return Table(f"Most operations per second{of}", columns, cells, [f"{note}memory."])
+
+
+def _shown(
+    rates: list[list[tuple[Capacity, Labels]]],
+) -> list[tuple[str, list[tuple[Capacity, Labels]]]]:
+    """Returns the rates of one operation that the brief table shows, each with the prefix of its
+    configurations' names."""
+    if len(rates) <= MOST_ROWS:
+        return [("", one) for one in rates]
+    ordered = sorted(rates, key=lambda one: one[0][0].rate_per_s)
+    return [("lowest: ", ordered[0]), ("highest: ", ordered[-1])]
 
 
 def _group(limits: ServerLimits) -> str:
     """Returns the name of a group of configurations without their number."""
     return _NUMBER.sub("", limits.configuration)
+
+
+def _names(group: Sequence[Labels], every: Sequence[Labels]) -> str:
+    """Returns the name of the configurations in `group` without their number; "all" if `group` has
+    all configurations."""
+    return "all" if len(group) == len(every) else _NUMBER.sub("", shared_text(group, every))
 
 
 def _servers(limits: ServerLimits) -> str:

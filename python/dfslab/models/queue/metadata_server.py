@@ -119,6 +119,7 @@ class ServerLimits:
 
     - `configurations`: the names of the configurations with these limits.
     - `configuration`: a text with the keys and values that these configurations have in common.
+    - `labels`: the varied keys of each of these configurations, with their values.
     - `servers`: the number of metadata servers.
     - `memory_bytes`: the memory of each server.
     - `file_bytes`: the mean size of a file.
@@ -141,6 +142,7 @@ class ServerLimits:
     peaks: tuple[Peak, ...]
     assumptions: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    labels: tuple[Mapping[str, str | int | float | bool | None], ...] = ()
 
 
 def limits(
@@ -197,6 +199,18 @@ def limits(
     )
 
 
+def widest_uncalibrated(scenarios: Sequence[Scenario]) -> Calibration:
+    """Returns the calibration without measurements that has the largest residual error of all
+    `scenarios`, the configurations of one sweep; at least one.
+
+    The limits of a metadata server are properties of the server. With one calibration for all
+    configurations, limits that do not depend on the configuration have the same interval.
+    """
+    return max(
+        (uncalibrated(Situation(one)) for one in scenarios), key=lambda one: one.residual_sd["*"]
+    )
+
+
 def _servers(situation: Situation, role: Role, servers: int | None) -> int:
     """Returns the number of metadata servers: `servers`, or the deployed number if `servers` is
     None. Raises InputError if the number is above 1 and the file system supports only one."""
@@ -233,8 +247,13 @@ def _assumptions(situation: Situation, servers: int) -> Iterator[str]:
     size = units.text(values["file_size"], "B") if values["file_size"] else ""
     for key in dict.fromkeys(one.block_size for one in memory if one.block_size):
         blocks = blocks_of(values["file_size"], values[key])
-        each = units.text(values[key], "B")
-        yield f"a file of {size} has {blocks} of {key} {each}" if size else "files are empty"
+        each = f"{key} {units.text(values[key], 'B')}"
+        if not size:
+            yield "files are empty"
+        elif blocks == 1:
+            yield f"a file that is not larger than {each} has 1 block"
+        else:
+            yield f"a file of {size} has {blocks} blocks of {each}"
     yield f"outside bursts, {USUAL_SHARE:.0%} of the capacity is in use"
     if servers > 1:
         yield situation.system.several_servers
@@ -248,7 +267,7 @@ def _notes(situation: Situation, role: Role, calibration: Calibration | None) ->
     """Yields notes on the sources of the limits, as sentences."""
     if not any(one.role == role.name for one in situation.system.memory):
         yield f"nothing is known of the memory of a file of {situation.system.name}"
-    if calibration is None:
+    if calibration is None or not calibration.is_measured:
         yield NOT_CALIBRATED
     if _shared(situation.scenario, role):
         yield f"{role.name} shares its node with other roles; capacity is without their work"

@@ -77,13 +77,19 @@ def metadata_limits(
     from dfslab.models.fit.demand import calibrate
     from dfslab.models.queue import metadata_server
 
-    calibration = None
-    if measured is not None:
-        calibration = calibrate(measured)
+    points = check(scenario)
+    if measured is None:
+        # The file systems of a sweep have separate descriptions, and so separate calibrations.
+        by_system: dict[str, list[Scenario]] = {}
+        for point in points:
+            by_system.setdefault(point.scenario.file_system.name, []).append(point.scenario)
+        widest = {name: metadata_server.widest_uncalibrated(own) for name, own in by_system.items()}
+        calibrations = [widest[point.scenario.file_system.name] for point in points]
+    else:
+        calibrations = [calibrate(measured)] * len(points)
     lengths = metadata_server.BURSTS_S if burst_s is None else (burst_s,)
     found: dict[str, tuple[metadata_server.ServerLimits, list[Point]]] = {}
-    points = check(scenario)
-    for point in points:
+    for point, calibration in zip(points, calibrations, strict=True):
         answer = metadata_server.limits(point.scenario, bound_s, calibration, lengths, servers)
         equal = json.dumps(asdict(answer), sort_keys=True)
         found.setdefault(equal, (answer, []))[1].append(point)
@@ -94,6 +100,7 @@ def metadata_limits(
             answer,
             configuration=shared_text([point.labels for point in group], every),
             configurations=tuple(name(point.labels) for point in group),
+            labels=tuple(point.labels for point in group),
         )
         for answer, group in found.values()
     ]
