@@ -66,7 +66,8 @@ def _sentences(every: Sequence[ServerLimits]) -> list[str]:
     rates = [(one, rate) for one in every for rate in one.capacity]
     if rates:
         limits, least = min(rates, key=lambda pair: pair[1].rate_per_s)
-        place = f" ({_group(limits)})" if len(every) > 1 else ""
+        alike = {one.rate_per_s for _, one in rates if one.operation == least.operation}
+        place = f" ({_group(limits)})" if len(alike) > 1 else ""
         found.append(
             f"The lowest limit is that of {least.operation}: {_many(least.rate_per_s)} "
             f"{least.unit}/s (90 %: {_interval(least)}), limited by {least.bottleneck}{place}."
