@@ -98,8 +98,8 @@ def today(subject: str, before: frozen.FrozenPrediction) -> float:
 
 @dataclass(frozen=True)
 class Recording:
-    """The content of a recording's JSON file: the part of the grids of conditions that was recorded,
-    the machine's profile in TOML, and the hash of the frozen predictions."""
+    """The content of a recording's JSON file: the part of the grids that was recorded, the machine's
+    profile in TOML, and the hash of the frozen predictions."""
 
     half: Half
     profile: str
