@@ -75,6 +75,31 @@ def test_one_stream_of_direct_reads_takes_the_measured_time():
     assert one == pytest.approx(1 / (200e-6 + 4096 / 4e8), rel=0.06)
 
 
+def test_no_request_of_one_stream_takes_less_than_a_small_one():
+    """A disk that serves 5,000 requests per second serves no more of 64 KiB, although it moves the
+    bytes of such a request in less time."""
+    limited = {**MEASURED, "read_time": "10 us", "small_read_time": "200 us"}
+    middle = {**SMALL, "file_size": "64 KiB", "transfer_size": "64 KiB"}
+    assert rate(limited, 1, cache="direct", **middle) == pytest.approx(5_000, rel=0.06)
+    large = {**SMALL, "file_size": "256 KiB", "transfer_size": "256 KiB"}
+    assert rate(limited, 1, cache="direct", **large) == pytest.approx(
+        1 / (10e-6 + (256 << 10) / 4e8), rel=0.06
+    )
+
+
+def test_writing_over_cached_pages_has_its_own_measured_time():
+    """A random write changes existing files, so it has the measured time of such a write. A
+    sequential write makes new files, so it has none of it."""
+    calls = {"name": "random_write", "file_size": "16 MiB", "transfer_size": "64 KiB"}
+    new = {**MEASURED, "write_call_time": "3 us", "cached_write_rate": "4 GB/s"}
+    over = {**new, "overwrite_call_time": "1 us", "cached_overwrite_rate": "8 GB/s"}
+    transfer_s = 1e-6 + (64 << 10) / 8e9
+    assert rate(over, 1, **calls) == pytest.approx(1 / (256 * transfer_s), rel=0.05)
+    assert rate(new, 1, **calls) < 0.6 * rate(over, 1, **calls)
+    sequential = {**calls, "name": "sequential_write"}
+    assert rate(over, 1, **sequential) == rate(new, 1, **sequential)
+
+
 def test_many_streams_of_direct_reads_are_limited_by_the_requests_of_the_disk():
     many = rate(MEASURED, 64, cache="direct", **SMALL)
     assert 5_500 < many <= 6_000

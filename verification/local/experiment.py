@@ -14,7 +14,7 @@ from dfslab.spec.scenario import Point
 
 from verification.figures import Figure
 from verification.local import frozen
-from verification.local.grid import CLIENTS, conditions
+from verification.local.grid import CLIENTS, Half, half
 from verification.recordings import DATA
 
 PREFIX = "local-disk-"
@@ -82,7 +82,7 @@ def predictions(subject: str) -> list[frozen.FrozenPrediction]:
 def today(subject: str, before: frozen.FrozenPrediction) -> float:
     """Returns the operations per second that the present description predicts for a condition. The
     prediction is for the number of operations that the measurement had."""
-    condition = next(one for one in conditions() if one.name == before.condition)
+    condition = next(one for one in half(about(subject).half) if one.name == before.condition)
     row = next(
         row
         for row in _rows(subject)
@@ -98,10 +98,10 @@ def today(subject: str, before: frozen.FrozenPrediction) -> float:
 
 @dataclass(frozen=True)
 class Recording:
-    """The content of a recording's JSON file: the half of the grid of conditions that was recorded,
-    the machine's profile in TOML, and the hash of the frozen predictions."""
+    """The content of a recording's JSON file: the part of the grids that was recorded, the machine's
+    profile in TOML, and the hash of the frozen predictions."""
 
-    half: str
+    half: Half
     profile: str
     predictions_sha256: str
 

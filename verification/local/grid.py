@@ -1,8 +1,11 @@
-"""The grid of conditions under which local file systems are measured, and its two halves.
+"""The grids of conditions under which local file systems are measured.
 
-The measurements of the development half may be used to find the causes of errors. After that, the
-description and the calibration are changed. The judged half is measured after these changes and
-gives the reported errors.
+The first grid has two halves. The measurements of its development half may be used to find the
+causes of errors. After that, the description and the calibration are changed. The judged half is
+measured after these changes and gives the reported errors.
+
+The second grid has other sizes. It is measured after the description and the calibration were
+changed because of the errors of the judged half.
 """
 
 from __future__ import annotations
@@ -13,15 +16,33 @@ from typing import Literal
 
 from dfslab.spec.design import LevelValue
 
-Half = Literal["development", "judged"]
+Half = Literal["development", "judged", "second"]
 SEED = 26
 CLIENTS = (1, 8)
 KIB, MIB = 1 << 10, 1 << 20
-# Pairs (file size, transfer size) in bytes. WHOLE is for operations on whole files, LARGEST for the
-# largest files, and PARTS for operations on parts of files.
-WHOLE = ((4 * KIB, 4 * KIB), (64 * KIB, 64 * KIB), (MIB, 64 * KIB), (16 * MIB, MIB))
-LARGEST = (64 * MIB, 64 * MIB)
-PARTS = ((16 * MIB, 4 * KIB), (16 * MIB, 64 * KIB))
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The sizes of one grid, as pairs (file size, transfer size) in bytes. `whole` is for
+    operations on whole files, `largest` for the largest files, and `parts` for operations on parts
+    of files."""
+
+    whole: tuple[tuple[int, int], ...]
+    largest: tuple[int, int]
+    parts: tuple[tuple[int, int], ...]
+
+
+FIRST = Sizes(
+    ((4 * KIB, 4 * KIB), (64 * KIB, 64 * KIB), (MIB, 64 * KIB), (16 * MIB, MIB)),
+    (64 * MIB, 64 * MIB),
+    ((16 * MIB, 4 * KIB), (16 * MIB, 64 * KIB)),
+)
+SECOND = Sizes(
+    ((16 * KIB, 16 * KIB), (256 * KIB, 128 * KIB), (4 * MIB, 256 * KIB), (32 * MIB, 512 * KIB)),
+    (128 * MIB, 8 * MIB),
+    ((64 * MIB, 16 * KIB), (64 * MIB, 128 * KIB)),
+)
 
 
 @dataclass(frozen=True)
@@ -68,28 +89,32 @@ class Condition:
         return found
 
 
-def conditions() -> list[Condition]:
-    """Returns all conditions of the grid."""
+def conditions(sizes: Sizes = FIRST) -> list[Condition]:
+    """Returns all conditions of the grid with these sizes."""
     found = [
-        Condition("sequential_read", "", *sizes, cache)
-        for sizes in (*WHOLE, LARGEST)
+        Condition("sequential_read", "", *pair, cache)
+        for pair in (*sizes.whole, sizes.largest)
         for cache in ("warm", "cold", "direct")
     ]
     found += [
-        Condition("random_read", "", *sizes, cache)
-        for sizes in PARTS
+        Condition("random_read", "", *pair, cache)
+        for pair in sizes.parts
         for cache in ("warm", "cold", "direct")
     ]
     found += [
-        Condition("sequential_write", "", *sizes, "warm", fsync)
-        for sizes in WHOLE
+        Condition("sequential_write", "", *pair, "warm", fsync)
+        for pair in sizes.whole
         for fsync in ("none", "close", "write")
     ]
-    found += [Condition("sequential_write", "", *LARGEST, "warm", one) for one in ("none", "close")]
-    found += [Condition("sequential_write", "", *sizes, "direct") for sizes in (*WHOLE, LARGEST)]
     found += [
-        Condition("random_write", "", *sizes, cache, fsync)
-        for sizes in PARTS
+        Condition("sequential_write", "", *sizes.largest, "warm", one) for one in ("none", "close")
+    ]
+    found += [
+        Condition("sequential_write", "", *pair, "direct") for pair in (*sizes.whole, sizes.largest)
+    ]
+    found += [
+        Condition("random_write", "", *pair, cache, fsync)
+        for pair in sizes.parts
         for cache, fsync in (("warm", "none"), ("warm", "close"), ("direct", "none"))
     ]
     found += [Condition("metadata", one) for one in ("create", "stat", "delete")]
@@ -97,7 +122,10 @@ def conditions() -> list[Condition]:
 
 
 def half(wanted: Half) -> list[Condition]:
-    """Returns the conditions of one half. SEED draws the development half from all conditions."""
+    """Returns the conditions of one half of the first grid, or of the whole second grid. SEED draws
+    the development half from all conditions of the first grid."""
+    if wanted == "second":
+        return conditions(SECOND)
     every = conditions()
     chosen = set(random.Random(SEED).sample(range(len(every)), len(every) // 2))
     inside = wanted == "development"

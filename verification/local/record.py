@@ -55,7 +55,7 @@ def main(words: Sequence[str]) -> int:
     """Records one half of the grid on one file system. Returns the exit code."""
     reader = argparse.ArgumentParser(prog="python -m verification.local.record")
     reader.add_argument("name")
-    reader.add_argument("half", choices=("development", "judged"))
+    reader.add_argument("half", choices=("development", "judged", "second"))
     reader.add_argument("file_system", choices=("ext4", "xfs"))
     reader.add_argument("--medium", type=Path, default=Path("/dev/shm"))
     reader.add_argument("--directory", type=Path, help="existing, instead of an emulated disk")

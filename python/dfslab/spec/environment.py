@@ -293,6 +293,8 @@ def _of_group(group: NodeGroup, payload: float) -> dict[str, float]:
         "request_read_rate": files.read_rate,
         "request_write_time": files.write_time,
         "request_write_rate": files.write_rate,
+        "request_read_least": files.small_read_time,
+        "request_write_least": files.small_write_time,
         "requests": files.requests,
         "creates": files.creates,
         "deletes": files.deletes,
@@ -301,5 +303,7 @@ def _of_group(group: NodeGroup, payload: float) -> dict[str, float]:
         "commits_rate": files.commits_rate,
         "touch_rate": files.touch_rate,
         "write_call": files.write_call_time,
+        "overwrite_call": files.overwrite_call_time,
+        "overwrite_rate": files.cached_overwrite_rate,
         "request_rate": files.request_rate,
     }

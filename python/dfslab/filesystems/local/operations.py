@@ -105,6 +105,21 @@ _written = repeat(
     name="write",
 )
 
+# A write call on pages that are in the cache needs no new pages. If such calls were not measured,
+# they cost as much as calls that write new pages.
+_over_call_s = select(
+    symbol("client.overwrite_call") > 0, symbol("client.overwrite_call"), _write_call_s
+)
+_over_byte_s = select(
+    symbol("client.overwrite_rate") > 0, 1 / rate("client.overwrite_rate"), P.write_byte_cpu
+)
+_overwritten = repeat(
+    calls,
+    cpu("client", _over_call_s + select(P.direct, 0, call_bytes * _over_byte_s)),
+    either(P.forced, _forced(call_bytes, FORCED_SEEKS), when(P.direct, waited("write"))),
+    name="write",
+)
+
 # All pages of a file that was written whole are contiguous, in whatever order they were written.
 _stored = disk_write(ROLE, P.file_size, seeks=select(is_measured, 0, 1))
 _fsync = when(
@@ -120,6 +135,7 @@ OPERATIONS = {
     "read": seq(_open, _touched, _read, _close),
     "write": seq(_create, _written, _fsync, _close),
     "append": seq(_open, _written, _fsync, _close),
+    "overwrite": seq(_open, _overwritten, _fsync, _close),
     "create": seq(_create, _close),
     "stat": seq(cpu("client", P.stat_cpu), name="stat"),
     "list": seq(cpu("client", P.open_cpu + P.entries * P.entry_cpu), name="list"),

@@ -1,7 +1,7 @@
 """Describes how a synchronous request waits for the disk of a local directory.
 
 The profile of a machine has two measured times, both linear in the size of a request:
-- `_alone_s` is the duration of a request if no other request is in flight.
+- `_alone_s` is the duration of a request if no other request is in flight. It has a least value.
 - `_occupied_s` is the time for which each request occupies the disk while many requests are in
   flight.
 
@@ -55,9 +55,11 @@ def _occupied_s(size_bytes: Expression, mode: str) -> Expr:
 
 def _alone_s(size_bytes: Expression, mode: str) -> Expr:
     """Returns the duration in seconds of a request of `size_bytes` if no other request is in
-    flight."""
+    flight. The duration is at least that of a request of SMALL_BYTES: a disk with a limit of
+    requests per second takes the same time for all small requests."""
     time_s = symbol(f"{ROLE}.request_{mode}_time")
-    found: Expr = time_s + size_bytes / rate(f"{ROLE}.request_{mode}_rate")
+    line_s = time_s + size_bytes / rate(f"{ROLE}.request_{mode}_rate")
+    found: Expr = Max(symbol(f"{ROLE}.request_{mode}_least"), line_s)
     return found
 
 

@@ -42,6 +42,8 @@ UNITS = {
     "file_stat": "s",
     "file_rename": "s",
     "file_delete": "s",
+    "file_overwrite_call": "s",
+    "file_overwrite_rate": "B/s",
     "file_read_call": "s",
     "file_read_rate": "B/s",
     "file_write_call": "s",
@@ -122,9 +124,10 @@ def touched(clock: Clock = REAL) -> float:
 
 
 def data(folder: Path, clock: Clock = REAL) -> dict[str, float]:
-    """Measures writing new files to the page cache and reading them from there.
+    """Measures writing new files to the page cache, reading them from there, and writing them
+    again while their pages are in the cache.
 
-    The files are written and read once with small calls and once with large calls. The difference
+    Each of the three is done once with small calls and once with large calls. The difference
     between the two times gives the processor time of a call without its bytes. The remaining time
     gives the rate at which the bytes are transferred. Each file is read only once, as applications
     do; a second read would be faster.
@@ -138,9 +141,15 @@ def data(folder: Path, clock: Clock = REAL) -> dict[str, float]:
         _transferred_s(small, os.O_RDONLY, SMALL_BYTES, clock),
         _transferred_s(large, os.O_RDONLY, LARGE_BYTES, clock),
     )
+    overwritten = _line(
+        _transferred_s(small, os.O_WRONLY, SMALL_BYTES, clock),
+        _transferred_s(large, os.O_WRONLY, LARGE_BYTES, clock),
+    )
     small.unlink()
     large.unlink()
     return {
+        "file_overwrite_call": overwritten.call_s,
+        "file_overwrite_rate": overwritten.rate,
         "file_write_call": written.call_s,
         "file_write_rate": written.rate,
         "file_read_call": read.call_s,

@@ -3,6 +3,11 @@ requests per second to take effect.
 
 The quantities are the mean time of a request of a single stream, and the requests per second that
 the disk serves when many requests are in flight.
+
+A disk takes `fixed_s + bytes * byte_s` for a request. A disk with a limit of requests per second
+takes the same time for all requests that are small enough. Therefore the line of a single stream is
+measured between requests of MIDDLE_BYTES and LARGE_BYTES, and the time of a request of SMALL_BYTES
+is a separate quantity. No request of the single stream takes less than this time.
 """
 
 from __future__ import annotations
@@ -18,7 +23,7 @@ from dfslab.instruments.calibration.size_line import SizeLine, line_through
 from dfslab.spec.clock import REAL, Clock
 from dfslab.testbeds.hosts.threads import threads
 
-SMALL_BYTES, LARGE_BYTES = 4 << 10, 256 << 10
+SMALL_BYTES, MIDDLE_BYTES, LARGE_BYTES = 4 << 10, 64 << 10, 256 << 10
 IN_FLIGHT_BYTES = 64 << 10
 IN_FLIGHT, LARGE_IN_FLIGHT = 16, 4
 # Requests are measured for MEASURED_S seconds, after SKIPPED_S seconds in which they are not
@@ -26,8 +31,10 @@ IN_FLIGHT, LARGE_IN_FLIGHT = 16, 4
 SKIPPED_S, MEASURED_S = 0.15, 0.35
 FILE_BYTES = 256 << 20
 UNITS = {
+    "direct_read_small": "s",
     "direct_read": "s",
     "direct_read_rate": "B/s",
+    "direct_write_small": "s",
     "direct_write": "s",
     "direct_write_rate": "B/s",
     "direct_requests": "1/s",
@@ -42,10 +49,12 @@ def everything(path: Path, chance: random.Random, clock: Clock = REAL) -> Mappin
     FILE_BYTES, it is written first. `chance` draws the offsets of requests.
     """
     _filled(path)
-    read = _line(path, os.O_RDONLY, 1, LARGE_BYTES, chance, clock)
-    written = _line(path, os.O_WRONLY, 1, LARGE_BYTES, chance, clock)
-    many = _line(path, os.O_RDONLY, IN_FLIGHT, IN_FLIGHT_BYTES, chance, clock)
+    read = _line(path, os.O_RDONLY, 1, (MIDDLE_BYTES, LARGE_BYTES), chance, clock)
+    written = _line(path, os.O_WRONLY, 1, (MIDDLE_BYTES, LARGE_BYTES), chance, clock)
+    many = _line(path, os.O_RDONLY, IN_FLIGHT, (SMALL_BYTES, IN_FLIGHT_BYTES), chance, clock)
     return {
+        "direct_read_small": request_s(path, os.O_RDONLY, 1, SMALL_BYTES, chance, clock),
+        "direct_write_small": request_s(path, os.O_WRONLY, 1, SMALL_BYTES, chance, clock),
         "direct_read": read.fixed_s,
         "direct_read_rate": read.rate,
         "direct_write": written.fixed_s,
@@ -58,13 +67,19 @@ def everything(path: Path, chance: random.Random, clock: Clock = REAL) -> Mappin
 
 
 def _line(
-    path: Path, flags: int, depth: int, large_bytes: int, chance: random.Random, clock: Clock
+    path: Path,
+    flags: int,
+    depth: int,
+    sizes_bytes: tuple[int, int],
+    chance: random.Random,
+    clock: Clock,
 ) -> SizeLine:
-    """Returns the line through the mean times of requests of SMALL_BYTES and of `large_bytes`, with
-    `depth` of them in flight."""
-    small_s = request_s(path, flags, depth, SMALL_BYTES, chance, clock)
-    large_s = request_s(path, flags, depth, large_bytes, chance, clock)
-    return line_through(SMALL_BYTES, small_s, large_bytes, large_s)
+    """Returns the line through the mean times of requests of the two sizes, the smaller one first,
+    with `depth` of them in flight."""
+    small, large = sizes_bytes
+    small_s = request_s(path, flags, depth, small, chance, clock)
+    large_s = request_s(path, flags, depth, large, chance, clock)
+    return line_through(small, small_s, large, large_s)
 
 
 def _capacity(path: Path, flags: int, chance: random.Random, clock: Clock) -> float:

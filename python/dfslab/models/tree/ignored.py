@@ -38,7 +38,8 @@ SYMBOLS = {
 LOCAL_SYMBOLS = (
     *("request_read_time", "request_read_rate", "request_write_time", "request_write_rate"),
     *("requests", "request_rate", "creates", "deletes", "commits", "commit_rate", "commits_rate"),
-    *("touch_rate", "write_call"),
+    *("touch_rate", "write_call", "overwrite_call", "overwrite_rate"),
+    *("request_read_least", "request_write_least"),
 )
 # Largest relative difference of two rates that are equal but for rounding.
 ROUNDING = 1e-9

@@ -57,7 +57,8 @@ def derived(operations: Mapping[str, Node]) -> dict[str, Node]:
         before, moved, after = _split(operations["read"], "read")
         found["open"], found["pread"] = seq(*before), moved
         found["close"] = seq(*after)
-    written = next((name for name in ("overwrite", "append", "write") if name in operations), None)
+    # Most transfers of a trace write new bytes, whose pages an overwritten file has already.
+    written = next((name for name in ("append", "overwrite", "write") if name in operations), None)
     if written is not None:
         _, found["pwrite"], after = _split(operations[written], "write")
         forced = _named(operations[written], FORCED)

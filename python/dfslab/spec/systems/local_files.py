@@ -13,8 +13,10 @@ OF_DISKS = (
     "commit_rate",
     "commits",
     "commits_rate",
+    "small_read_time",
     "read_time",
     "read_rate",
+    "small_write_time",
     "write_time",
     "write_rate",
     "requests",
@@ -25,7 +27,14 @@ OF_DISKS = (
 OF_DISK_KEYS: Mapping[str, tuple[str, ...]] = {
     "read_rate": ("read_rate", "request_rate"),
     "write_rate": ("write_rate", "commit_rate", "commits_rate"),
-    "latency": ("read_time", "write_time", "requests", "commits"),
+    "latency": (
+        "small_read_time",
+        "small_write_time",
+        "read_time",
+        "write_time",
+        "requests",
+        "commits",
+    ),
 }
 # The rates of measured lines. The measured duration of some calls is a linear function (a line) of
 # the number of bytes: time + bytes / rate.
@@ -60,6 +69,12 @@ class LocalFiles(CheckedModel):
     cached_write_rate: BytesPerSecond = quantity(
         "0 B/s", description="Bytes of new files written to the cache"
     )
+    overwrite_call_time: Seconds = quantity(
+        "0 s", description="A write over cached pages, bytes aside"
+    )
+    cached_overwrite_rate: BytesPerSecond = quantity(
+        "0 B/s", description="Bytes written over cached pages"
+    )
     creates: PerSecond = quantity("0 /s", description="Files that several streams create together")
     deletes: PerSecond = quantity("0 /s", description="Files that several streams delete together")
     commit_time: Seconds = quantity(
@@ -71,9 +86,15 @@ class LocalFiles(CheckedModel):
     touch_rate: BytesPerSecond = quantity(
         "0 B/s", description="Bytes of new memory that a process uses for the first time"
     )
+    small_read_time: Seconds = quantity(
+        "0 s", description="A direct read of 4 KiB of one stream; no larger one takes less"
+    )
     read_time: Seconds = quantity("0 s", description="A direct read of one stream, bytes aside")
     read_rate: BytesPerSecond = quantity(
         "0 B/s", description="Its bytes, beyond the time of a read"
+    )
+    small_write_time: Seconds = quantity(
+        "0 s", description="A direct write of 4 KiB of one stream; no larger one takes less"
     )
     write_time: Seconds = quantity("0 s", description="A direct write of one stream, bytes aside")
     write_rate: BytesPerSecond = quantity(

@@ -219,6 +219,8 @@ _HARDWARE = {
     "call_time": ("Read of nothing from the page cache", "s", 1e-6, {}),
     "request_read_time": ("Direct read of one stream, bytes aside; 0: not measured", "s", 0.0, {}),
     "request_read_rate": ("Bytes of direct reads of one stream", "B/s", 0.0, {}),
+    "request_read_least": ("Direct read of 4 KiB of one stream; 0: not measured", "s", 0.0, {}),
+    "request_write_least": ("Direct write of 4 KiB of one stream; 0: not measured", "s", 0.0, {}),
     "request_write_time": (
         "Direct write of one stream, bytes aside; 0: not measured",
         "s",
@@ -234,6 +236,8 @@ _HARDWARE = {
     "commit_rate": ("Bytes of an fsync of one stream", "B/s", 0.0, {}),
     "commits_rate": ("Bytes of fsyncs of many streams", "B/s", 0.0, {}),
     "write_call": ("Write of nothing to the page cache; 0: not measured", "s", 0.0, {}),
+    "overwrite_call": ("Write of nothing to cached pages; 0: not measured", "s", 0.0, {}),
+    "overwrite_rate": ("Bytes written over cached pages; 0: not measured", "B/s", 0.0, {}),
     "touch_rate": ("New memory that a process first uses; 0: not measured", "B/s", 0.0, {}),
     "request_queue": ("Request queue length", "1", None, {"metadata": "Dp5"}),
     "response_queue": ("Response queue length", "1", None, {"metadata": "Dp6"}),
