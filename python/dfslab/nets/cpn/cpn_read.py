@@ -17,6 +17,7 @@ from dfslab.documents.net_definition import Cell, NetDefinition
 from dfslab.documents.net_run import FileMonitors, NetFile
 from dfslab.nets.build import Net, Place, Put, Take, with_equal_chances
 from dfslab.nets.colour import UNIT, Colour
+from dfslab.nets.cpn.choices.drawn_places import draw_tokens
 from dfslab.nets.cpn.cpn_declarations import Declarations
 from dfslab.nets.cpn.cpn_functions import add_functions
 from dfslab.nets.cpn.cpn_inputs import FileArc
@@ -189,6 +190,8 @@ class _CpnReader:
             place.colour = net.colours[self.colours.colour_name(self.sets[place.name])]
         net.places = list(self.places.values())
         add_functions(self.known.functions, net)
+        single = {name for name, values in self.colours.enums.items() if len(values) == 1}
+        draw_tokens(net.places, net.transitions, single)
         net.transitions = with_equal_chances(net.transitions)
         return net.document()
 

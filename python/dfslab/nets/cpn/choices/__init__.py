@@ -1,0 +1,1 @@
+"""Which tokens of a net of CPN Tools a firing draws at random."""
