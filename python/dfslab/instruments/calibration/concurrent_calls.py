@@ -21,7 +21,7 @@ from dfslab.spec.clock import REAL
 
 MODULE = "dfslab.instruments.calibration.concurrent_calls"
 STREAMS = 8
-# A stream ends after so many files, or after so many seconds.
+# A stream ends after FILES files, or after LIMIT_S seconds.
 FILES, LIMIT_S = 1000, 0.5
 # All streams begin each phase this many seconds after the order to begin, so that they overlap.
 AHEAD_S = 0.02
