@@ -40,6 +40,7 @@ OPTIONAL = (
     "From ",
     "Change:",
     "Would settle it:",
+    "What a change would gain",
 )
 MEANWHILE = re.compile(r" Meanwhile other programs used # of this machine's processors\.")
 # BEST_TITLE is the title of the table of measured rates if a model is better than the mean.

@@ -115,6 +115,21 @@ def test_every_run_judges_itself():
     assert [one.rule for one in judged(of_results([planted]))] == ["processor_stolen"]
 
 
+def test_a_run_of_few_ticks_states_no_share_of_processors():
+    """The kernel counts processor time in ticks of 10 ms. In a run of 32 ms, one tick is a sixth of
+    the time of two processors, so no rule judges such a share, not even a stored one."""
+    [result, *_] = synthetic.planted(noise=0.0, sizes=synthetic.SIZES[:1], clients=(1,))
+    assert result.load is not None
+    fired_for = {}
+    for took_s in (0.032, 3.2):
+        stored = {"took_s": took_s, "others_share": 0.37, "stolen_share": 0.37}
+        machine = MachineDuring.model_validate_json(json.dumps(stored))
+        load = result.load.model_copy(update={"machine": machine})
+        one = result.model_copy(update={"load": load})
+        fired_for[took_s] = {found.rule for found in judged(of_results([one]))}
+    assert fired_for == {0.032: set(), 3.2: {"processor_shared", "processor_stolen"}}
+
+
 class SteppedClock:
     """A clock whose date jumps forward. Between two readings of the date, one second passes, but
     the date advances by six seconds."""

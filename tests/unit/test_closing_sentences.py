@@ -13,10 +13,11 @@ from dfslab.report.answers.changes import WITHHELD_BY_NOISE, closing
 from dfslab.report.answers.first_screen import first_screen
 from dfslab.report.answers.predicted_answer import closing_of_predictions
 from dfslab.studies.contract import Findings, FinishedRun
-from dfslab.studies.decisions.decision_input import evidence_of_description
+from dfslab.studies.decisions.decision_input import evidence_in, evidence_of_description
 from dfslab.studies.decisions.prices import prices_of
 from dfslab.studies.decisions.recommend import recommend
 from dfslab.studies.decisions.reported.advised import Advised
+from dfslab.studies.decisions.trust import trust_in
 from support import synthetic
 
 
@@ -73,6 +74,31 @@ def test_advice_of_noisy_measurements_is_withheld():
     advised = predicted_run(is_advised=True).findings
     run = FinishedRun(scenario, synthetic.planted(noise=0.8, repetitions=4), advised)
     assert closing(run)[-1] == f"Change: {WITHHELD_BY_NOISE}"
+    without = FinishedRun(scenario, synthetic.planted(noise=0.8, repetitions=4), Findings())
+    assert closing(without)[-1].endswith("was not computed, for the same reason.")
+
+
+@pytest.mark.parametrize("hold_out", [(), ({"workload.file_size": "1 MiB"},)])
+def test_the_command_is_named_only_if_it_would_answer(hold_out, tmp_path):
+    """`dfslab advise` withholds all gains of a run that held no configuration out. The last
+    sentence then names the command that holds one out."""
+    results = synthetic.planted(hold_out=hold_out)
+    run = FinishedRun(results[0].point.scenario, results, Findings())
+    first = first_screen(run)
+    assert first is not None
+    (asked,) = [one for one in first.unknown if "change would gain" in one.text]
+    if hold_out:
+        assert closing(run)[-1] == not_computed("RUN")
+        assert "advise" in asked.command
+        return
+    (last,) = [one for one in closing(run) if "change would gain" in one]
+    assert "`dfslab advise" not in last
+    assert "no configuration was held out, so no model was put to the test" in last
+    assert "Would settle what a change would gain: the same runs with a value held out" in last
+    assert "--set 'judge.hold_out=" in last
+    assert "judge.hold_out=" in asked.command
+    evidence = evidence_in(tmp_path, run.scenario, results)
+    assert trust_in(evidence).reasons([]), "advise withholds"
 
 
 @pytest.mark.parametrize("is_advised", [True, False])

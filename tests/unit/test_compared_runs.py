@@ -3,14 +3,17 @@ are reported. Planted changes are found. The rules of the comparison are applied
 
 from __future__ import annotations
 
+import io
 import json
 import math
 
 import numpy as np
 import pytest
+from dfslab.documents.measured_load import MachineDuring
 from dfslab.documents.metrics import RATE
 from dfslab.quantiles import student, student_beyond
 from dfslab.report import comparison_page
+from dfslab.report.terminal import drawn
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point
 from dfslab.studies.decisions.comparing.fail_rules import parse_rules
@@ -25,6 +28,7 @@ from dfslab.studies.decisions.comparing.paired_runs import (
 )
 from dfslab.studies.decisions.comparing.run_pairs import TIMES, MetricPair
 from dfslab.studies.decisions.reported.compared_runs import SMALL_CHANGE
+from rich.console import Console
 from support import synthetic
 from support.command import dfslab
 from support.recorded import copied
@@ -376,3 +380,43 @@ def test_an_interval_without_zero_is_never_called_no_difference():
             seen.add((is_apart, one.verdict))
     assert (True, "no difference found") not in seen
     assert {(False, "no difference found"), (True, "cannot tell"), (True, "higher")} <= seen
+
+
+def disturbed(results, share):
+    """Returns the results as measured while other programs used `share` of the processors."""
+    machine = MachineDuring(took_s=10.0, others_share=share)
+    return [
+        one.model_copy(update={"load": one.load.model_copy(update={"machine": machine})})
+        for one in results
+    ]
+
+
+@pytest.mark.parametrize("repetitions", [1, 3])
+def test_a_comparison_begins_with_the_disturbance_of_a_run(repetitions):
+    quiet, slow = (
+        [synthetic.measured(one, rate + at, at) for one in POINTS for at in range(repetitions)]
+        for rate in (100.0, 60.0)
+    )
+    first, *_ = compare_runs(disturbed(quiet, 0.04), disturbed(slow, 0.6), NAMES).sentences()
+    assert first.startswith("Disturbed: in the first run other programs used 4 % of the processors")
+    assert "in the second 60 %" in first
+    assert "quiet" in first
+    for undisturbed in (quiet, disturbed(quiet, 0.1)):
+        sentences = compare_runs(undisturbed, slow, NAMES).sentences()
+        assert not any("Disturbed" in one for one in sentences)
+
+
+def test_no_word_of_a_compared_run_is_broken_at_80_columns():
+    points = synthetic.scenario(sizes=("16 MiB",), clients=(1, 2), hold_out=()).points()
+    runs = [
+        [synthetic.measured(one, rate + at, at) for one in points for at in range(2)]
+        for rate in (629_519.0, 193_269.0)
+    ]
+    table = compare_runs(*runs, NAMES).table()
+    console = Console(width=80, file=io.StringIO())
+    console.print(drawn(table, 80))
+    printed = console.file.getvalue()
+    words = {word.strip("│┃ ") for word in printed.split()}
+    for expected in ("configuration", "629,519/s", "clients", "-69.3%"):
+        assert expected in words or any(expected in one for one in words), printed
+    assert max(map(len, printed.splitlines())) <= 80

@@ -15,6 +15,7 @@ from dfslab.models.sequence import SequenceModel
 from dfslab.spec.hardware.scaled import scaled
 from dfslab.spec.hardware.uncertainty import HardwareUncertainty, factor_of, log_sd_of
 from dfslab.spec.scenario import Point, Scenario, read
+from dfslab.spec.systems.local_files import LocalFiles
 from dfslab.studies.decisions.decision_input import evidence_of_description
 from dfslab.studies.decisions.gains import GainEstimate
 from dfslab.studies.decisions.whatif import whatif
@@ -173,3 +174,24 @@ def test_the_load_is_read_from_the_kernel_and_missing_files_count_as_idle(tmp_pa
     nothing = machine_load.machine_load(tmp_path / "none", tmp_path / "none")
     assert nothing == MachineLoad()
     assert nothing.disk_slowdown == nothing.processor_slowdown == 1.0
+
+
+def test_two_clients_are_no_certain_loss_after_a_disturbed_probe(directory, hardware, monkeypatch):
+    """The probe of several streams was disturbed. `whatif` then predicts no loss by more clients,
+    and its interval contains the gain of a second processor."""
+    hardware([STEADY, STEADY], QUIET)
+    files = LocalFiles(create_time="40 us", close_time="1 us", creates="24000 /s")
+    disturbed = FilesProbe(files, log_sd_of(5), 0.0, ["creations"])
+    monkeypatch.setattr(probes, "local_files", lambda _: disturbed)
+    printed, written = init(directory)
+    for shown in (" ".join(printed.split()), written):
+        assert "creations of several streams were slower than those of one stream" in shown
+    file = directory.parent / "mine.toml"
+    assert read(file).deployment.uncertainty.calls > 4
+    text = file.read_text()
+    workload = '[workload]\nname = "metadata"\noperation = "create"\nclients = 1\n'
+    file.write_text(text[: text.index("[workload]")] + workload)
+    (row,) = whatif(evidence_of_description(read(file), directory), ["clients x2"]).rows
+    assert row.rate.gain > 0.95
+    assert row.rate.high > 1.9
+    assert row.rate.sureness in ("low", "cannot tell")

@@ -57,15 +57,17 @@ def test_a_directory_is_measured_without_a_scenario(tmp_path):
 
 
 def test_a_measured_directory_has_a_page(tmp_path):
-    words = ("measure", tmp_path, *QUICK, "--bs", "4k", "--rw", "read", "--clients", "1")
+    words = ("measure", tmp_path, *QUICK, "--bs", "4k", "--rw", "read", "--clients", "1,2")
     answer = dfslab(*words, cwd=tmp_path)
     folder, page = answer.stdout.splitlines()[-2:]
     assert page == f"page: {folder.removeprefix('run: ')}/report.html"
     assert "How fast are transfers" in (tmp_path / page.removeprefix("page: ")).read_text()
     # The command that `dfslab compare` proposes names the same folder as the line "run:".
     run = folder.removeprefix("run: ")
-    compared = " ".join(dfslab("compare", run, cwd=tmp_path).stdout.split())
-    assert f"`dfslab advise {run}` computes it." in compared
+    wide = {"COLUMNS": "250"}
+    compared = " ".join(dfslab("compare", run, cwd=tmp_path, env=wide).stdout.split())
+    assert "What a change would gain was not computed" in compared
+    assert f"dfslab measure {run}/scenario.toml --set " in compared
 
 
 def test_without_the_extra_of_pages_a_directory_is_measured_all_the_same(tmp_path, monkeypatch):

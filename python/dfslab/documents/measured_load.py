@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pydantic import model_validator
+from pydantic import ValidationInfo, field_validator, model_validator
 
 from dfslab.documents.document import Document, current_keys
 from dfslab.documents.load_report import (
@@ -26,6 +26,9 @@ from dfslab.documents.load_report import (
     Summary,
 )
 
+# Shortest run, in seconds, whose shares of processor time are stated. The kernel counts processor
+# time in ticks of 10 ms. A run of 30 ticks has a share with an error of some per cent.
+LEAST_SHARED_S = 0.3
 # A histogram: lower bound in ns of each non-empty bucket, and the number of values in the bucket.
 Buckets = list[tuple[int, int]]
 
@@ -254,6 +257,9 @@ class MachineDuring(Document):
     """Disturbances on the controller's machine during a run of `took_s` seconds. A field is None if
     the machine does not report it. Shares are fractions of the time of all processors.
 
+    `others_share` and `stolen_share` are counted in ticks of the kernel, so they are None for runs
+    that are shorter than LEAST_SHARED_S.
+
     others_share: processor time of programs that belong neither to the load generator nor to the
         file system.
     stolen_share: processor time that a hypervisor took.
@@ -266,6 +272,12 @@ class MachineDuring(Document):
     stolen_share: float | None = None
     throttled_share: float | None = None
     clock_step_s: float | None = None
+
+    @field_validator("others_share", "stolen_share")
+    @classmethod
+    def _of_enough_ticks(cls, share: float | None, known: ValidationInfo) -> float | None:
+        took_s = known.data.get("took_s", 0.0)
+        return share if took_s >= LEAST_SHARED_S else None
 
 
 class MeasuredLoad(Document):

@@ -1,5 +1,5 @@
 """Measures the calls on one local file system. The results are the processor seconds of single
-calls, and the creations, deletions and fsyncs of files per second that several concurrent threads
+calls, and the creations, deletions and fsyncs of files per second that several concurrent streams
 achieve in total. The rate at which a process uses new memory is also measured.
 
 All files are in new directories of the measured directory. These directories are removed at the
@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from dfslab.fleet import leftovers
+from dfslab.instruments.calibration import concurrent_calls
+from dfslab.instruments.calibration.concurrent_calls import FLAGS, STREAMS
 from dfslab.instruments.calibration.size_line import line_through
 from dfslab.spec.clock import REAL, Clock
 
@@ -25,14 +27,12 @@ from dfslab.spec.clock import REAL, Clock
 # a part of the disk for each directory, and the cost of creating a file depends on this part.
 # Therefore several directories are measured.
 DIRECTORIES, FILES = 4, 250
-STREAMS = 8
 SMALL_BYTES, LARGE_BYTES, DATA_BYTES = 4 << 10, 64 << 10, 128 << 20
 COMMITS = 50
 # Sizes of the files that are forced to disk by fsync.
 COMMITTED_BYTES = (4 << 10, 256 << 10)
 # Bytes of new memory of which each page is touched for the first time.
 TOUCHED_BYTES = 32 << 20
-FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 # The argument of a measured call: a path, or the number of an open file.
 Item = TypeVar("Item", str, int)
 UNITS = {
@@ -48,8 +48,7 @@ UNITS = {
     "file_read_rate": "B/s",
     "file_write_call": "s",
     "file_write_rate": "B/s",
-    "file_creates": "1/s",
-    "file_deletes": "1/s",
+    **concurrent_calls.UNITS,
     "file_commit": "s",
     "file_commit_rate": "B/s",
     "file_commits": "1/s",
@@ -64,7 +63,7 @@ def everything(directory: Path, clock: Clock = REAL) -> Mapping[str, float]:
         return {
             **names(folder, clock),
             **data(folder, clock),
-            **concurrent_changes(folder, clock),
+            **concurrent_calls.measure(folder),
             **commits(folder, clock),
             "memory_touch_rate": touched(clock),
         }
@@ -199,19 +198,6 @@ def _loop_s(
     for at in range(0, DATA_BYTES, len(buffer)):
         move(file, buffer, at)
     return clock.processor_s() - began
-
-
-def concurrent_changes(folder: Path, clock: Clock = REAL) -> dict[str, float]:
-    """Measures how many files per second STREAMS concurrent threads create and delete in total.
-    Each thread has a new directory."""
-    places = [folder / f"stream-{number}" for number in range(STREAMS)]
-    for place in places:
-        place.mkdir()
-    lists = [[f"{place}/{at}" for at in range(FILES)] for place in places]
-    created_s = _side_by_side_s(lambda p: os.close(os.open(p, FLAGS)), lists, clock)
-    deleted_s = _side_by_side_s(os.unlink, lists, clock)
-    count = STREAMS * FILES
-    return {"file_creates": count / created_s, "file_deletes": count / deleted_s}
 
 
 def _side_by_side_s(call: Callable[[str], object], lists: list[list[str]], clock: Clock) -> float:

@@ -166,6 +166,7 @@ def _with_disk(found: Probed, directory: Path, progress: ProbeProgress) -> Probe
         local_files=files.files,
         disk_log_sd=max(files.disk_log_sd, disk.log_sd if disk is not None else 0.0),
         calls_log_sd=files.calls_log_sd,
+        disturbed=files.disturbed,
     )
 
 

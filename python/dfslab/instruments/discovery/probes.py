@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import math
+import os
 import random
 import socket
 import statistics
@@ -22,6 +23,7 @@ from dfslab.instruments.calibration import calibrate, disk_probe, file_calls, pr
 from dfslab.instruments.discovery.machine_load import MachineLoad
 from dfslab.method import RunFailed
 from dfslab.spec.clock import REAL, Clock
+from dfslab.spec.hardware.uncertainty import log_sd_of
 from dfslab.spec.systems.local_files import LocalFiles
 from dfslab.testbeds.hosts import hardware
 
@@ -35,6 +37,11 @@ DISK_REPEATS = 2
 # Only these disk rates are measured directly. The other rates follow from a line that is fitted to
 # the times of requests of two sizes.
 CAPACITIES = ("direct_read_capacity", "direct_write_capacity")
+# The calls that several streams do together, and their words.
+CHANGES = {"file_creates": "creations", "file_deletes": "deletions"}
+# If the rate of several streams is below this share of the rate of one stream, the probe of the
+# several streams was disturbed.
+SLOWER_MOST = 0.8
 SEED = 1
 SHARE_S, LEAST_SHARE = 1.0, 0.01
 # The errors with which Linux refuses to open a file for direct I/O (open(2), O_DIRECT).
@@ -106,13 +113,16 @@ class MemoryProbe:
 class FilesProbe:
     """The measured costs of calls on a local directory: the medians of the repetitions.
 
-    `calls_log_sd` and `disk_log_sd` state how much the repetitions differ, for calls and for
-    requests to the disk. Both values are standard deviations of natural logarithms.
+    `calls_log_sd` and `disk_log_sd` state how much the repetitions differ, for the creations and
+    deletions of several streams and for requests to the disk. Both values are standard deviations
+    of natural logarithms. `disturbed` names the calls for which several streams were slower than
+    one stream.
     """
 
     files: LocalFiles = field(default_factory=LocalFiles)
     calls_log_sd: float = 0.0
     disk_log_sd: float = 0.0
+    disturbed: Sequence[str] = ()
 
 
 def log_sd(values: Sequence[float]) -> float:
@@ -136,6 +146,7 @@ class Probed:
     - local_files: measured costs of calls on a local directory; "not measured" for other places.
     - memory_log_sd, disk_log_sd, calls_log_sd: disagreement of the repetitions of the probes of
       memory, disk and calls, as the standard deviation of natural logarithms.
+    - disturbed: the calls for which several streams were slower than one stream.
     - load: how busy this machine was with other work.
     """
 
@@ -148,6 +159,7 @@ class Probed:
     memory_log_sd: float = 0.0
     disk_log_sd: float = 0.0
     calls_log_sd: float = 0.0
+    disturbed: Sequence[str] = ()
     load: MachineLoad = field(default_factory=MachineLoad)
 
 
@@ -256,11 +268,42 @@ def local_files(directory: Path) -> FilesProbe:
                 sustained_disk.everything(made / "data", chance) for _ in range(DISK_REPEATS)
             ]
     values = {**_medians(of_calls), **_medians(of_disk)}
-    calls_sds = [log_sd([one[name] for one in of_calls]) for name in file_calls.UNITS]
     disk_sds = [log_sd([one[name] for one in of_disk]) for name in CAPACITIES if of_disk]
+    changes = [_change(name, of_calls) for name in CHANGES]
     return FilesProbe(
-        calibrate.local_files(values), statistics.median(calls_sds), max(disk_sds, default=0.0)
+        calibrate.local_files({**values, **{one.name: one.rate_per_s for one in changes}}),
+        max(one.log_sd for one in changes),
+        max(disk_sds, default=0.0),
+        [CHANGES[one.name] for one in changes if one.is_disturbed],
     )
+
+
+@dataclass(frozen=True)
+class ChangeRate:
+    """The rate of one call by several streams together. `log_sd`: standard deviation of the rate's
+    natural logarithm. `is_disturbed`: whether the probe found the rate below that of one stream."""
+
+    name: str
+    rate_per_s: float
+    log_sd: float
+    is_disturbed: bool
+
+
+def _change(name: str, measured: Sequence[Mapping[str, float]]) -> ChangeRate:
+    """Returns the rate of a call of CHANGES over the repetitions.
+
+    Several streams are not slower than one stream if nothing else disturbs them, because each
+    stream has its own directory. If the probe found them slower by more than the factor
+    SLOWER_MOST, the rate of one stream replaces theirs. The 90 % interval then contains the probed
+    rate, and the rate of one stream on each processor.
+    """
+    rates = [one[name] for one in measured]
+    rate = statistics.median(rates)
+    alone = statistics.median(one[f"{name}_alone"] for one in measured)
+    if rate >= SLOWER_MOST * alone:
+        return ChangeRate(name, max(rate, alone), log_sd(rates), False)
+    factor = max(alone / rate, float(os.cpu_count() or 1))
+    return ChangeRate(name, alone, max(log_sd(rates), log_sd_of(factor)), True)
 
 
 def _medians(measured: Sequence[Mapping[str, float]]) -> dict[str, float]:

@@ -4,9 +4,11 @@ the page and the last sentences in the terminal both use these texts."""
 from __future__ import annotations
 
 from dfslab.imports.applications import kept_counters
+from dfslab.method import MEASURE
 from dfslab.report.answers.predicted_answer import NOT_COMPUTED, RunAnswer, gains_hint
 from dfslab.report.answers.verdict import verdict
 from dfslab.studies.contract import FinishedRun
+from dfslab.studies.decisions.doubts import Doubt, noise_doubt, nothing_held_out
 from dfslab.studies.decisions.reported.advice_table import NOTHING_GAINS, Recommendation
 from dfslab.studies.decisions.reported.advised import Advised
 
@@ -15,6 +17,8 @@ MOST_CHANGES = 3
 # not known.
 WITHHELD = "Withheld, because what limits is not known."
 WITHHELD_BY_NOISE = "Withheld, because repeats differ too much to tell what limits the rate."
+# What the runs would settle for which `dfslab advise` would withhold all gains.
+GAINS = "what a change would gain"
 # The name of the workload that runs an external program.
 PROGRAM = "command"
 
@@ -67,11 +71,29 @@ def has_advice(run: FinishedRun) -> bool:
     return not is_program or kept_counters.load(run.folder) is not None
 
 
+def withholding(run: FinishedRun) -> Doubt | None:
+    """Returns the reason for which `dfslab advise` would withhold all gains of a run, and the runs
+    that would settle it; None if `dfslab advise` would answer.
+
+    Of a run without predictions, only the reasons that need no prediction are considered.
+    """
+    measured = [one for one in run.of_method(MEASURE) if one.complete]
+    if not measured or kept_counters.load(run.folder) is not None:
+        return None
+    is_tested = any(one.point.held_out for one in measured)
+    return noise_doubt(measured) or (None if is_tested else nothing_held_out(measured))
+
+
 def gains_hint_of(run: FinishedRun) -> str:
     """Returns the sentence on how to compute the gains of changes of a run's configuration, or why
-    they cannot be computed."""
+    they cannot be computed. If `dfslab advise` would withhold the gains, the sentence names the
+    command that would settle its reason instead."""
     if has_advice(run):
-        return gains_hint("RUN")
+        doubt = withholding(run)
+        if doubt is None:
+            return gains_hint("RUN")
+        settled = "" if doubt.settling is None else f" {doubt.settling.sentence(GAINS)}"
+        return f"{NOT_COMPUTED}: {doubt.reason}.{settled}"
     if any(one.is_imported for one in run.results):
         return f"{NOT_COMPUTED}: it needs the system that `dfslab import FILE --on SCENARIO` names."
     return f"{NOT_COMPUTED}: no model describes the workload, a program."
@@ -93,4 +115,8 @@ def closing(run: FinishedRun) -> list[str]:
     best = changes(run, answer)[:1]
     if not best and run.is_of_table:
         return answer.sentences
-    return [*first, *answer.sentences, f"Change: {best[0]}" if best else gains_hint_of(run)]
+    if best:
+        return [*first, *answer.sentences, f"Change: {best[0]}"]
+    # A doubt about the measurements withholds the gains, too. Its sentences name what settles it.
+    hint = f"{NOT_COMPUTED}, for the same reason." if answer.doubt else gains_hint_of(run)
+    return [*first, *answer.sentences, hint]

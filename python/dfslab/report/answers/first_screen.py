@@ -9,7 +9,13 @@ from dataclasses import dataclass
 
 from dfslab import discover
 from dfslab.method import MEASURE
-from dfslab.report.answers.changes import changes, gains_hint_of, has_advice, is_computed
+from dfslab.report.answers.changes import (
+    changes,
+    gains_hint_of,
+    has_advice,
+    is_computed,
+    withholding,
+)
 from dfslab.report.answers.predicted_answer import NOT_COMPUTED, RunAnswer
 from dfslab.report.answers.rates import ConfigurationRate, by_configuration
 from dfslab.report.answers.verdict import verdict
@@ -123,7 +129,7 @@ def _of_models(run: FinishedRun) -> list[Unknown]:
 
 def _of_changes(run: FinishedRun) -> list[Unknown]:
     """Returns one open question: how much would changes of the configuration gain? Its command
-    computes these gains.
+    computes these gains, or settles why they would be withheld.
 
     Returns an empty list if the run already has the gains. The list is also empty for results from
     a table, because the command needs a run's folder.
@@ -132,6 +138,10 @@ def _of_changes(run: FinishedRun) -> list[Unknown]:
         return []
     if not has_advice(run):
         return [Unknown(gains_hint_of(run))]
+    doubt = withholding(run)
+    if doubt is not None:
+        settling = "" if doubt.settling is None else doubt.settling.command
+        return [Unknown(f"{NOT_COMPUTED}: {doubt.reason}.", settling)]
     return [Unknown(f"{NOT_COMPUTED}.", f"dfslab advise {FOLDER}")]
 
 

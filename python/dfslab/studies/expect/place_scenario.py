@@ -93,6 +93,7 @@ def scenario_of(
     for fact in known:
         deployment = facts.with_fact(deployment, fact, fact.value)
     deployment = deployment.model_copy(update={"uncertainty": facts.uncertainty(known)})
+    notes += _disturbed(probed)
     notes += _doubts(place, probed, known, output)
     if place.deployment is None:
         notes += assumptions(deployment)
@@ -203,6 +204,18 @@ def _doubts(
     return [
         f"doubtful: {', '.join(names)}: {' and '.join(reasons)}; "
         f"`dfslab init {place.text}{target} --force` on a quiet machine{declared} settles it"
+    ]
+
+
+def _disturbed(probed: Probed) -> list[str]:
+    """Returns at most one sentence: the calls whose rate by several streams is that of one stream,
+    because the probe of the several streams was disturbed."""
+    if not probed.disturbed:
+        return []
+    named = " and ".join(probed.disturbed)
+    return [
+        f"disturbed: {named} of several streams were slower than those of one stream, so at least "
+        "the rate of one stream is taken"
     ]
 
 

@@ -29,6 +29,7 @@ from dfslab.method import CONFIDENCE
 from dfslab.result import Result
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario
+from dfslab.studies.decisions.comparing.disturbances import disturbances
 from dfslab.studies.decisions.comparing.fail_rules import KEY, FailRule
 from dfslab.studies.decisions.comparing.run_pairs import MetricPair, check_points, pairing_of
 from dfslab.studies.decisions.reported.compared_runs import (
@@ -80,7 +81,8 @@ def compare_runs(
         if rules:
             allowed = f"cannot be decided: {_NOT_REPEATED}; {remedy}"
             raise InputError(KEY, ", ".join(one.text for one in rules), allowed)
-        return _unrepeated(pairs, pairing.differs, names, remedy)
+        unrepeated = _unrepeated(pairs, pairing.differs, names, remedy)
+        return unrepeated.model_copy(update={"disturbed": disturbances(before, after)})
     pooled, weights = pooled_noise(pairs), comparison_weights(pairs)
     rows = judged(pairs)
     covered = [(rule, _covered(rule, rows)) for rule in rules]
@@ -91,6 +93,7 @@ def compare_runs(
         rows=rows,
         noise=math.expm1(noise_sd),
         needed=repetitions_for(noise_sd, weights[RATE]) if RATE in pooled else None,
+        disturbed=disturbances(before, after),
         differs=list(pairing.differs),
         failed=[text for rule, own in covered for text in _failing(rule, own)],
         undecided=[text for rule, own in covered for text in _undecided(rule, own)],

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dfslab.documents.metrics import LATENCY, RATE, is_time, operations_with, parsed, time_name
-from dfslab.documents.table import labels_text
+from dfslab.documents.table import labels_text, naming
 from dfslab.method import MEASURE
 from dfslab.result import Provenance, Result
 from dfslab.spec.changes.differences import differences, settings_of
@@ -117,11 +117,13 @@ def pairing_of(
             shared = [key for key in shared if _is_same_job(first[key], second[key])]
         if not shared:
             continue
-        for own, name in ((first, names[0]), (second, names[1])):
-            _check_one_each(_points_of({key: own[key] for key in shared}), name)
+        for own, run in ((first, names[0]), (second, names[1])):
+            _check_one_each(_points_of({key: own[key] for key in shared}), run)
+        labels = [_labels(first[key][0].point, without) for key in shared]
+        name = naming(labels)
         every = [
-            PairedConfiguration(_name(first[key][0].point, without), first[key], second[key])
-            for key in shared
+            PairedConfiguration(name(own), first[key], second[key])
+            for key, own in zip(shared, labels, strict=True)
         ]
         same = [one for one in every if _operations(one.before) == _operations(one.after)]
         if not same:
@@ -165,9 +167,8 @@ def identity(point: Point, keys: Sequence[str]) -> Identity:
     return tuple((key, sort_key({key: value})[0]) for key, value in values.items())
 
 
-def _name(point: Point, without: tuple[str, ...]) -> str:
-    kept = {key: value for key, value in point.labels.items() if not key.startswith(without)}
-    return labels_text(kept) or "the only configuration"
+def _labels(point: Point, without: tuple[str, ...]) -> dict[str, LevelValue]:
+    return {key: value for key, value in point.labels.items() if not key.startswith(without)}
 
 
 def _points_of(groups: Mapping[Identity, Sequence[Result]]) -> dict[Identity, list[Point]]:

@@ -90,6 +90,7 @@ class ComparedRuns(BaseModel):
     a rate by SMALL_CHANGE would be found with the probability FOUND; None if they are not known or
     too many.
 
+    `disturbed`: sentences on what disturbed one of the runs, or both.
     `differs`: sentences on what differs between the runs apart from their results: settings,
     machines, software, and the configurations that only one run has. `failed`: one sentence for
     each violation of a rule of --fail-if. `undecided`: one sentence for each rule whose violation
@@ -101,17 +102,18 @@ class ComparedRuns(BaseModel):
     rows: list[ComparedMetric]
     noise: float | None
     needed: int | None = None
+    disturbed: list[str] = []
     differs: list[str] = []
     failed: list[str]
     undecided: list[str] = []
     notes: list[str]
 
     def sentences(self) -> list[str]:
-        """The comparison in sentences: what differs, what size of difference would have been found,
-        and how the runs differ otherwise."""
+        """The comparison in sentences: what disturbed the runs, what differs, what size of
+        difference would have been found, and how the runs differ otherwise."""
         rules = [f"Fails: {rule}" for rule in self.failed]
         rules += [f"Not decided: {rule}" for rule in self.undecided]
-        return [*self._answer(), *rules, *self.differs]
+        return [*self.disturbed, *self._answer(), *rules, *self.differs]
 
     def _answer(self) -> list[str]:
         if self.noise is None:
@@ -146,14 +148,14 @@ class ComparedRuns(BaseModel):
         """Returns a table with one row for each metric and configuration, significant differences
         first."""
         columns = [Column(name, "left") for name in ("configuration", "metric")]
-        columns += [Column("before → after"), Column("change (90 %)")]
+        columns += [Column(name, "left") for name in ("before → after", "change (90%)")]
         columns += [Column("p"), Column("verdict", "left")]
         rows = [
             (
                 words(one.configuration),
                 words(one.name),
                 words(one.values_text),
-                TableCell(one.change, one.change_text, low=one.low, high=one.high),
+                TableCell(one.change, _unbroken(one.change_text), low=one.low, high=one.high),
                 absent()
                 if one.adjusted is None
                 else TableCell(one.adjusted, f"{one.adjusted:.3g}"),
@@ -192,8 +194,10 @@ def _differing(rows: Sequence[ComparedMetric], kind: Literal["rates", "times"]) 
     ]
 
 
-def _p_value(adjusted: float | None) -> TableCell:
-    return absent() if adjusted is None else TableCell(adjusted, f"{adjusted:.3g}")
+def _unbroken(text: str) -> str:
+    """Returns a text of a table whose percentages and factors are one word each, so that no line
+    ends inside them."""
+    return text.replace(" %", "%").replace("× ", "×")
 
 
 def _largest(rows: Sequence[ComparedMetric]) -> str:
