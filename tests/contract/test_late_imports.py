@@ -115,7 +115,7 @@ def test_a_function_is_the_only_place_of_late_imports():
         for module, text in sources(PYTHON).items()
         if any(f"import_module{end}" in text for end in ("(", "\n")) or "__import__(" in text
     }
-    assert dynamic == {"dfslab", "dfslab.discover", "dfslab.cli.root", "dfslab.fleet.dask"}
+    assert dynamic == {"dfslab", "dfslab.discover", "dfslab.cli.root", "dfslab.fleet.workers"}
 
 
 def test_the_check_of_late_imports_can_fail():

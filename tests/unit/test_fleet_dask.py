@@ -4,10 +4,13 @@ process, and lost nodes are reported."""
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,6 +19,7 @@ import pytest
 from dfslab import _core
 from dfslab.fleet import dask, run, shards, worker_calls, workers
 from dfslab.fleet.client_hosts import HERE, ClientHost, ClusterKind, Nodes
+from dfslab.fleet.each_host import reached
 from dfslab.spec.streams.plan import LoadPlan
 from dfslab.spec.streams.vocabulary import Neighbour, Stream
 from dfslab.spec.streams.workload import phase
@@ -37,11 +41,20 @@ run_load(LoadPlan.model_validate_json(sys.argv[1]), Nodes(sys.argv[2], 2), said)
 """
 
 
+@contextmanager
+def joined() -> Iterator[str]:
+    """Returns a context with a new cluster whose workers have joined the scheduler."""
+    with workers.started(NODES) as address:
+        with reached(address) as client:
+            client.wait_for_workers(len(NODES), timeout=300)
+        yield address
+
+
 @pytest.fixture(scope="module")
 def cluster(module_state):
     """Provides the address of a Dask cluster of two nodes. All tests that leave the cluster
     unchanged share it."""
-    with workers.started(NODES) as address:
+    with joined() as address:
         yield address
 
 
@@ -49,7 +62,7 @@ def cluster(module_state):
 def doomed_cluster(state_folder):
     """Provides the address of a Dask cluster for one test, which may end processes of the cluster.
     The test has a separate state folder."""
-    with workers.started(NODES) as address:
+    with joined() as address:
         yield address
 
 
@@ -149,8 +162,8 @@ def test_a_start_in_unix_time_counts_the_offset(tmp_path, cluster, monkeypatch):
     offset of the node's clock. All nodes therefore start at the same moment."""
     measure = dask.Controller.measure_clock
 
-    async def measured(self, part):
-        await measure(self, part)
+    async def measured(self, part, *limit_s):
+        await measure(self, part, *limit_s)
         part.clock = dask.ClockOffset(**{**vars(part.clock), "one_monotonic": False})
 
     monkeypatch.setattr(dask.Controller, "measure_clock", measured)
@@ -210,6 +223,66 @@ def test_results_stay_on_disk_when_all_but_the_agents_is_killed(tmp_path, doomed
     assert not alone.complete
     assert "clients 0 to 1 are missing" in alone.errors[-1].first
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_worker_that_is_slow_to_start_is_waited_for(tmp_path, cluster, monkeypatch):
+    """The first call to a worker takes long on a busy machine. Here, the worker is paused."""
+    said: list[str] = []
+    monkeypatch.setattr(dask, "CALL_LIMIT_S", 0.5)
+    worker = process_of("node-10")
+    worker.suspend()
+    threading.Timer(3.0, worker.resume).start()
+    report, *_ = run.run_load(
+        plan(tmp_path), Nodes(cluster, 2), lambda share, text: said.append(text)
+    )
+    assert report.complete, report.errors
+    waiting = [text for text in said if text.startswith("waiting")]
+    assert re.fullmatch(r"waiting \d+ s for answers of node-10", waiting[-1])
+    assert left() == []
+
+
+def test_a_worker_that_never_answers_is_named_with_the_limit(tmp_path, cluster, monkeypatch):
+    monkeypatch.setattr(dask, "SET_UP_LIMIT_S", 1.0)
+    worker = process_of("node-10")
+    worker.suspend()
+    try:
+        with pytest.raises(shards.LoadFailed) as caught:
+            run.run_load(plan(tmp_path), Nodes(cluster, 2))
+    finally:
+        worker.resume()
+    assert re.fullmatch(
+        r"node-10: its Dask worker tcp://127\.0\.0\.1:\d+: no answer to the call 'clock' "
+        r"within 1 s; see the load of its host and its log, then run again",
+        str(caught.value),
+    )
+    assert list(tmp_path.iterdir()) == left() == []
+
+
+def test_a_worker_that_leaves_before_the_workload_is_not_waited_for(
+    tmp_path, doomed_cluster, monkeypatch
+):
+    monkeypatch.setattr(dask, "CALL_LIMIT_S", 0.5)
+    worker = process_of("node-10")
+    worker.suspend()
+    threading.Timer(2.0, worker.kill).start()
+    # The first to notice may be Dask, or the check of the workers that have joined.
+    how = "left the cluster|CommClosedError"
+    with pytest.raises(shards.LoadFailed, match=f"^node-10: its Dask worker tcp://.*: ({how})"):
+        run.run_load(plan(tmp_path), Nodes(doomed_cluster, 2))
+    assert list(tmp_path.iterdir()) == left() == []
+
+
+def test_a_worker_that_is_paused_loses_nothing(tmp_path, cluster):
+    """A worker that stops for longer than a call may take is heard again later. Meanwhile the polls
+    of the other worker go on, so that the lease of its agent is renewed."""
+    worker = process_of("node-10")
+    paused = Once(lambda: (worker.suspend(), threading.Timer(9.0, worker.resume).start()))
+    wanted = slow(tmp_path, 800)
+    report, *_ = run.run_load(wanted, Nodes(cluster, 2, own=True), paused)
+    assert paused.done
+    assert report.complete, report.errors
+    assert [client.count for client in report.per_client] == [800] * 4
+    assert left() == agents() == []
 
 
 def test_an_interruption_stops_all_agents_and_leaves_nothing(tmp_path, cluster):
@@ -291,7 +364,7 @@ def test_clusters_of_other_kinds_are_requested_from_their_libraries(tmp_path, mo
 
     fake = SimpleNamespace(SLURMCluster=Made)
     monkeypatch.setitem(sys.modules, "dask_jobqueue", fake)
-    with dask.cluster(ClusterKind("slurm", {"queue": "short"}), 3) as address:
+    with workers.cluster(ClusterKind("slurm", {"queue": "short"}), 3) as address:
         assert address == "tcp://made:1"
     assert reported == [{"queue": "short"}, 3, "closed"]
     monkeypatch.setitem(sys.modules, "asyncssh", None)
@@ -300,6 +373,6 @@ def test_clusters_of_other_kinds_are_requested_from_their_libraries(tmp_path, mo
             pytest.raises(
                 shards.LoadFailed, match=f"{kind} cluster needs the Python package {package}"
             ),
-            dask.cluster(ClusterKind(kind, {"hosts": ["127.0.0.1"]}), 2),
+            workers.cluster(ClusterKind(kind, {"hosts": ["127.0.0.1"]}), 2),
         ):
             pass

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from dfslab.fleet import dask, lease
+from dfslab.fleet import lease, workers
 from dfslab.fleet.client_hosts import ClusterKind
 from dfslab.fleet.lease import NO_CLIENT, Lease, close_without_clients, watched
 from dfslab.method import RunFailed
@@ -43,6 +43,19 @@ def test_the_end_of_a_lease_is_acted_on_once():
     assert called.wait(HANGS_S)
     over.set()
     assert ended == [1]
+
+
+def test_a_process_that_was_paused_does_not_end_its_lease():
+    """A worker that got no processor for longer than a lease has not read the signs of life that
+    its controller has sent in that time."""
+    leased, watching, ended, over = ManualClock(), ManualClock(), [], threading.Event()
+    pausing = SimpleNamespace(monotonic_s=lambda: watching.advance(10.0) or watching.now_s)
+    held = Lease(5.0, leased)
+    leased.advance(6.0)
+    watched(held, lambda: ended.append(1), over, clock=pausing)
+    assert wait_until(lambda: not held.is_over(), HANGS_S)
+    over.set()
+    assert ended == []
 
 
 def test_nothing_ends_where_the_work_was_over_before_the_lease():
@@ -169,8 +182,8 @@ clusters: list[Deaf] = []
 def test_only_an_ssh_cluster_may_be_left_to_its_lease(monkeypatch):
     monkeypatch.setattr(lease, "held", lambda address, limit_s: nullcontext())
     for name in ("ssh", "slurm"):
-        monkeypatch.setitem(dask.KINDS, name, (__name__, "Deaf", __name__))
-    with dask.cluster(ClusterKind("ssh", {"remote_python": ["one", None]}), 1) as address:
+        monkeypatch.setitem(workers.KINDS, name, (__name__, "Deaf", __name__))
+    with workers.cluster(ClusterKind("ssh", {"remote_python": ["one", None]}), 1) as address:
         assert address == Deaf.scheduler_address
     first, second = clusters[-1].interpreter
     assert first.startswith("one -c ")
@@ -178,7 +191,7 @@ def test_only_an_ssh_cluster_may_be_left_to_its_lease(monkeypatch):
     # The error is raised. If it were suppressed, jobs of the batch system would continue unnoticed.
     # For an SSH cluster, the error is suppressed, because the processes of the cluster end with
     # their lease.
-    with pytest.raises(OSError, match="Timed out"), dask.cluster(ClusterKind("slurm"), 1):
+    with pytest.raises(OSError, match="Timed out"), workers.cluster(ClusterKind("slurm"), 1):
         pass
 
 

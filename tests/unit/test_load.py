@@ -32,6 +32,16 @@ try:
 except KeyboardInterrupt as error:
     print("interrupted", getattr(error, "__notes__", []), flush=True)
 """
+# A program that limits its addresses and runs a plan.
+LIMITED = """
+import json, resource, sys
+from dfslab import _core
+resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]),) * 2)
+try:
+    print(json.loads(_core.run_load(sys.argv[2])[0])["complete"])
+except _core.RunError as error:
+    print(error)
+"""
 
 
 def stream(kinds=KINDS, **changes) -> dict:
@@ -158,6 +168,28 @@ def test_a_root_that_cannot_be_written_is_an_input_error(tmp_path):
     (tmp_path / "dfslab-run").mkdir()
     with pytest.raises(_core.InputError, match="cannot be made there"):
         _core.run_load(plan(posix(tmp_path)))
+
+
+def in_memory(limit_bytes: int, text: str) -> subprocess.CompletedProcess:
+    """Runs a plan in a process whose addresses are limited to `limit_bytes`."""
+    limited = [sys.executable, "-c", LIMITED, str(limit_bytes), text]
+    return subprocess.run(limited, capture_output=True, text=True, timeout=300, check=False)
+
+
+def test_the_stacks_of_many_clients_fit_into_little_memory(tmp_path):
+    """4,096 clients fit into 8 GiB of addresses. If they do not fit, the error names the client and
+    the limits."""
+    many = {"clients": 4096, "operations_per_client": 1, "files_per_client": 1}
+    text = plan(posix(tmp_path), ["mkdir"], many)
+    done = in_memory(8 << 30, text)
+    assert done.stdout == "True\n", done.stderr
+    done = in_memory(2 << 30, text)
+    assert re.fullmatch(
+        r'start a thread for "client \d+ of 4096": .*; raise the limit of threads \(ulimit -u, '
+        r"pids.max of the control group\) or of memory \(ulimit -v\), or run fewer clients\n",
+        done.stdout,
+    )
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_progress_is_reported_and_may_stop_the_run(tmp_path):

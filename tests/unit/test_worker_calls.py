@@ -11,7 +11,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import threading
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,8 +23,10 @@ from dfslab.fleet.each_host import lost_workers_reported, reached
 from dfslab.fleet.worker_calls import PLUGIN, OpenPart, WorkerAgents
 from dfslab.method import RunFailed
 from dfslab.silent_loggers import quiet
+from dfslab.testbeds.hosts.process import LiveProcess
 from distributed.client import FutureCancelledError
 from distributed.comm.core import CommClosedError
+from support.clusters import plan
 
 KEPT = Path("clients-0-1.json")
 
@@ -69,6 +74,20 @@ def test_a_worker_without_the_agent_says_so():
     worker_calls.stop(KEPT, worker)
     with pytest.raises(KeyError):
         worker_calls.hear(KEPT, worker)
+
+
+def test_a_controller_of_this_machine_needs_no_calls_to_be_known_to_live(monkeypatch, tmp_path):
+    """A lease is renewed while the controller's process lives, even if its calls are late."""
+    renewed_by: list[Callable[[], bool]] = []
+    monkeypatch.setattr(worker_calls, "AgentLink", lambda *_: Link())
+    monkeypatch.setattr(worker_calls, "parts_folder", lambda: tmp_path)
+    monkeypatch.setattr(worker_calls, "watched", lambda *words: renewed_by.append(words[-1]))
+    here = LiveProcess.of(os.getpid())
+    elsewhere = replace(here, boot="another machine")
+    ended = replace(here, start_ticks=here.start_ticks - 1)
+    for controller in (here, elsewhere, ended):
+        asyncio.run(worker_calls.open_part("run", 0, 1, plan(tmp_path), controller, Worker()))
+    assert [lives() for lives in renewed_by] == [True, False, False]
 
 
 @pytest.mark.parametrize("error", [KeyError("a"), ValueError("b"), TypeError("c"), OSError("d")])

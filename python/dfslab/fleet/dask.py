@@ -11,13 +11,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib
 import re
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, wait
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,34 +23,29 @@ from typing import Any
 from distributed import Client
 
 from dfslab.documents.measured_load import FleetLoadReport, FleetReport
-from dfslab.fleet import client_hosts, lease, shards, worker_calls
+from dfslab.fleet import client_hosts, shards, worker_calls
 from dfslab.fleet.agent import boot
-from dfslab.fleet.client_hosts import ClientHost, ClusterKind, Nodes
-from dfslab.fleet.each_host import CONNECT_LIMIT_S, JOIN_LIMIT_S, lost_workers_reported, reached
+from dfslab.fleet.client_hosts import ClientHost, Nodes
+from dfslab.fleet.each_host import CONNECT_LIMIT_S, JOIN_LIMIT_S
 from dfslab.fleet.protocol import AgentAnswer, ControllerCommand, Heard, HostClocks
 from dfslab.fleet.watch import LiveCounts, Watch
+from dfslab.fleet.workers import UNREACHABLE, words_of
 from dfslab.silent_loggers import quiet
 from dfslab.spec.streams.plan import LoadPlan
 
+# Seconds that a short call to a worker may take. A worker that takes longer is slow, not yet lost.
 CALL_LIMIT_S = 5.0
-LEAVE_LIMIT_S = 20.0
-# A worker that has not answered for this many seconds is considered lost.
-SILENCE_LIMIT_S = 10.0
+# Seconds that each of a worker's first calls may take. In the first call, the worker imports
+# dfslab, which takes a minute on a busy machine.
+SET_UP_LIMIT_S = 180.0
+# A worker that has not answered for this many seconds while the workload runs is considered lost.
+SILENCE_LIMIT_S = 60.0
 POLL_S = 0.2
 PROBES = 15
 # The controller chooses the common start time a number of seconds ahead: START_LEAD_S or the time
 # of LEAD_CALLS calls to the slowest worker, whichever is larger.
 START_LEAD_S = 0.5
 LEAD_CALLS = 10
-# The keys are kinds of clusters. The values are (module, class, package that provides the class).
-KINDS = {
-    "ssh": ("distributed", "SSHCluster", "asyncssh"),
-    "slurm": ("dask_jobqueue", "SLURMCluster", "dask-jobqueue"),
-    "yarn": ("dask_yarn", "YarnCluster", "dask-yarn"),
-    "kubernetes": ("dask_kubernetes.operator", "KubeCluster", "dask-kubernetes"),
-}
-# The exceptions that Dask raises when a worker or the scheduler does not answer.
-UNREACHABLE = (OSError, TimeoutError, asyncio.TimeoutError, KeyError, ValueError)
 
 
 @dataclass(frozen=True)
@@ -71,8 +64,14 @@ class ClockOffset:
 
 @dataclass
 class AgentState:
-    """The state of an agent, as far as the controller knows it. `ended`: the reason why the agent
-    ended; None while it runs."""
+    """The state of an agent, as far as the controller knows it.
+
+    - `ended`: the reason why the agent ended; None while it runs.
+    - `poll`: the call to its worker that has not been answered yet.
+    - `silent`: whether its worker has not answered in time.
+    - `failed`: whether the last call to its worker ended with an error.
+    - `starts_sent`: the number of phases whose start time was sent to the agent.
+    """
 
     place: ClientHost
     worker: str
@@ -84,26 +83,19 @@ class AgentState:
     observed: LiveCounts = LiveCounts()
     ended: str | None = None
     silent: bool = False
+    failed: bool = False
+    poll: asyncio.Task[Heard] | None = None
+    starts_sent: int = 0
     heard_s: float = field(default_factory=time.monotonic)
     clock: ClockOffset | None = None
     drift_s: float | None = None
 
     def take(self, heard: Heard) -> None:
         """Updates the state with `heard`, the output that the agent has sent so far."""
-        self.heard_s, self.silent = time.monotonic(), False
+        self.heard_s, self.silent, self.failed = time.monotonic(), False, False
         self.times_ready, self.answer = heard.times_ready, heard.answer
         self.progress, self.ended = heard.progress, heard.ended
         self.observed = self.observed.then(heard.observed)
-
-
-@quiet("distributed")
-def each(scheduler: str, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
-    """Runs calls on a cluster's workers. Each call is a function with its arguments. Returns the
-    results in the order of the calls. Exceptions of the functions are raised as they are. Raises
-    RunFailed if the scheduler does not answer, or if the worker of a call was lost repeatedly."""
-    with reached(scheduler) as client, lost_workers_reported(scheduler):
-        requested = [client.submit(*call, pure=False) for call in calls]
-        return client.gather(requested)
 
 
 # Dask would log each attempt to reach a lost worker, but the report has each loss once.
@@ -152,6 +144,7 @@ class Controller:
         self._parts: list[AgentState] = []
         self._client: Client
         self._scheduler_lost = False
+        self._starts = 0
 
     async def work(self) -> shards.LoadRun:
         """Runs all shards of the workload on the scheduler's workers; returns the merged
@@ -166,6 +159,7 @@ class Controller:
             await self._join()
             return await self._load()
         finally:
+            await _cancelled([part.poll for part in self._parts if part.poll is not None])
             with contextlib.suppress(*UNREACHABLE):
                 await client.close(timeout=1)
 
@@ -204,8 +198,8 @@ class Controller:
     async def _load(self) -> shards.LoadRun:
         plan = self._plan.model_copy(update={"shared": len(self._parts) > 1})
         try:
-            await self._all(self.measure_clock)
-            await self._all(lambda part: self._open(part, plan))
+            await self._set_up(self.measure_clock)
+            await self._set_up(lambda part: self._open(part, plan))
             for turn in range(shards.turns(plan)):
                 await self._begin(turn)
             await self._until(lambda part: part.ended is not None)
@@ -223,21 +217,69 @@ class Controller:
     async def _all(self, work: Callable[[AgentState], Any]) -> None:
         await asyncio.gather(*(work(part) for part in self._parts))
 
-    async def _call(self, part: AgentState, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Runs `function` on the worker of an agent and returns the result. Raises one of
-        UNREACHABLE if no result arrives."""
-        call = self._client.run(function, *arguments, workers=[part.worker])
-        return (await asyncio.wait_for(call, CALL_LIMIT_S))[part.worker]
+    async def _set_up(self, work: Callable[[AgentState], Coroutine[Any, Any, None]]) -> None:
+        """Runs `work`, which makes a worker's first calls, for all agents at the same time. Reports
+        the workers that are waited for. Raises LoadFailed if one of them has left the cluster."""
+        tasks = {asyncio.ensure_future(work(part)): part for part in self._parts}
+        pending, began_s = set(tasks), time.monotonic()
+        checked_s = began_s
+        try:
+            while pending:
+                done, pending = await asyncio.wait(pending, timeout=POLL_S)
+                for task in done:
+                    task.result()
+                now_s = time.monotonic()
+                if pending and now_s > checked_s + CALL_LIMIT_S:
+                    checked_s = now_s
+                    late = [part for task, part in tasks.items() if task in pending]
+                    await self._check_joined(late)
+                    names = ", ".join(part.place.name for part in late)
+                    self._report(0.0, f"waiting {now_s - began_s:.0f} s for answers of {names}")
+                elif self._stopping.is_set():
+                    raise KeyboardInterrupt
+        finally:
+            await _cancelled(tasks)
 
-    async def measure_clock(self, part: AgentState) -> None:
-        """Measures the offset of a worker's clock from this host's clock in PROBES round trips."""
+    async def _check_joined(self, parts: Sequence[AgentState]) -> None:
+        """Raises LoadFailed if the worker of one of the agents is no longer in the cluster."""
+        try:
+            found = await asyncio.wait_for(self._workers(), CALL_LIMIT_S)
+        except TimeoutError:
+            return  # A busy scheduler is no reason to give up a worker.
+        except UNREACHABLE as error:
+            raise shards.LoadFailed(f"the Dask scheduler was lost: {words_of(error)}") from error
+        joined = {address for _, address in found}
+        for part in parts:
+            if part.worker not in joined:
+                where = f"{part.place.name}: its Dask worker {part.worker}"
+                raise shards.LoadFailed(f"{where}: left the cluster; see its log")
+
+    async def _call(
+        self, part: AgentState, limit_s: float, function: Callable[..., Any], *arguments: Any
+    ) -> Any:
+        """Runs `function` on the worker of an agent and returns the result. Raises one of
+        UNREACHABLE if no result arrives within `limit_s`."""
+        call = self._client.run(function, *arguments, workers=[part.worker])
+        try:
+            return (await asyncio.wait_for(call, limit_s))[part.worker]
+        except TimeoutError as error:
+            raise TimeoutError(
+                f"no answer to the call {function.__name__!r} within {limit_s:g} s; see the load "
+                "of its host and its log, then run again"
+            ) from error
+
+    async def measure_clock(self, part: AgentState, limit_s: float | None = None) -> None:
+        """Measures the offset of a worker's clock from this host's clock in PROBES round trips.
+        Raises LoadFailed if a round trip takes longer than `limit_s` (None: SET_UP_LIMIT_S)."""
         best: ClockOffset | None = None
+        limit_s = SET_UP_LIMIT_S if limit_s is None else limit_s
         for _ in range(PROBES):
             sent_s, requested_unix_s = time.monotonic(), time.time()
             try:
-                reported: HostClocks = await self._call(part, worker_calls.clock)
+                reported: HostClocks = await self._call(part, limit_s, worker_calls.clock)
             except (*UNREACHABLE, ImportError) as error:
-                raise shards.LoadFailed(f"{part.place.name}: {_words(error)}") from error
+                where = f"{part.place.name}: its Dask worker {part.worker}"
+                raise shards.LoadFailed(f"{where}: {words_of(error)}") from error
             round_trip_s = time.monotonic() - sent_s
             if best is None or round_trip_s / 2 < best.error_s:
                 # `ours` is true if the worker reads the same CLOCK_MONOTONIC as this process. If
@@ -260,7 +302,7 @@ class Controller:
             return
         before = part.clock
         with contextlib.suppress(*UNREACHABLE, shards.LoadFailed):
-            await self.measure_clock(part)
+            await self.measure_clock(part, CALL_LIMIT_S)
             part.drift_s = part.clock.offset_s - before.offset_s
         part.clock = before
 
@@ -268,10 +310,11 @@ class Controller:
         first, last = part.clients.start, part.clients.stop
         try:
             work = (self._run, first, last, plan, self._nodes.controller)
-            part.kept = await self._call(part, worker_calls.open_part, *work)
+            part.kept = await self._call(part, SET_UP_LIMIT_S, worker_calls.open_part, *work)
         except UNREACHABLE as error:
-            reason = f"no agent can be started: {_words(error)}"
+            reason = f"no agent can be started: {words_of(error)}"
             raise shards.LoadFailed(f"{part.place.name}: {reason}") from error
+        part.heard_s = time.monotonic()
 
     async def _begin(self, turn: int) -> None:
         """Starts the phase after the barrier with number `turn` at the same time on all workers.
@@ -282,7 +325,7 @@ class Controller:
         """
 
         def is_there(part: AgentState) -> bool:
-            over = part.ended is not None or part.silent
+            over = part.ended is not None or part.failed
             return part.times_ready > turn or (turn > 0 and over)
 
         await self._until(is_there, needed=turn == 0)
@@ -297,24 +340,27 @@ class Controller:
         slowest_s = max(2 * part.clock.error_s for part in self._parts if part.clock)
         lead_s = max(START_LEAD_S, LEAD_CALLS * slowest_s)
         at_monotonic_s, at_unix_s = time.monotonic() + lead_s, time.time() + lead_s
-
-        async def send_start(part: AgentState) -> None:
-            assert part.clock is not None
-            start: ControllerCommand = {"start_at_unix_s": at_unix_s + part.clock.offset_s}
-            if part.clock.one_monotonic:
-                start = {"start_at_monotonic_s": at_monotonic_s}
-            with contextlib.suppress(*UNREACHABLE):
-                if part.ended is None and not part.silent:
-                    await self._call(part, worker_calls.send, part.kept, start)
-
-        await self._all(send_start)
+        self._starts += 1
+        there = [part for part in self._parts if part.ended is None and not part.silent]
+        await asyncio.gather(*(self._send_start(part, at_monotonic_s, at_unix_s) for part in there))
         return at_monotonic_s
+
+    async def _send_start(self, part: AgentState, at_monotonic_s: float, at_unix_s: float) -> None:
+        """Sends an agent the start of its next phase, which is given by two clocks of this host."""
+        assert part.clock is not None
+        start: ControllerCommand = {"start_at_unix_s": at_unix_s + part.clock.offset_s}
+        if part.clock.one_monotonic:
+            start = {"start_at_monotonic_s": at_monotonic_s}
+        # A call that is only late still reaches the worker, so it counts as sent.
+        part.starts_sent += 1
+        with contextlib.suppress(*UNREACHABLE):
+            await self._call(part, CALL_LIMIT_S, worker_calls.send, part.kept, start)
 
     async def _until(self, done: Callable[[AgentState], bool], needed: bool = False) -> None:
         """Polls all agents until `done` is true for each of them. If `needed` is true and an agent
         has ended, raises WrongPlan or LoadFailed."""
         while not all(done(part) for part in self._parts):
-            await self._all(self._hear)
+            await self._hear()
             for part in self._parts:
                 if needed and part.ended is not None:
                     shards.fail(part)
@@ -328,21 +374,47 @@ class Controller:
         if self._progress is not None:
             self._progress(share, phase)
 
-    async def _hear(self, part: AgentState) -> None:
-        """Polls an agent. If its worker does not answer, looks for the agent's answer file."""
-        if part.ended is not None:
-            return
+    async def _hear(self) -> None:
+        """Polls the agents that run. A worker that is slow does not delay the polls of the others,
+        and its late answer is taken when it arrives."""
         self._scheduler_lost |= self._client.status != "running"
-        try:
-            if self._scheduler_lost:
-                raise OSError("the scheduler was lost")
-            part.take(await self._call(part, worker_calls.hear, part.kept))
-        except UNREACHABLE as error:
-            self._look_for(part, _words(error))
+        running = [part for part in self._parts if part.kept is not None and part.ended is None]
+        for part in running:
+            if part.poll is None and not self._scheduler_lost:
+                call = self._call(part, SILENCE_LIMIT_S, worker_calls.hear, part.kept)
+                part.poll = asyncio.ensure_future(call)
+        if polls := [part.poll for part in running if part.poll is not None]:
+            await asyncio.wait(polls, timeout=POLL_S)
+        for part in running:
+            self._take_poll(part)
+        # A worker that was silent when the others started has missed the start of its agent.
+        behind = [p for p in running if p.times_ready > p.starts_sent and not p.silent]
+        missed = [p for p in behind if p.ended is None and p.starts_sent < self._starts]
+        now = time.monotonic(), time.time()
+        await asyncio.gather(*(self._send_start(part, *now) for part in missed))
+
+    def _take_poll(self, part: AgentState) -> None:
+        """Takes the answer to the poll of an agent, if it has arrived. If its worker does not
+        answer, looks for the agent's answer file."""
+        poll = part.poll
+        if self._scheduler_lost:
+            self._look_for(part, "the scheduler was lost")
+        elif poll is not None and poll.done():
+            part.poll = None
+            try:
+                part.take(poll.result())
+            except UNREACHABLE as error:
+                part.failed = True
+                self._look_for(part, words_of(error))
+        elif time.monotonic() > part.heard_s + CALL_LIMIT_S:
+            self._look_for(part, f"it has been silent for more than {CALL_LIMIT_S:g} s")
+        if part.poll is not None and (part.ended is not None or self._scheduler_lost):
+            part.poll.cancel()
+            part.poll = None
 
     def _look_for(self, part: AgentState, why: str) -> None:
         """Marks an agent as unreachable for the reason `why`. If the agent ran on this machine and
-        has ended, reads its answer file."""
+        has ended, reads its answer file. An agent whose worker may still answer is waited for."""
         assert part.kept is not None
         part.silent = True
         mine = part.clock is not None and part.clock.boot == boot()
@@ -351,7 +423,8 @@ class Controller:
         if mine and (found := worker_calls.left_behind(part.kept)) is not None:
             part.answer, part.ended = found.answer, "it was read from disk"
             return
-        if mine or self._scheduler_lost or time.monotonic() > part.heard_s + SILENCE_LIMIT_S:
+        gone = mine and part.failed
+        if gone or self._scheduler_lost or time.monotonic() > part.heard_s + SILENCE_LIMIT_S:
             host = part.clock.host if part.clock else "its node"
             where = "" if mine else f"; its answer, once there, is on {host} in {part.kept}"
             part.ended = f"its node does not answer ({why}){where}"
@@ -362,13 +435,13 @@ class Controller:
         async def stop(part: AgentState) -> None:
             if part.kept is not None:
                 with contextlib.suppress(*UNREACHABLE):
-                    await self._call(part, worker_calls.stop, part.kept)
+                    await self._call(part, CALL_LIMIT_S, worker_calls.stop, part.kept)
 
         await self._all(stop)
         deadline_s = time.monotonic() + limit_s
         opened = [part for part in self._parts if part.kept is not None]
         while any(part.ended is None for part in opened) and time.monotonic() < deadline_s:
-            await asyncio.gather(*(self._hear(part) for part in opened))
+            await self._hear()
             await asyncio.sleep(POLL_S)
         for part in opened:
             if part.ended is None and self._nodes.passing:
@@ -384,7 +457,7 @@ class Controller:
             worker_calls.remove_files(part.kept)
         if not self._scheduler_lost and not part.silent:
             with contextlib.suppress(*UNREACHABLE):
-                await self._call(part, worker_calls.forget, part.kept)
+                await self._call(part, CALL_LIMIT_S, worker_calls.forget, part.kept)
 
     def _noted(self, report: FleetLoadReport) -> FleetLoadReport:
         """Returns the report with the fields that only a Dask cluster has: the scheduler, and the
@@ -418,83 +491,9 @@ class Controller:
         return shards.shifted(spans, ahead_ns)
 
 
-def _words(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}".splitlines()[0].rstrip(": ")
-
-
-@contextlib.contextmanager
-def cluster(kind: ClusterKind, nodes: int) -> Iterator[str]:
-    """Returns a context with a new cluster of `nodes` workers. The context yields the scheduler's
-    address. Raises LoadFailed if the cluster's library is missing or cannot start the cluster."""
-    module, name, package = KINDS[kind.name]
-    with contextlib.ExitStack() as stack:
-        # Dask's event loop would also print the traceback of exceptions that this function reports.
-        stack.enter_context(quiet("distributed", "tornado.application"))
-        try:
-            if kind.name == "ssh":
-                importlib.import_module(package)  # SSHCluster itself would import it too late
-            make = getattr(importlib.import_module(module), name)
-            options = lease.while_connected(kind.options) if kind.name == "ssh" else kind.options
-            made = _whole(lambda: make(**options), kind)
-        except ImportError as error:
-            reason = f"a {kind.name} cluster needs the Python package {package}: {error}"
-            raise shards.LoadFailed(reason) from error
-        except Exception as error:  # each cluster library has its own exception classes
-            reason = _words(error.__cause__ or error)
-            raise shards.LoadFailed(f"{name} cannot be started: {reason}") from error
-        stack.callback(_end, made, kind)
-        # An SSH cluster is on other machines, so it gets a lease. Its workers run already; a
-        # cluster of another kind has no workers yet, so they are requested.
-        if kind.name == "ssh":
-            stack.enter_context(lease.held(made.scheduler_address, CONNECT_LIMIT_S))
-        else:
-            made.scale(nodes)
-        yield made.scheduler_address
-
-
-def _whole(make: Callable[[], Any], kind: ClusterKind) -> Any:
-    """Starts a cluster by calling `make` and returns the cluster. A first Ctrl-C takes effect only
-    after the start has succeeded or failed, because a partly started cluster could not be ended. A
-    second Ctrl-C takes effect without waiting."""
-    outcome: Future[Any] = Future()
-
-    def work() -> None:
-        try:
-            outcome.set_result(make())
-        except BaseException as error:  # `outcome.result()` raises `error` in the main thread
-            outcome.set_exception(error)
-
-    threading.Thread(target=work, daemon=True).start()
-    try:
-        return outcome.result()
-    except KeyboardInterrupt:
-        wait([outcome], client_hosts.CLEAN_UP_LIMIT_S)
-        if outcome.done() and outcome.exception() is None:
-            _end(outcome.result(), kind)
-        raise
-
-
-def _end(made: Any, kind: ClusterKind) -> None:
-    """Shuts a cluster down. The workers of an SSH cluster are first made to end by themselves. The
-    results are complete by this time, so it is no error if the scheduler of an SSH cluster does not
-    answer soon: the scheduler and its workers then end with the lease."""
-    if kind.name != "ssh":
-        made.close()
-        return
-    try:
-        with contextlib.suppress(*UNREACHABLE):
-            made.sync(_dismiss, made, callback_timeout=LEAVE_LIMIT_S)
-    finally:
-        with contextlib.suppress(*UNREACHABLE):
-            made.close()
-
-
-async def _dismiss(made: Any) -> None:
-    """Makes the workers of an SSHCluster end by themselves and remove their folders. Closing the
-    cluster would kill the workers and leave the folders. A worker that joins late is stopped after
-    it has joined."""
-    ending = asyncio.gather(*(node.proc.wait_closed() for node in made.workers.values()))
-    while not ending.done():
-        known = (await made.scheduler_comm.identity(n_workers=-1))["workers"]
-        await made.scheduler_comm.retire_workers(workers=list(known), close_workers=True)
-        await asyncio.wait([ending], timeout=POLL_S)
+async def _cancelled(tasks: Iterable[asyncio.Future[Any]]) -> None:
+    """Cancels the tasks that still run, and drops the errors of the others."""
+    tasks = list(tasks)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

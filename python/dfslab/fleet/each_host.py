@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
 from distributed import Client, KilledWorker
@@ -106,3 +106,13 @@ def _one_each(workers: list[str]) -> tuple[WorkerHost, ...]:
     for worker in sorted(workers):
         first.setdefault(urlsplit(worker).hostname or worker, worker)
     return tuple(WorkerHost(address, worker) for address, worker in first.items())
+
+
+@quiet("distributed")
+def each(scheduler: str, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
+    """Runs calls on a cluster's workers. Each call is a function with its arguments. Returns the
+    results in the order of the calls. Exceptions of the functions are raised as they are. Raises
+    RunFailed if the scheduler does not answer, or if the worker of a call was lost repeatedly."""
+    with reached(scheduler) as client, lost_workers_reported(scheduler):
+        requested = [client.submit(*call, pure=False) for call in calls]
+        return client.gather(requested)

@@ -27,6 +27,8 @@ from dfslab.spec.clock import REAL, Clock
 # A cluster or an agent stops after this many seconds without its controller.
 LEASE_S = 5.0
 POLL_S = 0.5
+# If more than PAUSE_S seconds have passed between two checks of a lease, the process was paused.
+PAUSE_S = 2.0
 # The scheduler's list of clients always has this entry. The entry is no client: Dask lists under
 # this name the tasks that no client waits for.
 NO_CLIENT = "fire-and-forget"
@@ -53,15 +55,21 @@ def watched(
     end: Callable[[], object],
     over: threading.Event,
     lives: Callable[[], bool] = lambda: False,
+    clock: Clock = REAL,
 ) -> None:
     """Starts a thread that calls `end` once when the lease is over, unless `over` is set before.
 
-    The thread renews the lease while `lives` returns true.
+    The thread renews the lease while `lives` returns true. The thread also renews the lease if this
+    process was paused or got no processor for a while: signs of life of that time may still wait to
+    be read.
     """
 
     def watch() -> None:
+        checked_s = clock.monotonic_s()
         while not over.wait(POLL_S):
-            if lives():
+            now_s = clock.monotonic_s()
+            was_paused, checked_s = now_s > checked_s + PAUSE_S, now_s
+            if was_paused or lives():
                 lease.renew()
             if lease.is_over():
                 end()

@@ -13,6 +13,7 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from distributed import Worker, WorkerPlugin
@@ -73,8 +74,8 @@ async def open_part(
     """Starts an agent for the clients `first` to `last` - 1 of a run on the worker `dask_worker`.
 
     Returns the path of the agent's answer file. If a `controller` is given, the agent stops when
-    the controller's process has ended, or when the agent's output was not polled for the time of a
-    lease.
+    the controller's process has ended. If this process is not visible on the worker's host, the
+    agent stops when its output was not polled for the time of a lease.
     """
     parts_folder().mkdir(parents=True, exist_ok=True)
     # The agent itself creates the folder of the run, just before it creates its lock file there:
@@ -86,8 +87,15 @@ async def open_part(
         await dask_worker.plugin_add(WorkerAgents(), PLUGIN)
     _parts(dask_worker)[kept] = part
     if part.lease is not None:
-        watched(part.lease, lambda: _stop(link), part.over)
+        watched(part.lease, lambda: _stop(link), part.over, partial(_lives_here, controller))
     return kept
+
+
+def _lives_here(controller: LiveProcess | None) -> bool:
+    """Returns whether the controller is a process of this machine and lives. Its calls may then be
+    late without any harm. In another PID namespace the controller is not visible, and the result is
+    False."""
+    return controller is not None and controller.alive()
 
 
 def hear(kept: Path, dask_worker: Worker) -> Heard:

@@ -1,19 +1,25 @@
-"""Starts a Dask cluster, with a scheduler on the first of the given hosts and a worker on each."""
+"""Starts a Dask cluster, with a scheduler on the first of the given hosts and a worker on each. A
+cluster of another kind, such as "ssh", is started by a library."""
 
 from __future__ import annotations
 
+import asyncio
+import importlib
 import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, wait
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from dfslab.fleet.client_hosts import ClientHost, ClusterKind
+from dfslab.fleet.client_hosts import CLEAN_UP_LIMIT_S, ClientHost, ClusterKind
 from dfslab.fleet.shards import LoadFailed
+from dfslab.silent_loggers import quiet
 from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.files import scratch
 from dfslab.testbeds.daemon import tied_to_owner
@@ -23,7 +29,26 @@ from dfslab.testbeds.daemon import tied_to_owner
 START_LIMIT_S = 180.0
 STOP_LIMIT_S = 5.0
 POLL_S = 0.05
+# Seconds that the workers of an SSH cluster may take to end by themselves.
+LEAVE_LIMIT_S = 20.0
 LOCAL = "127.0.0.1"
+# The keys are kinds of clusters. The values are (module, class, package that provides the class).
+KINDS = {
+    "ssh": ("distributed", "SSHCluster", "asyncssh"),
+    "slurm": ("dask_jobqueue", "SLURMCluster", "dask-jobqueue"),
+    "yarn": ("dask_yarn", "YarnCluster", "dask-yarn"),
+    "kubernetes": ("dask_kubernetes.operator", "KubeCluster", "dask-kubernetes"),
+}
+# The exceptions that Dask raises when a worker or the scheduler does not answer.
+UNREACHABLE = (OSError, TimeoutError, asyncio.TimeoutError, KeyError, ValueError)
+
+
+def words_of(error: BaseException) -> str:
+    """Returns the kind of an error and the first line of its text, as one line. The text of a time
+    limit says what was waited for, so it needs no kind."""
+    if isinstance(error, TimeoutError) and str(error):
+        return str(error).splitlines()[0]
+    return f"{type(error).__name__}: {error}".splitlines()[0].rstrip(": ")
 
 
 class ClusterFailed(Exception):
@@ -36,9 +61,8 @@ def opened(kind: ClusterKind, nodes: int, hosts: Sequence[Any] = ()) -> Iterator
     scheduler.
 
     A cluster of kind "dask" runs on the `hosts` of a testbed. If `hosts` is empty, it runs with
-    `nodes` workers on this machine. A library starts each cluster of another kind (see
-    fleet/dask.py); such a cluster cannot run on the hosts of a testbed. Raises ClusterFailed if the
-    cluster cannot be started.
+    `nodes` workers on this machine. A library starts each cluster of another kind; such a cluster
+    cannot run on the hosts of a testbed. Raises ClusterFailed if the cluster cannot be started.
     """
     if kind.name == "dask" and not hosts:
         with started([ClientHost(f"node-{number}") for number in range(1, nodes + 1)]) as address:
@@ -52,10 +76,8 @@ def opened(kind: ClusterKind, nodes: int, hosts: Sequence[Any] = ()) -> Iterator
             f'the client hosts of a testbed take "agents" or "dask", not {kind.name}'
         )
     else:
-        from dfslab.fleet import dask
-
         try:
-            with dask.cluster(kind, nodes) as address:
+            with cluster(kind, nodes) as address:
                 yield address
         except LoadFailed as error:
             raise ClusterFailed(str(error)) from error
@@ -156,3 +178,85 @@ def _address(folder: Path, scheduler: subprocess.Popen, clock: Clock = REAL) -> 
         clock.sleep(POLL_S)
     output = (folder / "scheduler.log").read_text(errors="replace").strip().splitlines()
     raise ClusterFailed(f"the Dask scheduler did not start: {output[-1] if output else 'no word'}")
+
+
+@contextmanager
+def cluster(kind: ClusterKind, nodes: int) -> Iterator[str]:
+    """Returns a context with a new cluster of `nodes` workers. The context yields the scheduler's
+    address. Raises LoadFailed if the cluster's library is missing or cannot start the cluster."""
+    # Dask takes longer to import than all other modules, so it is imported only where it is used.
+    from dfslab.fleet import lease
+    from dfslab.fleet.each_host import CONNECT_LIMIT_S
+
+    module, name, package = KINDS[kind.name]
+    with ExitStack() as stack:
+        # Dask's event loop would also print the traceback of exceptions that this function reports.
+        stack.enter_context(quiet("distributed", "tornado.application"))
+        try:
+            if kind.name == "ssh":
+                importlib.import_module(package)  # SSHCluster itself would import it too late
+            make = getattr(importlib.import_module(module), name)
+            options = lease.while_connected(kind.options) if kind.name == "ssh" else kind.options
+            made = _whole(lambda: make(**options), kind)
+        except ImportError as error:
+            reason = f"a {kind.name} cluster needs the Python package {package}: {error}"
+            raise LoadFailed(reason) from error
+        except Exception as error:  # each cluster library has its own exception classes
+            reason = words_of(error.__cause__ or error)
+            raise LoadFailed(f"{name} cannot be started: {reason}") from error
+        stack.callback(_end, made, kind)
+        # An SSH cluster is on other machines, so it gets a lease. Its workers run already; a
+        # cluster of another kind has no workers yet, so they are requested.
+        if kind.name == "ssh":
+            stack.enter_context(lease.held(made.scheduler_address, CONNECT_LIMIT_S))
+        else:
+            made.scale(nodes)
+        yield made.scheduler_address
+
+
+def _whole(make: Callable[[], Any], kind: ClusterKind) -> Any:
+    """Starts a cluster by calling `make` and returns the cluster. A first Ctrl-C takes effect only
+    after the start has succeeded or failed, because a partly started cluster could not be ended. A
+    second Ctrl-C takes effect without waiting."""
+    outcome: Future[Any] = Future()
+
+    def work() -> None:
+        try:
+            outcome.set_result(make())
+        except BaseException as error:  # `outcome.result()` raises `error` in the main thread
+            outcome.set_exception(error)
+
+    threading.Thread(target=work, daemon=True).start()
+    try:
+        return outcome.result()
+    except KeyboardInterrupt:
+        wait([outcome], CLEAN_UP_LIMIT_S)
+        if outcome.done() and outcome.exception() is None:
+            _end(outcome.result(), kind)
+        raise
+
+
+def _end(made: Any, kind: ClusterKind) -> None:
+    """Shuts a cluster down. The workers of an SSH cluster are first made to end by themselves. The
+    results are complete by this time, so it is no error if the scheduler of an SSH cluster does not
+    answer soon: the scheduler and its workers then end with the lease."""
+    if kind.name != "ssh":
+        made.close()
+        return
+    try:
+        with suppress(*UNREACHABLE):
+            made.sync(_dismiss, made, callback_timeout=LEAVE_LIMIT_S)
+    finally:
+        with suppress(*UNREACHABLE):
+            made.close()
+
+
+async def _dismiss(made: Any) -> None:
+    """Makes the workers of an SSHCluster end by themselves and remove their folders. Closing the
+    cluster would kill the workers and leave the folders. A worker that joins late is stopped after
+    it has joined."""
+    ending = asyncio.gather(*(node.proc.wait_closed() for node in made.workers.values()))
+    while not ending.done():
+        known = (await made.scheduler_comm.identity(n_workers=-1))["workers"]
+        await made.scheduler_comm.retire_workers(workers=list(known), close_workers=True)
+        await asyncio.wait([ending], timeout=POLL_S)

@@ -151,10 +151,10 @@ def spread(paths: Sequence[Path], scheduler: str, reading: Reading | None = None
 
 def _parts(scheduler: str, groups: Sequence[Sequence[Path]], options: str) -> list[bytes]:
     # Importing Dask takes half a second, so Dask is imported only if it is used.
-    from dfslab.fleet import dask
+    from dfslab.fleet import each_host
 
     words = [(part, [str(path) for path in group], options) for group in groups]
-    output = dask.each(scheduler, words)
+    output = each_host.each(scheduler, words)
     for kind, text in output:
         if kind == "input":
             raise InputError("trace", None, text)

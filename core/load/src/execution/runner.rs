@@ -25,7 +25,11 @@ use crate::report::outcome::{outcome, Outcome, RunFigures, Timing};
 use crate::report::{CpuReport, Resident};
 use crate::target::layer::Layers;
 use crate::target::{factory, Factory};
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
+
+/// The size of a client's stack. The default of 2 MiB would take 8 GiB of addresses for 4,096
+/// clients. Java, which some targets call in the client's thread, uses 1 MiB as well.
+const STACK_BYTES: usize = 1 << 20;
 
 /// Runs a plan. Errors of operations, checks and removals are counted in the report. An `Err` means
 /// that the run did not begin.
@@ -104,8 +108,9 @@ fn run_clients(
         let mut threads = Vec::new();
         for client in connections {
             let work = || one_client(client, &shared);
-            let thread = std::thread::Builder::new().spawn_scoped(scope, work);
-            threads.push(thread.map_err(|error| Error::io("start a thread", "client", &error))?);
+            let builder = std::thread::Builder::new().stack_size(STACK_BYTES);
+            let thread = builder.spawn_scoped(scope, work);
+            threads.push(thread.map_err(|error| no_thread(threads.len(), plan, &error))?);
         }
         *go = true;
         drop(go);
@@ -120,6 +125,16 @@ fn run_clients(
     let refused = shared.refused;
     let refused = refused.into_inner().unwrap_or_else(PoisonError::into_inner);
     Ok((records, timing, refused))
+}
+
+/// The error of a client whose thread the operating system does not start.
+fn no_thread(started: usize, plan: &Plan, error: &std::io::Error) -> Error {
+    let which = format!("client {} of {}", started + 1, plan.client_count());
+    let context = format!(
+        "{error}; raise the limit of threads (ulimit -u, pids.max of the control group) or of \
+         memory (ulimit -v), or run fewer clients"
+    );
+    Error::new(ErrorKind::Other, "start a thread for", &which, context)
 }
 
 fn files_to_prepare(plan: &Plan) -> u64 {

@@ -50,10 +50,10 @@ def _spread(files: Sequence[Path], scheduler: str) -> list[tuple[str, callprofil
     profile, sorted by file name. `scheduler`: the address of the cluster's scheduler. Raises
     InputError if a worker could not read a file."""
     # Importing Dask takes half a second, so it is imported only if it is used.
-    from dfslab.fleet import dask
+    from dfslab.fleet import each_host
 
     found = []
-    for answer in dask.each(scheduler, [(_read_at_node, str(path)) for path in sorted(files)]):
+    for answer in each_host.each(scheduler, [(_read_at_node, str(path)) for path in sorted(files)]):
         if isinstance(answer, str):
             raise InputError("trace", None, answer)
         found += answer
