@@ -98,7 +98,7 @@ def today(subject: str, before: frozen.FrozenPrediction) -> float:
 
 @dataclass(frozen=True)
 class Recording:
-    """The content of a recording's JSON file: the part of the grids that was recorded, the machine's
+    """The content of a recording's JSON file: the recorded part of the grids, the machine's
     profile in TOML, and the hash of the frozen predictions."""
 
     half: Half
