@@ -1,7 +1,6 @@
 //! Fires services: transitions that take two tokens, such as a customer and a server, and pass both
 //! on unchanged after one delay. The result equals the result of `fire`, but takes fewer steps.
 
-use super::cells::NO_TURN;
 use super::fire::Firing;
 use super::plan::{Delay, Move, Service, Step, Target};
 use super::waiting::{links, position_of};
@@ -86,7 +85,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         let state = &mut self.states[transition as usize];
         state.drop_first();
         if state.lead == u64::MAX {
-            state.turn = NO_TURN;
+            state.clear_turn();
         } else {
             self.turns.add(state.set_turn(state.latest, transition));
         }

@@ -2,7 +2,7 @@
 //! cell. A cell has those waiting tokens of a cluster (transitions that share input places) that
 //! have the same key. They wait in first-in first-out lists (lanes).
 
-use super::cells::{turn_of, Entry, NO_TURN};
+use super::cells::Entry;
 use super::plan::{PlaceSeat, RangedSeat};
 use super::{ClusterRun, Failed, HEADER, UNKNOWN};
 use crate::compiled::{Filter, Key, KeyKind, Lanes, Seat, Test, KEY_FIELDS_MAX};
@@ -190,7 +190,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
     pub(super) fn refresh(&mut self, transition: u32) {
         let state = &mut self.states[transition as usize];
         if state.lead == u64::MAX {
-            state.turn = NO_TURN;
+            state.clear_turn();
             return;
         }
         let this = &self.plan.moves[transition as usize];
@@ -209,17 +209,15 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
             let state = &mut self.states[transition as usize];
             let (lead, cell) = (state.lead, state.cell);
             if lead == u64::MAX {
-                state.turn = NO_TURN;
+                state.clear_turn();
                 return;
             }
             let is_present = self.is_present(cell, this.masks[0], lead);
             if is_present && self.is_able(cell, this.own) {
                 let latest = self.latest_of(cell, transition);
-                let turn = turn_of(this.level, latest, transition);
                 let state = &mut self.states[transition as usize];
-                if state.turn != turn {
-                    state.turn = turn;
-                    self.turns.add(turn);
+                if !state.has_latest(latest) {
+                    self.turns.add(state.set_turn(latest, transition));
                 }
                 return;
             }

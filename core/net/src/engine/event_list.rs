@@ -156,10 +156,7 @@ impl EventList {
                 line.events.pop_front();
                 line.first()
             }
-            None => {
-                self.queue.pop();
-                self.queue.first()
-            }
+            None => self.queue.pop(),
         };
         if first < self.second {
             self.next = first;
