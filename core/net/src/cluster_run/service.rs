@@ -2,7 +2,7 @@
 //! on unchanged after one delay. The result equals the result of `fire`, but takes fewer steps.
 
 use super::fire::Firing;
-use super::plan::{Delay, Move, Service, Step, Target};
+use super::plan::{ByField, Delay, Move, Service, Step, Target};
 use super::waiting::{links, position_of};
 use super::{ClusterRun, Failed, UNKNOWN};
 use crate::cluster::LANES_MAX;
@@ -25,13 +25,10 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         let (token, other) = (cell.lanes[0].0, cell.lanes[1].0);
         let delay_ns = match &this.delay {
             Delay::Constant(delay_ns) => *delay_ns,
-            delay => {
-                let chosen = match cell.first_lane {
-                    0 => [token, other],
-                    _ => [other, token],
-                };
-                self.delay_ns(delay, transition as usize, None, &chosen)?
+            Delay::Exponential(mean_s) => {
+                self.exponential_delay_ns(*mean_s, transition as usize, None)?
             }
+            _ => self.service_delay_ns(transition, this, index)?,
         };
         if delay_ns == 0 {
             return self.serve_at_once(transition, this);
@@ -91,6 +88,18 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         }
     }
 
+    /// Evaluates a delay that is neither constant nor exponential. `cell` is the service's cell.
+    #[inline(never)]
+    fn service_delay_ns(&mut self, transition: u32, this: &Move, cell: u32) -> Result<u64, Failed> {
+        let cell = &self.cells.cells[cell as usize];
+        let (token, other) = (cell.lanes[0].0, cell.lanes[1].0);
+        let chosen = match cell.first_lane {
+            0 => [token, other],
+            _ => [other, token],
+        };
+        self.delay_ns(&this.delay, transition as usize, None, &chosen)
+    }
+
     /// The position that a token will enter after a service. The pair has two values: the cell of
     /// the service, and whether this cell exists until the end of the run.
     #[inline(always)]
@@ -100,8 +109,25 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         (cell, permanent): (u32, bool),
         step: &Step,
     ) -> Result<u64, Failed> {
+        if let Some(ByField {
+            cluster,
+            lane,
+            field,
+        }) = step.by_field
+        {
+            if let Some(found) = self.permanent_cell(cluster, self.field(token, field)) {
+                return Ok(position_of(found, lane));
+            }
+        }
         match step.target {
             Target::Same(lane) if permanent => Ok(position_of(cell, lane)),
+            _ => self.other_position_after(token, step),
+        }
+    }
+
+    #[inline(never)]
+    fn other_position_after(&mut self, token: u32, step: &Step) -> Result<u64, Failed> {
+        match step.target {
             Target::Late => Ok(UNKNOWN),
             _ => self.position_early(token, &step.seat, step.place),
         }

@@ -73,7 +73,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         if found.full != 0 {
             if found.filled == found.full {
                 let first = found.lanes[usize::from(found.first_lane)].0;
-                let transition = self.plan.members[found.table.members as usize];
+                let transition = found.table.members;
                 self.enqueue(transition, (self.arrival_of(first), cell, arrival));
             }
             return;
@@ -306,10 +306,17 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
             PlaceSeat::Other => return None,
         };
         let word = key.map_or(0, |field| self.field(token, field));
-        let cell = *self.cells.directories[cluster as usize]
-            .direct
-            .get(word as usize)?;
-        (cell != NONE && lane != NONE).then(|| position_of(cell, lane))
+        let cell = self.permanent_cell(cluster, word)?;
+        (lane != NONE).then(|| position_of(cell, lane))
+    }
+
+    /// The cell of a cluster for the value `word` of its only key field, if the cell is in the table
+    /// `direct`. Such a cell is never freed.
+    #[inline(always)]
+    pub(super) fn permanent_cell(&self, cluster: u32, word: u64) -> Option<u32> {
+        let cells = &self.cells.directories[cluster as usize].direct;
+        let cell = *cells.get(word as usize)?;
+        (cell != NONE).then_some(cell)
     }
 
     /// The lane that a token enters in a place whose lanes depend on ranges of field values; NONE
@@ -319,8 +326,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         let mut outcome = 0;
         for (at, range) in seat.ranges.iter().enumerate() {
             let value = self.field(token, range.field) as i64;
-            let passed = (range.low <= value && value <= range.high) == range.inside;
-            outcome |= usize::from(passed) << at;
+            outcome |= usize::from(range.passes(value)) << at;
         }
         seat.lane_of[outcome & 15]
     }

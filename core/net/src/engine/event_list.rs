@@ -68,7 +68,7 @@ impl EventList {
 
     #[inline(always)]
     pub(crate) fn next_time_ns(&self) -> Option<u64> {
-        (self.next != Event::NONE).then_some(self.next.time_ns())
+        (!self.next.is_none()).then_some(self.next.time_ns())
     }
 
     /// Whether the earliest event is at `time_ns`. May be true for an empty list if `time_ns` is
@@ -163,7 +163,7 @@ impl EventList {
         } else {
             self.find_next();
         }
-        (found != Event::NONE).then_some(found)
+        (!found.is_none()).then_some(found)
     }
 
     /// Finds the earliest event by a comparison of the first events of the sorted queue and of
