@@ -8,15 +8,14 @@ const NANOSECONDS_MAX: f64 = 9e18;
 #[inline]
 pub(crate) fn nanoseconds(seconds: f64) -> Option<u64> {
     let scaled = seconds * 1e9;
-    let fits = (0.0..=NANOSECONDS_MAX).contains(&scaled);
     // Below 4.5e15, adding a half and truncating gives the same result as `round` and needs no
-    // library call.
-    let cut = if scaled < 4.5e15 {
-        scaled + 0.5
-    } else {
-        scaled
-    };
-    fits.then_some(cut as u64)
+    // library call. The conversion to a signed number takes half as many instructions as that to an
+    // unsigned one.
+    if (0.0..4.5e15).contains(&scaled) {
+        return Some((scaled + 0.5) as i64 as u64);
+    }
+    let fits = (0.0..=NANOSECONDS_MAX).contains(&scaled);
+    fits.then_some(scaled as u64)
 }
 
 /// Converts nanoseconds to seconds.

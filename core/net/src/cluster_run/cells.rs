@@ -237,8 +237,10 @@ impl Others {
 /// stored separately from the other cells (`rest`), because there is seldom another cell.
 #[derive(Debug)]
 pub(super) struct State {
-    /// The sort key of the transition among those that are enabled; `NO_TURN` if it is not enabled.
-    pub(super) turn: Turn,
+    /// Arrival number of the last token of the binding, as in the sort key of the transition among
+    /// those that are enabled; u64::MAX if the transition is not enabled. The other parts of the
+    /// key do not change.
+    turn: u64,
     /// Arrival number of the first cell's token for the first input arc; u64::MAX if there is no
     /// cell.
     pub(super) lead: u64,
@@ -266,7 +268,7 @@ pub(super) struct State {
 impl State {
     pub(super) fn new(level: u32, fired: u64, stream: Stream) -> Self {
         Self {
-            turn: NO_TURN,
+            turn: u64::MAX,
             lead: u64::MAX,
             cell: NONE,
             latest: 0,
@@ -285,8 +287,26 @@ impl State {
     /// transition's binding.
     #[inline(always)]
     pub(super) fn set_turn(&mut self, latest: u64, transition: u32) -> Turn {
-        self.turn = turn_of(self.level, latest, transition);
-        self.turn
+        self.turn = latest;
+        turn_of(self.level, latest, transition)
+    }
+
+    /// Records that the transition is not enabled.
+    #[inline(always)]
+    pub(super) fn clear_turn(&mut self) {
+        self.turn = u64::MAX;
+    }
+
+    /// Whether the transition is enabled, and `latest` is the arrival number in its sort key.
+    #[inline(always)]
+    pub(super) fn has_latest(&self, latest: u64) -> bool {
+        self.turn == latest
+    }
+
+    /// Whether `turn`, a sort key that the transition had, is its present key.
+    #[inline(always)]
+    pub(super) fn has_turn(&self, turn: Turn) -> bool {
+        self.has_latest(latest_of(turn))
     }
 
     /// Adds a cell with which the transition can fire. Returns true if this cell is now the first
@@ -359,6 +379,12 @@ pub(super) const NO_TURN: Turn = Turn::MAX;
 #[inline(always)]
 pub(super) fn turn_of(level: u32, latest: u64, transition: u32) -> Turn {
     (u128::from(level) << 96) | (u128::from(latest) << 32) | u128::from(transition)
+}
+
+/// The arrival number that is the second part of a sort key.
+#[inline(always)]
+fn latest_of(turn: Turn) -> u64 {
+    (turn >> 32) as u64
 }
 
 /// The sort keys of enabled transitions, in ascending order. Keys of transitions that are no longer

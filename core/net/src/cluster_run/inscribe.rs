@@ -112,16 +112,25 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
     ) -> Result<u64, Failed> {
         match delay {
             Delay::Constant(delay_ns) => Ok(*delay_ns),
-            Delay::Exponential(mean_s) => {
-                let word = exponential(*mean_s, &mut self.states[transition].stream);
-                self.in_range(f64::from_bits(word), transition, arc)
-            }
+            Delay::Exponential(mean_s) => self.exponential_delay_ns(*mean_s, transition, arc),
             Delay::Formula(at, value) => match self.formula_value(*at) {
                 Some(delay_ns) => Ok(delay_ns),
                 None => self.computed_delay_ns(value, (transition, arc), chosen),
             },
             Delay::Any(value) => self.computed_delay_ns(value, (transition, arc), chosen),
         }
+    }
+
+    /// Draws an exponential delay and returns it in nanoseconds.
+    #[inline(always)]
+    pub(super) fn exponential_delay_ns(
+        &mut self,
+        mean_s: f64,
+        transition: usize,
+        arc: Option<usize>,
+    ) -> Result<u64, Failed> {
+        let word = exponential(mean_s, &mut self.states[transition].stream);
+        self.in_range(f64::from_bits(word), transition, arc)
     }
 
     /// Evaluates a delay and returns it in nanoseconds. This is the general case, for the kinds of

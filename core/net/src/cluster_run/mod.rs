@@ -169,32 +169,37 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         stop: &AtomicBool,
     ) -> std::result::Result<Pause, Failed> {
         self.is_observed = limits.until.is_some();
+        // The number of firings at the start of the present instant.
+        let mut instant_start = self.firings;
+        // Stays as it is at the next instant: it may then be too small, never too large.
+        let mut check_at = self.next_check(limits, instant_start);
         loop {
-            let instant_end = self.firings.saturating_add(limits.max_instant_firings);
-            let mut check_at = self.next_check(limits, instant_end);
             while let Some(transition) = self.next_transition()? {
                 self.fire(transition)?;
                 let is_early = self.firings < check_at && self.live <= limits.max_tokens;
                 if is_early && !self.is_observed {
                     continue;
                 }
-                if let Some(pause) = self.pause_now(limits, instant_end, stop) {
+                if let Some(pause) = self.pause_now(limits, instant_start, stop) {
                     return Ok(pause);
                 }
                 self.is_observed = false;
-                check_at = self.next_check(limits, instant_end);
+                check_at = self.next_check(limits, instant_start);
             }
             match self.events.next_time_ns() {
                 Some(time_ns) if time_ns <= limits.pause_ns => self.advance(time_ns)?,
                 _ => return Ok(Pause::Idle),
             }
+            instant_start = self.firings;
         }
     }
 
     /// The number of firings at which the run next compares its state with the limits, if no
-    /// monitor observes a firing before.
+    /// monitor observes a firing before. `instant_start` is the number of firings at the start of
+    /// the present instant.
     #[inline(always)]
-    fn next_check(&self, limits: Limits, instant_end: u64) -> u64 {
+    fn next_check(&self, limits: Limits, instant_start: u64) -> u64 {
+        let instant_end = instant_start.saturating_add(limits.max_instant_firings);
         let next_stop = (self.firings | (STOP_INTERVAL - 1)) + 1;
         next_stop
             .min(limits.max_firings)
@@ -203,7 +208,8 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
 
     /// The reason for which the run has to pause after a firing, if there is one.
     #[inline(never)]
-    fn pause_now(&self, limits: Limits, instant_end: u64, stop: &AtomicBool) -> Option<Pause> {
+    fn pause_now(&self, limits: Limits, instant_start: u64, stop: &AtomicBool) -> Option<Pause> {
+        let instant_end = instant_start.saturating_add(limits.max_instant_firings);
         let enough = |(monitor, count): (usize, u64)| self.engine.monitors[monitor].count >= count;
         if self.firings > instant_end {
             Some(Pause::Livelock)
@@ -252,7 +258,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         }
         while let Some(turn) = self.turns.pop() {
             let transition = turn as u32;
-            if self.states[transition as usize].turn == turn {
+            if self.states[transition as usize].has_turn(turn) {
                 return Ok(Some(transition));
             }
         }

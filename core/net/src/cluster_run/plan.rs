@@ -22,7 +22,7 @@ pub(crate) struct ClusterPlan {
     /// has the members whose input arcs all find tokens in these lanes.
     pub(super) able: Table<u32>,
     /// The transitions that are the members of each cluster, one cluster after the other.
-    pub(super) members: Vec<u32>,
+    pub(super) members: Table<u32>,
     /// One entry for each place of the net.
     pub(super) seats: Vec<PlaceSeat>,
     /// For each place of the net, whether separate transitions take its tokens.
@@ -128,7 +128,8 @@ pub(super) enum Target {
 pub(super) struct ClusterTable {
     /// Position of the cluster's first entry in `able`.
     pub(super) able: u32,
-    /// Position of the cluster's first member in `members`.
+    /// Position of the cluster's first member in `members`. If the cells' `full` is not 0: the only
+    /// member itself, so that an arriving token reads no list.
     pub(super) members: u32,
 }
 
@@ -178,6 +179,23 @@ pub(super) struct Range {
     pub(super) high: i64,
 }
 
+impl Range {
+    /// Whether a token with this value of the field passes.
+    #[inline(always)]
+    pub(super) fn passes(&self, value: i64) -> bool {
+        (self.low <= value && value <= self.high) == self.inside
+    }
+}
+
+impl RangedSeat {
+    /// The lane of a token whose tested fields all have this value; NONE if no transition takes it.
+    pub(super) fn lane_of_value(&self, value: i64) -> u32 {
+        let ranges = (0..).zip(&self.ranges);
+        let outcome = ranges.map(|(at, range)| usize::from(range.passes(value)) << at);
+        self.lane_of[outcome.sum::<usize>() & 15]
+    }
+}
+
 /// The form of a transition. Transitions of the forms `Service` and `Update` are fired in fewer
 /// steps than those of the form `General`.
 #[derive(Debug)]
@@ -199,6 +217,18 @@ pub(super) struct Update {
     pub(super) is_state_first: bool,
     /// Where the tokens of the state's place wait.
     pub(super) seat: PlaceSeat,
+    /// If the transition only adds a constant to one field of the state.
+    pub(super) counter: Option<Counter>,
+    /// A test that the state passes only if it stays in its lane. A state that fails it may stay in
+    /// its lane, too.
+    pub(super) stays: Range,
+}
+
+/// A change of a token by which a constant is added to one of its fields.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Counter {
+    pub(super) field: u16,
+    pub(super) change: i64,
 }
 
 /// A transition that takes two tokens, such as a customer and a server, and passes both on
@@ -221,6 +251,16 @@ pub(super) struct Step {
     pub(super) target: Target,
     /// Where the tokens of the place wait.
     pub(super) seat: PlaceSeat,
+    /// If the cell follows from one field of the token, and the lane is always the same.
+    pub(super) by_field: Option<ByField>,
+}
+
+/// How the position of a token follows from one of its fields, which is the key of a cluster.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ByField {
+    pub(super) cluster: u32,
+    pub(super) lane: u32,
+    pub(super) field: u16,
 }
 
 #[cfg(test)]

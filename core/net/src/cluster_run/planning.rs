@@ -2,8 +2,8 @@
 //! recognises the transitions that such a run fires in fewer steps.
 
 use super::plan::{
-    CellLayout, ClusterPlan, ClusterTable, Delay, Move, PlaceSeat, Put, Range, RangedSeat, Service,
-    Shape, Step, Target, Update, Word,
+    ByField, CellLayout, ClusterPlan, ClusterTable, Counter, Delay, Move, PlaceSeat, Put, Range,
+    RangedSeat, Service, Shape, Step, Target, Update, Word,
 };
 use super::table::Table;
 use crate::clock::nanoseconds;
@@ -43,7 +43,7 @@ impl ClusterPlan {
             values: Vec::new(),
             layouts: Vec::with_capacity(net.clusters.len()),
             able: Table::default(),
-            members: Vec::new(),
+            members: Table::default(),
             seats: net.places.iter().map(|one| seat_of(one, net)).collect(),
         };
         values.resize(values.len() + VALUES_MAX, 0);
@@ -85,6 +85,7 @@ fn layout_of(cluster: &Cluster, table: ClusterTable) -> CellLayout {
         if only.arcs.iter().all(|mask| mask.is_power_of_two()) {
             layout.full = used as u8;
             layout.first_lane = only.arcs[0].trailing_zeros() as u8;
+            layout.table.members = only.transition;
         }
     }
     layout
@@ -319,6 +320,7 @@ fn service_of(members: usize, arcs: &[u32], puts: &[Put]) -> Shape {
         place: put.place,
         target: put.target,
         seat: put.seat.clone(),
+        by_field: by_field(put),
     };
     let is_station = members == 1 && matches!((one, other), (1, 2) | (2, 1));
     match (lane(first), lane(second)) {
@@ -328,6 +330,25 @@ fn service_of(members: usize, arcs: &[u32], puts: &[Put]) -> Shape {
             line: first.line,
         }),
         _ => Shape::General,
+    }
+}
+
+/// How the cell of an output token follows from one of its fields; None if it does not.
+fn by_field(put: &Put) -> Option<ByField> {
+    match (put.target, &put.seat) {
+        (
+            Target::Early,
+            &PlaceSeat::Plain {
+                cluster,
+                lane,
+                key: Some(field),
+            },
+        ) if lane != NONE => Some(ByField {
+            cluster,
+            lane,
+            field,
+        }),
+        _ => None,
     }
 }
 
@@ -351,10 +372,125 @@ fn update_of(output: &Output, transition: &Transition, arcs: &[u32], net: &Compi
         return Shape::General;
     }
     let lanes = [one, other].map(|mask| mask.trailing_zeros() as u8);
+    let state_lane = lanes[usize::from(state)];
     Shape::Update(Update {
-        state_lane: lanes[usize::from(state)],
+        state_lane,
         trigger_lane: lanes[1 - usize::from(state)],
         is_state_first: state == 0,
+        stays: values_in_lane(&place_seat, u32::from(state_lane)),
+        counter: counter_of(output, state),
         seat: place_seat,
     })
+}
+
+/// The counter that an output arc counts up or down; None if it changes the token in another way.
+/// `state` is the input arc whose token is forwarded.
+fn counter_of(output: &Output, state: u16) -> Option<Counter> {
+    match output.changed[..] {
+        [(
+            field,
+            Value::Counted {
+                arc,
+                field: from,
+                change,
+            },
+        )] if arc == state && from == field => Some(Counter { field, change }),
+        _ => None,
+    }
+}
+
+/// A range of values of one field with which a token enters a lane. It is as wide as possible if
+/// the lane depends on one field, otherwise empty.
+fn values_in_lane(seat: &PlaceSeat, lane: u32) -> Range {
+    let range = |field, low, high| Range {
+        field,
+        inside: true,
+        low,
+        high,
+    };
+    let empty = range(0, 1, 0);
+    let seat = match seat {
+        PlaceSeat::Plain { lane: only, .. } if *only == lane => {
+            return range(0, i64::MIN, i64::MAX)
+        }
+        PlaceSeat::Ranged(seat) => seat,
+        _ => return empty,
+    };
+    let field = seat.ranges.first().map_or(0, |first| first.field);
+    if seat.ranges.iter().any(|one| one.field != field) {
+        return empty;
+    }
+    // Between two neighbouring starts, all values pass the same tests.
+    let ends = |one: &Range| [Some(one.low), one.high.checked_add(1)];
+    let starts = seat.ranges.iter().flat_map(ends).flatten();
+    let mut starts: Vec<i64> = starts.chain([i64::MIN]).collect();
+    starts.sort_unstable();
+    starts.dedup();
+    let highs = starts.iter().skip(1).map(|&next| next - 1);
+    let pieces = starts.iter().copied().zip(highs.chain([i64::MAX]));
+    let pieces = pieces.filter(|&(low, _)| seat.lane_of_value(low) == lane);
+    let widest = pieces.max_by_key(|&(low, high)| low.abs_diff(high));
+    widest.map_or(empty, |(low, high)| range(field, low, high))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stream::Stream;
+
+    #[test]
+    fn values_in_the_range_of_a_lane_enter_it() {
+        let mut stream = Stream::new(2, 0, 0);
+        let mut filled = 0;
+        for turn in 0..2_000 {
+            let mut value = || stream.below(9) as i64;
+            let count = value() % 5;
+            let range = |_| {
+                let (low, inside) = (value(), value() % 2 == 0);
+                Range {
+                    field: 1,
+                    inside,
+                    low,
+                    high: low + value() % 4,
+                }
+            };
+            let ranges: Vec<Range> = (0..count).map(range).collect();
+            let seat = RangedSeat {
+                cluster: 0,
+                key: None,
+                ranges: ranges.into(),
+                lane_of: [(); 16].map(|()| stream.below(3) as u32),
+            };
+            let lane_of = |value: i64| seat.lane_of_value(value);
+            let found = values_in_lane(&PlaceSeat::Ranged(Box::new(seat.clone())), 1);
+            // All bounds are between 0 and 12.
+            let inside = (-1..=20).filter(|value| (found.low..=found.high).contains(value));
+            assert!(
+                inside.clone().all(|value| lane_of(value) == 1),
+                "seat {turn}"
+            );
+            let is_any = (-1..=20).any(|value| lane_of(value) == 1);
+            assert_eq!(found.low <= found.high, is_any, "seat {turn}: {found:?}");
+            filled += u32::from(is_any);
+        }
+        assert!((500..2_000).contains(&filled), "{filled} have a range");
+    }
+
+    #[test]
+    fn a_lane_that_depends_on_two_fields_has_no_range() {
+        let range = |field| Range {
+            field,
+            inside: true,
+            low: 0,
+            high: 5,
+        };
+        let seat = PlaceSeat::Ranged(Box::new(RangedSeat {
+            cluster: 0,
+            key: None,
+            ranges: [range(0), range(1)].into(),
+            lane_of: [1; 16],
+        }));
+        let found = values_in_lane(&seat, 1);
+        assert!(found.low > found.high, "{found:?}");
+    }
 }

@@ -37,7 +37,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         }
         while let Some(turn) = self.turns.first() {
             let transition = turn as u32;
-            let is_enabled = self.states[transition as usize].turn == turn;
+            let is_enabled = self.states[transition as usize].has_turn(turn);
             if is_enabled && self.separate_turn < turn {
                 break;
             }

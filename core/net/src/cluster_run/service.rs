@@ -1,9 +1,8 @@
 //! Fires services: transitions that take two tokens, such as a customer and a server, and pass both
 //! on unchanged after one delay. The result equals the result of `fire`, but takes fewer steps.
 
-use super::cells::NO_TURN;
 use super::fire::Firing;
-use super::plan::{Delay, Move, Service, Step, Target};
+use super::plan::{ByField, Delay, Move, Service, Step, Target};
 use super::waiting::{links, position_of};
 use super::{ClusterRun, Failed, UNKNOWN};
 use crate::cluster::LANES_MAX;
@@ -26,13 +25,10 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         let (token, other) = (cell.lanes[0].0, cell.lanes[1].0);
         let delay_ns = match &this.delay {
             Delay::Constant(delay_ns) => *delay_ns,
-            delay => {
-                let chosen = match cell.first_lane {
-                    0 => [token, other],
-                    _ => [other, token],
-                };
-                self.delay_ns(delay, transition as usize, None, &chosen)?
+            Delay::Exponential(mean_s) => {
+                self.exponential_delay_ns(*mean_s, transition as usize, None)?
             }
+            _ => self.service_delay_ns(transition, this, index)?,
         };
         if delay_ns == 0 {
             return self.serve_at_once(transition, this);
@@ -86,10 +82,22 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         let state = &mut self.states[transition as usize];
         state.drop_first();
         if state.lead == u64::MAX {
-            state.turn = NO_TURN;
+            state.clear_turn();
         } else {
             self.turns.add(state.set_turn(state.latest, transition));
         }
+    }
+
+    /// Evaluates a delay that is neither constant nor exponential. `cell` is the service's cell.
+    #[inline(never)]
+    fn service_delay_ns(&mut self, transition: u32, this: &Move, cell: u32) -> Result<u64, Failed> {
+        let cell = &self.cells.cells[cell as usize];
+        let (token, other) = (cell.lanes[0].0, cell.lanes[1].0);
+        let chosen = match cell.first_lane {
+            0 => [token, other],
+            _ => [other, token],
+        };
+        self.delay_ns(&this.delay, transition as usize, None, &chosen)
     }
 
     /// The position that a token will enter after a service. The pair has two values: the cell of
@@ -101,8 +109,25 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         (cell, permanent): (u32, bool),
         step: &Step,
     ) -> Result<u64, Failed> {
+        if let Some(ByField {
+            cluster,
+            lane,
+            field,
+        }) = step.by_field
+        {
+            if let Some(found) = self.permanent_cell(cluster, self.field(token, field)) {
+                return Ok(position_of(found, lane));
+            }
+        }
         match step.target {
             Target::Same(lane) if permanent => Ok(position_of(cell, lane)),
+            _ => self.other_position_after(token, step),
+        }
+    }
+
+    #[inline(never)]
+    fn other_position_after(&mut self, token: u32, step: &Step) -> Result<u64, Failed> {
+        match step.target {
             Target::Late => Ok(UNKNOWN),
             _ => self.position_early(token, &step.seat, step.place),
         }

@@ -2,7 +2,7 @@
 //! changed fields, such as a counter of replies. The result equals the result of `fire`, but takes
 //! fewer steps.
 
-use super::plan::{Move, PlaceSeat, Update};
+use super::plan::{Counter, Move, PlaceSeat, Put, Update};
 use super::waiting::links;
 use super::{ClusterRun, Failed, HEADER};
 use crate::marking::bucket::NONE;
@@ -41,10 +41,8 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         let [put] = &this.puts[..] else {
             return Ok(false);
         };
-        for (field, value) in &put.written {
-            let word = self.value(value, transition as usize, (0, *field), &chosen)?;
-            self.records
-                .set_word(state, HEADER + usize::from(*field), word);
+        if !self.count_up(state, update) {
+            self.write(put, transition as usize, state, chosen)?;
         }
         let next_trigger = match trigger == last_trigger {
             true => NONE,
@@ -61,16 +59,58 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         };
         let record = &mut self.records[state as usize];
         (record[0], record[1]) = (done.arrival, links(put.place, NONE));
+        let value = self.field(state, update.stays.field) as i64;
+        match update.stays.low <= value && value <= update.stays.high {
+            true => self.keep_state(this, update, &done),
+            false => self.place_state(this, update, &done),
+        }
+        Ok(true)
+    }
+
+    /// Changes the state of an update that is a counter. Returns false, and changes nothing, if it
+    /// is none, or if the result does not fit in a field.
+    #[inline(always)]
+    fn count_up(&mut self, state: u32, update: &Update) -> bool {
+        let Some(Counter { field, change }) = update.counter else {
+            return false;
+        };
+        let Some(word) = (self.field(state, field) as i64).checked_add(change) else {
+            return false;
+        };
+        let at = HEADER + usize::from(field);
+        self.records.set_word(state, at, word as u64);
+        true
+    }
+
+    /// Writes the changed fields of a state. `chosen` are the tokens of the binding.
+    #[inline(never)]
+    fn write(
+        &mut self,
+        put: &Put,
+        transition: usize,
+        state: u32,
+        chosen: [u32; 2],
+    ) -> Result<(), Failed> {
+        for (field, value) in &put.written {
+            let word = self.value(value, transition, (0, *field), &chosen)?;
+            let at = HEADER + usize::from(*field);
+            self.records.set_word(state, at, word);
+        }
+        Ok(())
+    }
+
+    /// Ends an update: finds the lane of the state, and puts the state there.
+    #[inline(never)]
+    fn place_state(&mut self, this: &Move, update: &Update, done: &Updated) {
         let lane = match &update.seat {
             PlaceSeat::Plain { lane, .. } => *lane,
-            PlaceSeat::Ranged(seat) => self.ranged_lane(state, seat),
+            PlaceSeat::Ranged(seat) => self.ranged_lane(done.state, seat),
             PlaceSeat::Other => NONE,
         };
         match lane == u32::from(update.state_lane) {
-            true => self.keep_state(this, update, &done),
-            false => self.move_state(update, lane, &done),
+            true => self.keep_state(this, update, done),
+            false => self.move_state(update, lane, done),
         }
-        Ok(true)
     }
 
     /// Ends an update whose state waits in the same lane as before. The transition can fire again

@@ -2,7 +2,7 @@
 //! cell. A cell has those waiting tokens of a cluster (transitions that share input places) that
 //! have the same key. They wait in first-in first-out lists (lanes).
 
-use super::cells::{turn_of, Entry, NO_TURN};
+use super::cells::Entry;
 use super::plan::{PlaceSeat, RangedSeat};
 use super::{ClusterRun, Failed, HEADER, UNKNOWN};
 use crate::compiled::{Filter, Key, KeyKind, Lanes, Seat, Test, KEY_FIELDS_MAX};
@@ -73,7 +73,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         if found.full != 0 {
             if found.filled == found.full {
                 let first = found.lanes[usize::from(found.first_lane)].0;
-                let transition = self.plan.members[found.table.members as usize];
+                let transition = found.table.members;
                 self.enqueue(transition, (self.arrival_of(first), cell, arrival));
             }
             return;
@@ -190,7 +190,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
     pub(super) fn refresh(&mut self, transition: u32) {
         let state = &mut self.states[transition as usize];
         if state.lead == u64::MAX {
-            state.turn = NO_TURN;
+            state.clear_turn();
             return;
         }
         let this = &self.plan.moves[transition as usize];
@@ -209,17 +209,15 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
             let state = &mut self.states[transition as usize];
             let (lead, cell) = (state.lead, state.cell);
             if lead == u64::MAX {
-                state.turn = NO_TURN;
+                state.clear_turn();
                 return;
             }
             let is_present = self.is_present(cell, this.masks[0], lead);
             if is_present && self.is_able(cell, this.own) {
                 let latest = self.latest_of(cell, transition);
-                let turn = turn_of(this.level, latest, transition);
                 let state = &mut self.states[transition as usize];
-                if state.turn != turn {
-                    state.turn = turn;
-                    self.turns.add(turn);
+                if !state.has_latest(latest) {
+                    self.turns.add(state.set_turn(latest, transition));
                 }
                 return;
             }
@@ -308,10 +306,17 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
             PlaceSeat::Other => return None,
         };
         let word = key.map_or(0, |field| self.field(token, field));
-        let cell = *self.cells.directories[cluster as usize]
-            .direct
-            .get(word as usize)?;
-        (cell != NONE && lane != NONE).then(|| position_of(cell, lane))
+        let cell = self.permanent_cell(cluster, word)?;
+        (lane != NONE).then(|| position_of(cell, lane))
+    }
+
+    /// The cell of a cluster for the value `word` of its only key field, if the cell is in the table
+    /// `direct`. Such a cell is never freed.
+    #[inline(always)]
+    pub(super) fn permanent_cell(&self, cluster: u32, word: u64) -> Option<u32> {
+        let cells = &self.cells.directories[cluster as usize].direct;
+        let cell = *cells.get(word as usize)?;
+        (cell != NONE).then_some(cell)
     }
 
     /// The lane that a token enters in a place whose lanes depend on ranges of field values; NONE
@@ -321,8 +326,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         let mut outcome = 0;
         for (at, range) in seat.ranges.iter().enumerate() {
             let value = self.field(token, range.field) as i64;
-            let passed = (range.low <= value && value <= range.high) == range.inside;
-            outcome |= usize::from(passed) << at;
+            outcome |= usize::from(range.passes(value)) << at;
         }
         seat.lane_of[outcome & 15]
     }

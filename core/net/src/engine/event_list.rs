@@ -68,7 +68,7 @@ impl EventList {
 
     #[inline(always)]
     pub(crate) fn next_time_ns(&self) -> Option<u64> {
-        (self.next != Event::NONE).then_some(self.next.time_ns())
+        (!self.next.is_none()).then_some(self.next.time_ns())
     }
 
     /// Whether the earliest event is at `time_ns`. May be true for an empty list if `time_ns` is
@@ -156,17 +156,14 @@ impl EventList {
                 line.events.pop_front();
                 line.first()
             }
-            None => {
-                self.queue.pop();
-                self.queue.first()
-            }
+            None => self.queue.pop(),
         };
         if first < self.second {
             self.next = first;
         } else {
             self.find_next();
         }
-        (found != Event::NONE).then_some(found)
+        (!found.is_none()).then_some(found)
     }
 
     /// Finds the earliest event by a comparison of the first events of the sorted queue and of
