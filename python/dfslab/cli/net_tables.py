@@ -61,7 +61,7 @@ def _sizes(sizes: NetSizes) -> Iterator[tuple[str, object]]:
     yield "inhibitor arcs", sizes.inhibitor_arcs
     yield "initial tokens", sizes.tokens
     yield "memory of a token", f"{sizes.row_bytes} bytes"
-    yield "joined by equal fields", f"{sizes.joined_transitions} transitions"
+    yield "joined by equal fields", f"{sizes.joined_transitions} of {sizes.transitions} transitions"
 
 
 def _properties(space: StateSpace) -> Iterator[tuple[str, str]]:
