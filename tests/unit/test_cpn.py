@@ -402,3 +402,11 @@ def test_the_evaluator_of_one_text_leaves_that_of_another_unchanged():
     assert outer.hoist is None
     with pytest.raises(dataclasses.FrozenInstanceError):
         inner.context = "arc c"  # type: ignore[misc]
+
+
+def test_a_net_has_the_name_of_its_top_page_wherever_the_file_has_it():
+    top, rest = GOOD.split('<page id="sub">')
+    head, first = top.split('<page id="top">')
+    page, tail = rest.split("</cpnet>")
+    swapped = f'{head}<page id="sub">{page}<page id="top">{first}</cpnet>{tail}'
+    assert read_cpn(GOOD).name == read_cpn(swapped).name == "Top"

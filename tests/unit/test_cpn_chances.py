@@ -170,3 +170,14 @@ def test_halves_are_rounded_to_the_even_number_in_runs_and_in_files(value: float
         game = engine.Game(net)
         game.step()
         assert game.state.marking["one"] == [[rounded]]
+
+
+def test_a_state_space_has_first_tokens_with_time_stamps_from_the_beginning():
+    """Each of two tokens is in one of two places, so there are four markings, and each has two
+    firings. A token that is not there yet would double the markings of the other one."""
+    places = {"one": ("T", "1`1@0 +++ 1`2@5"), "two": ("T", "")}
+    steps = [Step("go", {"one": "t"}, {"two": "t @+ 3"}), Step("back", {"two": "t"}, {"one": "t"})]
+    space = engine.state_space(net_of(places, steps))
+    assert (space.markings, space.arcs, space.home_markings) == (4, 8, 4)
+    assert space.bounds == {"one": (0, 2), "two": (0, 2)}
+    assert space.live_transitions == ["go", "back"]

@@ -205,17 +205,17 @@ def test_runs_that_end_before_the_warm_up_are_in_no_mean(tmp_path: Path):
 def test_runs_that_firings_cut_off_are_called_so(tmp_path: Path):
     path = file_of(source("1.0"), tmp_path)
     text = shown("run", path, "--firings", 5, "--end-time", 100)
-    assert "(cut off by --firings 8)" in text
+    assert "(8 cut off by --firings)" in text
     assert "8 of 8 runs were cut off after 5 firings (--firings), at 4 s of simulated time" in text
 
 
 def test_a_constant_and_a_value_without_interval_look_different(tmp_path: Path):
     path = file_of(source("1.0"), tmp_path)
-    assert "ready available tokens 0 ± 0 " in shown("run", path, "--end-time", 10)
+    assert "ready 0 ± 0 1 ± 0 1 " in shown("run", path, "--end-time", 10)
     text = shown("run", path, "--end-time", 10, "--replications", 1)
-    assert "ready available tokens 0 ± ? " in text
+    assert "ready 0 ± ? 1 ± ? 1 " in text
     assert "± ?: known from one run only, so there is no interval" in text
-    assert "without tokens that wait for their time stamp" in text
+    assert "Waiting tokens have a time stamp in the future" in text
 
 
 @pytest.mark.parametrize(

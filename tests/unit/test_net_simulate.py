@@ -63,7 +63,7 @@ def test_the_command_prints_intervals_and_json(tmp_path: Path):
     words = ["net", "run", str(path), "--end-time", "500", "--replications", "4"]
     shown = CliRunner().invoke(app, words)
     assert shown.exit_code == 0, shown.output
-    assert "4 runs of 500 s (end_time 4)" in shown.output
+    assert "4 runs of 500 s (4 to --end-time)" in shown.output
     assert "firings/s" in shown.output
     assert "±" in shown.output
     found = json.loads(CliRunner().invoke(app, [*words, "--json"]).output)

@@ -166,12 +166,41 @@ def run_to_breakpoint(
 def state_space(net: Net | NetDefinition, markings_max: int = MARKINGS_MAX) -> StateSpace:
     """Explores the state space of the net, without regard to time, up to `markings_max` markings.
     Returns the numbers of markings and of edges, the bounds of places, dead and home markings, and
-    live transitions."""
-    definition = definition_of(net)
+    live transitions.
+
+    Initial tokens that become available later are in their place from the beginning, because time
+    is left out."""
+    definition = _with_all_first_tokens(definition_of(net))
     text = json_text(definition)
     with _Errors(definition.name, net=text):
         found = _core.net_state_space(text, markings_max)
     return StateSpace.model_validate_json(found)
+
+
+def _with_all_first_tokens(net: NetDefinition) -> NetDefinition:
+    """Returns the net without the places and transitions that only delay initial tokens. The
+    tokens of such a place are put into the place where they arrive. A place and the transition that
+    delays its tokens have the same name, such as "queue at 5"."""
+    filled = {arc.place for one in net.transitions for arc in one.out}
+    later = {
+        one.name: one.out[0].place
+        for one in net.transitions
+        if [arc.place for arc in one.in_] == [one.name]
+        and one.name not in filled
+        and [arc.token for arc in one.out] == [one.in_[0].var]
+    }
+    if not later:
+        return net
+    tokens = {place.name: list(place.initial) for place in net.places}
+    for name, place in later.items():
+        tokens[place] += tokens[name]
+    places = [one for one in net.places if one.name not in later]
+    return net.model_copy(
+        update={
+            "places": [one.model_copy(update={"initial": tokens[one.name]}) for one in places],
+            "transitions": [one for one in net.transitions if one.name not in later],
+        }
+    )
 
 
 class Game:

@@ -10,12 +10,13 @@ from statistics import fmean
 from typing import Unpack
 
 from dfslab.documents.net_definition import NetDefinition
-from dfslab.documents.net_report import ObservedValues
+from dfslab.documents.net_report import ObservedValues, PlaceMarking
 from dfslab.documents.net_run import (
     CountMonitor,
     FileMonitor,
     FileMonitors,
     FiringObservation,
+    LevelChange,
     MarkingMonitor,
     MonitorDefinition,
     RunLimits,
@@ -34,11 +35,14 @@ from dfslab.documents.nets.net_simulation import (
 )
 from dfslab.method import RunFailed
 from dfslab.nets.engine import estimate, run
+from dfslab.nets.inscription import DRAW
 from dfslab.spec.input_error import InputError
 
 # Prefixes of the names of the monitors that observe a place, observe a transition, or come from the
 # net's file.
 PLACE, TRANSITION, FILE = "place ", "transition ", "file "
+# Prefix of the name of the monitor that observes all tokens of a place, waiting ones included.
+ALL = "all tokens of "
 # The name of the monitor that combines all breakpoints of the file.
 BREAKPOINTS = "breakpoints"
 NO_MONITORS = FileMonitors()
@@ -117,8 +121,10 @@ def _watched(
     the first breakpoint."""
     places = [one.name for one in definition.places]
     transitions = [one.name for one in definition.transitions]
+    delayed = {name: _all_tokens(definition, name) for name in _delayed(definition)}
     watched: dict[str, MonitorDefinition] = {
         **{PLACE + name: MarkingMonitor(place=name) for name in places},
+        **{ALL + name: one for name, one in delayed.items() if one is not None},
         **{TRANSITION + name: CountMonitor(transition=name) for name in transitions},
         **{FILE + name: one.monitor for name, one in monitors.measured.items()},
     }
@@ -126,6 +132,40 @@ def _watched(
         return watched, None
     watched[BREAKPOINTS] = _combined(list(monitors.breakpoints.values()))
     return watched, Until(monitor=BREAKPOINTS, count=1)
+
+
+def _delayed(definition: NetDefinition) -> set[str]:
+    """Returns the places whose tokens may wait, because an arc or a transition delays them."""
+    return {
+        arc.place
+        for one in definition.transitions
+        for arc in one.out
+        if arc.delay is not None or one.delay is not None
+    }
+
+
+def _all_tokens(definition: NetDefinition, place: str) -> ValueMonitor | None:
+    """Returns a monitor of the number of all tokens of a place, available or waiting. None if a
+    firing changes the number by an amount that a monitor cannot compute: a reset arc, or a number
+    that is drawn."""
+    level, changes = "all_tokens", list[LevelChange]()
+    draws = any(DRAW.search(one.body) for one in definition.functions.values())
+    for one in definition.transitions:
+        put = [arc.count for arc in one.out if arc.place == place]
+        counts = ["1" if count is None else str(count) for count in put]
+        taken = sum(arc.place == place for arc in one.in_)
+        by = " + ".join([*(f"({count})" for count in counts), str(-taken)])
+        calls = draws and any(f"{name}(" in by for name in definition.functions)
+        if any(arc.place == place for arc in one.reset) or DRAW.search(by) or calls:
+            return None
+        if counts or taken:
+            changes.append(LevelChange(transition=one.name, by=by))
+    (first,) = [len(one.initial) for one in definition.places if one.name == place]
+    return ValueMonitor(
+        levels=[ValueLevel(name=level, initial=first, changes=changes)],
+        observations=[FiringObservation(transition=one.transition, value=level) for one in changes],
+        initial=first,
+    )
 
 
 def _means(
@@ -146,6 +186,7 @@ def _means(
         )
     places = [one.name for one in definition.places]
     transitions = [one.name for one in definition.transitions]
+    delayed = _delayed(definition)
     markings = {name: [one.markings[PLACE + name] for one in reports] for name in places}
     counts = {name: [one.counts[TRANSITION + name] for one in reports] for name in transitions}
     return NetSimulation(
@@ -158,6 +199,7 @@ def _means(
         places={
             name: SimulatedPlace(
                 tokens=_mean_of_known([one.mean for one in found]),
+                waiting=_waiting(name, reports) if name in delayed else _none_wait(found),
                 most=max(one.most for one in found),
             )
             for name, found in markings.items()
@@ -174,14 +216,32 @@ def _means(
     )
 
 
+def _waiting(place: str, reports: Sequence[NetReport]) -> MeanValue | None:
+    """Returns the mean number of tokens of a place that wait until they are available. None if the
+    number of all tokens was not observed, or if no time passed."""
+    waiting = []
+    for one in reports:
+        every, available = one.values.get(ALL + place), one.markings[PLACE + place].mean
+        if every is None or every.time_mean is None or available is None:
+            return None
+        waiting.append(max(0.0, every.time_mean - available))
+    return _mean(waiting)
+
+
+def _none_wait(found: Sequence[PlaceMarking]) -> MeanValue | None:
+    """Returns the mean number of waiting tokens of a place without delayed tokens: 0, or None if no
+    time passed."""
+    return _mean_of_known([None if one.mean is None else 0.0 for one in found])
+
+
 def _reached(found: NetSimulation, precision: Precision) -> ReachedPrecision:
     """Returns how wide the widest interval of the compared means is, relative to its mean. The
     width of a requested name whose mean is unknown is infinite."""
-    known = dict(_compared(found))
-    widths = [
-        (_relative(known[name]) if name in known else math.inf, name)
-        for name in precision.names or known
-    ]
+    known: dict[str, float] = {}
+    for name, mean in _compared(found):
+        # A place and a monitor may have the same name, and a place has two means.
+        known[name] = max(known.get(name, 0.0), _relative(mean))
+    widths = [(known.get(name, math.inf), name) for name in precision.names or known]
     relative, widest = max(widths, key=lambda one: one[0], default=(math.inf, "nothing observed"))
     return ReachedPrecision(
         requested=precision.relative_width,
@@ -196,8 +256,7 @@ def _compared(found: NetSimulation) -> Iterator[tuple[str, MeanValue]]:
     """Yields the means whose precision is compared, with their names: tokens of places, firings of
     transitions, and means of monitors. Means that are unknown are left out."""
     for name, place in found.places.items():
-        if place.tokens is not None:
-            yield name, place.tokens
+        yield from ((name, mean) for mean in (place.tokens, place.waiting) if mean is not None)
     for name, transition in found.transitions.items():
         yield name, transition.rate_per_s or transition.firings
     for name, one in found.monitors.items():

@@ -14,10 +14,16 @@ class MeanValue(Document):
 
 
 class SimulatedPlace(Document):
-    """The number of tokens of a place in a simulation: the mean over time (None if no simulated
-    time passed) and the largest number in any replication."""
+    """The number of tokens of a place in a simulation.
+
+    `tokens` is the mean number of available tokens over time, `most` the largest number of
+    available tokens in any replication. `waiting` is the mean number of tokens over time that wait
+    for their time stamp. Means are None if no simulated time passed. `waiting` is also None if the
+    number of all tokens cannot be computed, as for places of reset arcs.
+    """
 
     tokens: MeanValue | None
+    waiting: MeanValue | None = None
     most: int
 
 
@@ -73,8 +79,7 @@ class NetSimulation(Document):
     are those of the other replications. `refused_monitors` has the reason for each monitor of the
     file that did not run. `precision` is None if no precision was requested.
 
-    The tokens of places are the available tokens, without the tokens that wait for their time
-    stamp. The monitors of the file count these tokens, too.
+    The monitors of the file count available and waiting tokens.
     """
 
     net: str

@@ -149,7 +149,6 @@ class _CpnReader:
         if not self.pages:
             raise InputError("cpn", None, "has no page")
         self.fusions = self.fusion_sets(net)
-        self.net = Net(next(iter(self.pages.values())).name or "cpn")
         self.places: dict[str, Place] = {}
         # The colour set of each place, by the place's name in the flat net.
         self.sets: dict[str, str] = {}
@@ -168,6 +167,8 @@ class _CpnReader:
             for key in [self.subpage(one)]
             if key
         }
+        tops = [page.name for key, page in self.pages.items() if key not in used]
+        self.net = Net(next(iter([*tops, ""])) or "cpn")
         for key, page in self.pages.items():
             if key not in used:
                 self.lay(page, "", {}, 0)

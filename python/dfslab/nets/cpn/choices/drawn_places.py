@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dfslab.nets.build import Place, Take, Transition
 
 # A bound on the work for one place: the number of sets of places that are tried.
-SETS_MOST = 200
+SETS_MOST = 32
 EQUALITY = re.compile(r"\((\w+)(?:\.\w+)+ == (\w+)(?:\.\w+)+\)")
 AT_MOST_ONE = re.compile(r"if\(.*, (?:1, 0|0, 1)\)")
 PATH = re.compile(r"\b(\w+)\.\w")
