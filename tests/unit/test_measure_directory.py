@@ -64,8 +64,7 @@ def test_a_measured_directory_has_a_page(tmp_path):
     assert "How fast are transfers" in (tmp_path / page.removeprefix("page: ")).read_text()
     # The command that `dfslab compare` proposes names the same folder as the line "run:".
     run = folder.removeprefix("run: ")
-    wide = {"COLUMNS": "250"}
-    compared = " ".join(dfslab("compare", run, cwd=tmp_path, env=wide).stdout.split())
+    compared = " ".join(json.loads(dfslab("compare", run, "--json", cwd=tmp_path).stdout)["answer"])
     assert "What a change would gain was not computed" in compared
     assert f"dfslab measure {run}/scenario.toml --set " in compared
 
