@@ -9,12 +9,14 @@ import pytest
 from dfslab import extras
 from dfslab.cli.root import app
 from dfslab.documents.measured_load import MeasuredLoad
+from dfslab.instruments import recognising
 from dfslab.instruments.discovery.directory import Transfers, scenario
 from dfslab.instruments.measure import only_time_was_up
 from dfslab.spec import units
 from dfslab.spec.check import check
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import read
+from dfslab.studies.runs import store
 from support.command import dfslab
 from typer.testing import CliRunner
 
@@ -64,10 +66,25 @@ def test_a_measured_directory_has_a_page(tmp_path):
     assert "How fast are transfers" in (tmp_path / page.removeprefix("page: ")).read_text()
     # The command that `dfslab compare` proposes names the same folder as the line "run:".
     run = folder.removeprefix("run: ")
-    wide = {"COLUMNS": "250"}
-    compared = " ".join(dfslab("compare", run, cwd=tmp_path, env=wide).stdout.split())
+    compared = " ".join(json.loads(dfslab("compare", run, "--json", cwd=tmp_path).stdout)["answer"])
     assert "What a change would gain was not computed" in compared
     assert f"dfslab measure {run}/scenario.toml --set " in compared
+
+
+def test_the_kept_scenario_marks_what_nobody_declared_or_measured(tmp_path, monkeypatch):
+    mounts = tmp_path / "mounts"
+    mounts.write_text("36 35 98:0 / / rw - btrfs /dev/vda rw\n")
+    monkeypatch.setattr(recognising, "MOUNTS", mounts)
+    kept = store.open_run(made(tmp_path), tmp_path / "runs").folder / "scenario.toml"
+    head = [line for line in kept.read_text().splitlines() if line.startswith("#")]
+    assert head[0] == f"# {tmp_path} is on btrfs."
+    for key in ("disk.read_rate 500 MB/s", "frequency 2.5 GHz", "call_time 1 us"):
+        assert f"#   deployment.node.machine.{key}" in head
+    assert not any("machine.cores" in one or "machine.memory" in one for one in head)
+    assert read(kept) == made(tmp_path)
+    # An unfinished run is resumed in spite of the comments, also by the scenario that it keeps.
+    for scenario_again in (made(tmp_path), read(kept)):
+        assert store.open_run(scenario_again, tmp_path / "runs").folder == kept.parent
 
 
 def test_without_the_extra_of_pages_a_directory_is_measured_all_the_same(tmp_path, monkeypatch):

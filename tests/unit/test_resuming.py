@@ -62,8 +62,7 @@ def test_a_resumed_run_reports_once_what_is_done(unfinished: Path):
 
 def test_an_interrupted_run_does_not_become_the_latest(unfinished: Path):
     place = unfinished.parents[2]
-    other = dfslab("measure", "resumed.toml", "--set", "workload.file_size=32 KiB", cwd=place)
-    assert "`dfslab advise runs/resumed/latest`" in " ".join(other.stdout.split())
+    dfslab("measure", "resumed.toml", "--set", "workload.file_size=32 KiB", cwd=place)
     latest = unfinished.parent / "latest"
     whole = latest.resolve()
     started = store.open_run(read(unfinished / "scenario.toml"), place / "runs", fresh=True)
@@ -76,9 +75,8 @@ def test_a_resumed_run_becomes_the_latest_when_it_ends(unfinished: Path):
     dfslab("measure", "resumed.toml", "--set", "workload.file_size=32 KiB", cwd=place)
     latest = unfinished.parent / "latest"
     assert latest.resolve() != unfinished
-    again = dfslab("measure", "resumed.toml", cwd=place)
+    dfslab("measure", "resumed.toml", cwd=place)
     assert latest.resolve() == unfinished
-    assert "`dfslab advise runs/resumed/latest`" in " ".join(again.stdout.split())
 
 
 def test_every_answer_about_an_unfinished_run_says_so_first(unfinished: Path):

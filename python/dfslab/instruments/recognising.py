@@ -54,6 +54,15 @@ def existing(place: str, web_address: str = "") -> ExistingFileSystem:
     )
 
 
+def mount_type(directory: Path) -> str:
+    """Returns the type of the mount that holds a directory, such as "ext4"; "" if the directory
+    does not exist on this machine or the table of mounts cannot be read."""
+    try:
+        return _mount(directory.resolve(strict=True))[0]
+    except OSError:
+        return ""
+
+
 def discovered(found: ExistingFileSystem, command: Command) -> SystemDiscovery:
     """Returns what an existing file system reports about its deployment. The answer is empty if
     dfslab has no rule for this file system.

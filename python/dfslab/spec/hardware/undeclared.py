@@ -12,6 +12,7 @@ from dfslab.spec.model import CheckedModel
 # The keys that are listed, in this order, with their units. The last missing key is used as the
 # example of an option. So the key on which predictions depend most comes last.
 NODE_UNITS = {"cores": "1", "memory": "B", "frequency": "Hz"}
+COPY_UNITS = {"copy_rate": "B/s", "call_time": "s"}
 DISK_UNITS = {"read_rate": "B/s", "write_rate": "B/s", "latency": "s"}
 ADAPTER_UNITS = {"bandwidth": "B/s"}
 
@@ -36,6 +37,26 @@ def undeclared(deployment: Deployment, client_role: str) -> list[str]:
             if values := tuple(part):
                 names.setdefault(values, []).append(group.name)
     return [_sentence(values, groups) for values, groups in names.items()]
+
+
+def defaults(deployment: Deployment) -> list[str]:
+    """Returns the hardware of a deployment that nobody declared and nothing measured, with the
+    default values, such as "deployment.node.machine.disk.read_rate 500 MB/s"."""
+    found = []
+    for group in deployment.node:
+        parts: dict[str, tuple[CheckedModel, dict[str, str]]] = {
+            "": (group, {**NODE_UNITS, **COPY_UNITS}),
+            "disk.": (group.disk, DISK_UNITS),
+            "adapter.": (group.adapter, ADAPTER_UNITS),
+        }
+        for prefix, (part, wanted) in parts.items():
+            for key, unit in wanted.items():
+                if _is_default(part, key):
+                    shown = units.text(float(dict(part)[key]), unit, 3).strip()
+                    found.append(f"deployment.node.{group.name}.{prefix}{key} {shown}")
+    if _is_default(deployment.network, "latency"):
+        found.append(f"deployment.network.latency {units.text(deployment.network.latency, 's', 3)}")
+    return found
 
 
 def is_assumed(deployment: Deployment, key: str) -> bool:

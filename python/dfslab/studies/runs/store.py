@@ -24,12 +24,15 @@ from typing import TYPE_CHECKING
 from pydantic import JsonValue
 
 from dfslab.extras import missing
+from dfslab.instruments.recognising import mount_type
 from dfslab.method import RunFailed
 from dfslab.result import Result
 from dfslab.spec.clock import REAL, Clock, date
 from dfslab.spec.files import regular
 from dfslab.spec.files.outputs import write_atomically
+from dfslab.spec.hardware.undeclared import defaults
 from dfslab.spec.input_error import InputError
+from dfslab.spec.printable import printable
 from dfslab.spec.scenario import Scenario
 from dfslab.studies.runs.records import record, result_file, stored_results
 from dfslab.studies.runs.records.record import DamagedResult, ResultKey
@@ -199,7 +202,7 @@ def _unfinished(scenario: Scenario, home: Path) -> Store | None:
         # A pipe or a folder named scenario.toml is skipped.
         if path.parent.is_symlink() or not path.is_file():
             continue
-        is_same = regular.content(path) == wanted
+        is_same = _without_header(regular.content(path)) == wanted
         if is_same and not (path.parent / stored_results.COMPLETE).exists():
             return Store(path.parent, resumed=True)
     return None
@@ -218,8 +221,34 @@ def _chosen(scenario: Scenario, home: Path, fresh: bool, clock: Clock) -> Store:
     folder = home / stamp
     (folder / "results").mkdir(parents=True)
     (folder / "traces").mkdir()
-    write_atomically(folder / "scenario.toml", scenario.toml())
+    write_atomically(folder / "scenario.toml", _header(scenario) + scenario.toml())
     return Store(folder)
+
+
+def _header(scenario: Scenario) -> str:
+    """Returns comments for the scenario of a run folder, in which every value is written out: which
+    file system holds the measured directory, and which hardware values are only defaults. The text
+    is empty for a testbed, whose hardware is as the scenario states."""
+    access = scenario.file_system.access
+    if access.testbed:
+        return ""
+    kind = mount_type(Path(access.directory)) if access.directory else ""
+    # A comment ends at the end of its line.
+    place = printable(access.directory.replace("\n", " "))
+    lines = [f"{place} is on {kind}."] if kind else []
+    listed = defaults(scenario.deployment)
+    if listed:
+        lines.append("Defaults of dfslab, neither declared nor measured:")
+        lines += [f"  {one}" for one in listed]
+    lines.append("file_system, capacity, medium and iops of disks are used by testbeds only.")
+    return "".join(f"# {one}\n" for one in lines)
+
+
+def _without_header(content: bytes) -> bytes:
+    """Returns the content of a stored scenario without the comments at its beginning."""
+    while content.startswith(b"#"):
+        content = content.partition(b"\n")[2]
+    return content
 
 
 def _point_latest(folder: Path) -> None:
