@@ -131,6 +131,42 @@ def test_the_command_leaves_valid_results(tmp_path):
     assert "40 spans" in shown.stdout, shown
 
 
+def test_a_message_after_the_end_is_refused_and_not_lost_in_silence(tmp_path):
+    receiver = receive.Receiver()
+    sent = message(tmp_path, 1, "protobuf")
+    with receive.serving(receiver, 0) as port:
+        assert post(port, sent)[0] == 200
+        whole = receiver.finish()
+        status, text = post(port, sent)
+    assert (status, whole.spans, receiver.counts.messages) == (503, 40, 1)
+    assert text == b"the receiver has ended; send the message to another"
+
+
+STUCK = (
+    b"",
+    b"POST /v1/traces HTTP/1.1\r\nhost: localhost\r\n",
+    b"POST /v1/traces HTTP/1.1\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{",
+    b"POST /v1/traces HTTP/1.1\r\ncontent-type: application/json\r\n"
+    b"transfer-encoding: chunked\r\n\r\n10\r\nabc",
+)
+
+
+def test_clients_in_the_middle_of_a_message_do_not_delay_the_end(tmp_path, monkeypatch):
+    """The receiver ends although connections are idle or in the middle of a message, before the
+    time limit of silent connections."""
+    monkeypatch.setattr(receive.Handler, "timeout", 600.0)
+    receiver, open_connections = receive.Receiver(), []
+    with receive.serving(receiver, 0) as port:
+        for raw in STUCK:
+            connection = socket.create_connection(("127.0.0.1", port), 60)
+            connection.sendall(raw)
+            open_connections.append(connection)
+        assert post(port, message(tmp_path, 1, "protobuf"))[0] == 200
+    assert receiver.finish().spans == 40
+    for connection in open_connections:
+        connection.close()
+
+
 def test_a_folder_with_something_in_it_is_left_alone(tmp_path):
     (tmp_path / "mine").write_text("mine")
     answer = dfslab("trace", "receive", "--into", tmp_path)

@@ -21,6 +21,7 @@ from dfslab.cli.live.printing import printing_of
 from dfslab.cli.live.version import text
 from dfslab.discover import DiscoveryError, fault
 from dfslab.extras import missing
+from dfslab.spec.files import permissions
 from dfslab.spec.files.answering import is_directory
 from dfslab.spec.files.plain_number import PLAIN, is_odd_number
 from dfslab.spec.input_error import InputError
@@ -241,8 +242,8 @@ def _stop_for_member(error: Exception) -> None:
 
 def _stop_for_failure(error: Exception) -> None:
     """Prints the reason of a failure and exits, if the failure was not caused by the command line.
-    The exit code is 1, or 2 if the input is nested too deeply. Nothing is printed if the program
-    that reads the output has closed the pipe.
+    The exit code is 1, or 2 if the input is nested too deeply or may not be read. Nothing is
+    printed if the program that reads the output has closed the pipe.
 
     Returns without effect if `error` is not such a failure.
     """
@@ -260,6 +261,9 @@ def _stop_for_failure(error: Exception) -> None:
         # the run can be resumed. If a file could not be renamed, the message has its intended name,
         # `filename2`.
         name = error.filename2 or error.filename
+        if isinstance(error, PermissionError) and isinstance(name, str):
+            found = permissions.barrier(Path(name))
+            _stop(f"dfslab: {found}", 2 if found.is_input else 1)
         where = f"{name}: " if name else ""
         _stop(f"dfslab: {where}{error.strerror or error}", 1)
     if isinstance(error, RecursionError):

@@ -227,6 +227,10 @@ def profile_of(table: _core.SpanTable, rows: Sequence[int]) -> TraceProfile:
         return profile([path])
 
 
+class StreamEnded(Exception):
+    """Raised for a message that arrives when the stream has ended."""
+
+
 class ProfileStream:
     """Merges a stream of OTLP messages into one profile.
 
@@ -236,14 +240,17 @@ class ProfileStream:
     def __init__(self) -> None:
         self._stream = _core.TraceStream()
         self._lock = threading.Lock()
+        self._has_ended = threading.Event()
 
     def push(self, name: str, message: bytes) -> None:
         """Adds one message to the profile.
 
         Raises InputError if the message is malformed; the message's spans before the error are
-        kept.
+        kept. Raises StreamEnded if the stream has ended.
         """
         with self._lock:
+            if self._has_ended.is_set():
+                raise StreamEnded
             try:
                 self._stream.push(name, message)
             except _core.InputError as error:
@@ -260,6 +267,7 @@ class ProfileStream:
 
     def finish(self) -> TraceProfile:
         """Ends the stream. Returns the profile of all spans. Only this profile estimates how much
-        time faster steps would save."""
+        time faster steps would save. Messages that wait for the stream are not taken any more."""
+        self._has_ended.set()
         with self._lock:
             return read(self._stream.finish("{}"))

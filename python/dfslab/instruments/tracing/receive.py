@@ -13,7 +13,7 @@ from typing import Any
 from dfslab.documents.traces.plain import plain
 from dfslab.documents.traces.trace_analysis import Received, ReceivedProfile, given
 from dfslab.documents.traces.trace_profile import TraceProfile
-from dfslab.instruments.trace import ProfileStream
+from dfslab.instruments.trace import ProfileStream, StreamEnded
 from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.input_error import InputError
 
@@ -63,8 +63,8 @@ class Receiver:
     def take(self, body: bytes) -> None:
         """Adds one message to the profile.
 
-        Raises Refused if the message is not OTLP. A message without spans is accepted as a
-        keep-alive.
+        Raises Refused if the message is not OTLP, or if the receiver has ended. A message without
+        spans is accepted as a keep-alive.
         """
         try:
             if body:
@@ -72,6 +72,8 @@ class Receiver:
         except InputError as error:
             if not str(error).endswith(NOTHING):
                 raise Refused(400, str(error)) from error
+        except StreamEnded as error:
+            raise Refused(503, "the receiver has ended; send the message to another") from error
         self.count(messages=1, size_bytes=len(body))
 
     def count(self, messages: int = 0, size_bytes: int = 0, refused: int = 0) -> None:

@@ -55,6 +55,7 @@ class Output:
             return self
         if not self.path.parent.is_dir():
             raise self._refused("its directory does not exist")
+        check_writable(self.key, self.path.parent)
         found = _found(self.path)
         if found is None:
             return self

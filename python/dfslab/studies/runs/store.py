@@ -28,7 +28,7 @@ from dfslab.instruments.recognising import mount_type
 from dfslab.method import RunFailed
 from dfslab.result import Result
 from dfslab.spec.clock import REAL, Clock, date
-from dfslab.spec.files import regular
+from dfslab.spec.files import permissions, regular
 from dfslab.spec.files.outputs import write_atomically
 from dfslab.spec.hardware.undeclared import defaults
 from dfslab.spec.input_error import InputError
@@ -197,8 +197,19 @@ def unfinished(scenario: Scenario, root: Path) -> Store | None:
 
 
 def _unfinished(scenario: Scenario, home: Path) -> Store | None:
+    """Returns the unfinished run of a scenario in the folder `home`; None if there is none.
+
+    Raises InputError if a run in the folder may not be read, because it may be the unfinished run.
+    """
     wanted = scenario.toml().encode()
-    for path in sorted(home.glob("*/scenario.toml"), reverse=True):
+    folders = sorted((one for one in home.glob("*") if one.is_dir()), reverse=True)
+    for path in [folder / "scenario.toml" for folder in folders if not folder.is_symlink()]:
+        if not os.access(path.parent, os.X_OK) or (path.exists() and not os.access(path, os.R_OK)):
+            allowed = (
+                f"{permissions.barrier(path)}; this may be an unfinished run of the scenario, and "
+                "--fresh starts a new one"
+            )
+            raise InputError("--out", str(home.parent), allowed)
         # A pipe or a folder named scenario.toml is skipped.
         if path.parent.is_symlink() or not path.is_file():
             continue
