@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 
 import pytest
+import sympy
 from dfslab import discover
+from dfslab.models.tree.formula import Part, formula, shared_formulas
+from dfslab.models.tree.invocations import taken_apart
 from dfslab.report.diagrams.formula_text import Names, broken, formulas, rewritten
 from dfslab.spec.steps.expression import Condition, Expr
 
@@ -47,13 +51,74 @@ def _restored(value, definitions):
     return type(value)(value.name, *(_restored(one, definitions) for one in value.operands))
 
 
+@pytest.mark.heavy
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_every_printed_time_is_defined_once(name):
+    """A time that is printed on the right of "=" has one definition below it."""
+    system = discover.file_system(name)
+    for operation in system.operations:
+        text = formulas(system, [operation]).partition("\n\n")[2]
+        defined = [
+            line.split()[0]
+            for line in text.splitlines()
+            if line.startswith(("T_", "  T_")) and " = f(" not in line and " = " in line
+        ]
+        defined += re.findall(r"^  (T_\w+) = f\(", text, re.MULTILINE)
+        assert len(defined) == len(set(defined)), operation
+        assert set(re.findall(r"\bT_\w+", text)) == set(defined), operation
+
+
+@pytest.mark.parametrize(
+    ("name", "operation"), [("hdfs", "read"), ("hdfs", "write"), ("zfs", "read")]
+)
+def test_the_formulas_of_invocations_make_the_time_of_the_operation(name, operation):
+    """With all symbols of steps replaced, the sum over the invocations has the same value as the
+    formula of the whole operation. The client's calls make the same sum."""
+    system = discover.file_system(name)
+    found, calls = taken_apart(system, operation)
+    labels = [one.label for one in found]
+    parts = [Part(one.name, one.tree, one.role) for one in found]
+    times, steps = shared_formulas(parts, labels)
+    assert not {str(step) for step, _ in steps} & set(labels)
+    definitions = dict(steps)
+    own = dict(zip(labels, times, strict=True))
+    by_call = sum(
+        call.count * count * own[one.label] for call in calls for count, one in call.parts
+    )
+    by_invocation = sum(one.count * own[one.label] for one in found)
+    whole = formula(operation, system.operations[operation]).expanded()
+    values = _values(whole)
+    for total in (by_invocation, by_call):
+        while total.free_symbols & definitions.keys():
+            total = total.xreplace(definitions)
+        assert total.xreplace(values).evalf() == pytest.approx(whole.xreplace(values).evalf())
+
+
+def _values(expression):
+    """Returns a value for each symbol of the expression. All values differ."""
+    symbols = sorted(expression.free_symbols, key=str)
+    return {one: sympy.Float(3 + 0.37 * place) for place, one in enumerate(symbols)}
+
+
+def test_calls_are_summed_in_the_order_of_their_execution():
+    lines = formulas(discover.file_system("hdfs"), ["write"]).splitlines()
+    assert "T_t_write = T_create + T_write + T_close" in lines
+    assert "  T_create = T_create_self + T_rpc_create" in lines
+
+
+def test_large_numbers_are_printed_as_powers_of_ten():
+    text = formulas(discover.file_system("hdfs"), ["stat"])
+    assert "2.5e9*client_call_cpu" in text
+    assert "2500000000" not in text
+
+
 def test_a_named_condition_is_printed_by_its_name_and_defined_once():
     text = formulas(discover.file_system("glusterfs"), ["read"])
     lines = text.splitlines()
     defined = [line for line in lines if line.strip().startswith("content_in_lookup = ")]
     assert len(defined) == 1
-    assert "and quick_read" in defined[0]
-    assert "T_read_2*[content_in_lookup]" in text
+    assert "and quick_read" in text.partition("content_in_lookup = ")[2]
+    assert "[content_in_lookup]*T_read_2" in text
     assert "[not content_in_lookup]" in text
 
 

@@ -6,6 +6,7 @@ Each named step becomes a symbol T_step with a separate definition, as in Wu 201
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import sympy
@@ -62,11 +63,16 @@ def indicator(condition: Condition) -> sympy.Expr:
 
 class _FormulaReader(Visitor[str, sympy.Expr]):
     """Derives the latency of a tree without waits as a formula, with every role on a dedicated
-    host. Its values must agree with the numbers of models/tree/reader.py."""
+    host. Its values must agree with the numbers of models/tree/reader.py.
 
-    def __init__(self) -> None:
+    `reserved` has names of symbols that no step gets. A step whose name is `inlined` gets no symbol
+    either: its time is written out where the step is used.
+    """
+
+    def __init__(self, reserved: Iterable[str] = ()) -> None:
         self.steps: list[tuple[sympy.Symbol, sympy.Expr]] = []
-        self._taken: dict[str, str] = {}
+        self.inlined = ""
+        self._taken: dict[str, str] = dict.fromkeys(reserved, "")
 
     def visit(self, node: Node, where: str) -> sympy.Expr:
         """Returns the latency of `node`, which starts at the role `where`. A named step becomes a
@@ -74,7 +80,7 @@ class _FormulaReader(Visitor[str, sympy.Expr]):
         """
         if isinstance(node, Later):
             return self.later(node, where)
-        if not node.name:
+        if not node.name or node.name == self.inlined:
             return symbolic_amount(node.accept(self, where))
         place, label = len(self.steps), self._reserve(node.name)
         expression = symbolic_amount(node.accept(self, where))
@@ -179,3 +185,27 @@ def formula(name: str, tree: Node, client: str = "client") -> Formula:
     reader = _FormulaReader()
     total = reader.visit(tree, client)
     return Formula(name, total, reader.steps)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of an operation: the tree `tree`, which `role` executes under the name `name`."""
+
+    name: str
+    tree: Node
+    role: str
+
+
+def shared_formulas(
+    parts: Sequence[Part], reserved: Iterable[str]
+) -> tuple[list[sympy.Expr], list[tuple[sympy.Symbol, sympy.Expr]]]:
+    """Returns the time of each part, and the steps that these times mention. All parts use the same
+    symbols of steps, so a step that several parts execute is listed once. No step has a name of
+    `reserved`.
+    """
+    reader = _FormulaReader(reserved)
+    times = []
+    for part in parts:
+        reader.inlined = part.name
+        times.append(reader.visit(part.tree, part.role))
+    return times, reader.steps

@@ -56,6 +56,7 @@ class Invocation:
     - `whole`: the roles involved in the total time.
     - `number`: distinguishes invocations with equal names but different times, such as reading a
       block as a whole or in parts. The first in tree order has 1.
+    - `tree`: what one execution does itself. `role` executes it.
     """
 
     name: str
@@ -63,6 +64,8 @@ class Invocation:
     own: sympy.Expr
     takes_part: frozenset[str]
     whole: frozenset[str]
+    tree: Node
+    role: str
     rpc: bool = False
     invokes: bool = False
     number: int = 1
@@ -76,21 +79,56 @@ class Invocation:
         return f"T_{'rpc_' if self.rpc else ''}{name}{'_self' if self.invokes else ''}"
 
 
+@dataclass(frozen=True)
+class ClientCall:
+    """A call of the client's program, which is executed `count` times.
+
+    `parts` has the invocations of one execution: the call itself and the nested invocations, each
+    with its number of executions.
+    """
+
+    name: str
+    count: sympy.Expr
+    parts: tuple[tuple[sympy.Expr, Invocation], ...]
+
+
 def invocations(system: FileSystem, operation: str) -> list[Invocation]:
     """Returns the invocations of one operation in tree order. Equal invocations are merged and
     their counts added.
     """
+    return taken_apart(system, operation)[0]
+
+
+def taken_apart(system: FileSystem, operation: str) -> tuple[list[Invocation], list[ClientCall]]:
+    """Returns the invocations of one operation as `invocations` does, and the calls of the client's
+    program that they belong to, both in tree order."""
     client = next(role.name for role in system.roles if role.kind == "client")
     tree = system.operations[operation]
     outermost = frozenset(step_names(tree))
-    found: dict[tuple[str, bool, sympy.Expr], Invocation] = {}
+    found: dict[_Key, Invocation] = {}
+    calls: list[tuple[_Site, list[Invocation]]] = []
     for site in _Sites(outermost).visit(tree, (client, sympy.Integer(1))):
-        for one in _of_site(site):
-            key = (one.name, one.rpc, one.own)
+        made = [one for one in _of_site(replace(site, count=sympy.Integer(1))) if one.own != 0]
+        calls.append((site, made))
+        for each in made:
+            one = replace(each, count=site.count * each.count)
+            key = _key(one)
             found[key] = _merged(found[key], one) if key in found else one
-    left = [one for one in found.values() if one.own != 0]
-    called = {one.name for one in left if not one.rpc}
-    return _numbered([replace(one, rpc=one.rpc and one.name in called) for one in left])
+    called = {one.name for one in found.values() if not one.rpc}
+    left = [replace(one, rpc=one.rpc and one.name in called) for one in found.values()]
+    labelled = dict(zip(found, _numbered(left), strict=True))
+    return list(labelled.values()), [
+        ClientCall(site.name, site.count, tuple((one.count, labelled[_key(one)]) for one in made))
+        for site, made in calls
+    ]
+
+
+_Key = tuple[str, bool, sympy.Expr]
+
+
+def _key(one: Invocation) -> _Key:
+    """Returns what two invocations have in common if they are equal."""
+    return one.name, one.rpc, one.own
 
 
 def _numbered(found: list[Invocation]) -> list[Invocation]:
@@ -238,6 +276,8 @@ def _of_site(site: _Site) -> Iterator[Invocation]:
         formula("", rest, role).expanded(),
         _roles(rest, role),
         _roles(node, role),
+        rest,
+        role,
         rpc=not named,
         invokes=bool(nested),
     )

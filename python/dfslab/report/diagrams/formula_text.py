@@ -7,14 +7,15 @@ name. Its definition follows once, below the formulas of the operation.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 
 import sympy
 from sympy.printing.str import StrPrinter
 
-from dfslab.models.tree.formula import formula
-from dfslab.models.tree.invocations import Invocation, dependences, invocations, total
+from dfslab.models.tree.formula import Part, shared_formulas
+from dfslab.models.tree.invocations import ClientCall, Invocation, dependences, taken_apart
 from dfslab.report.description import paper_order
 from dfslab.report.diagrams.legend import named_parts
 from dfslab.spec.steps.expression import ZERO, Condition, Expr, symbol, sympify
@@ -23,8 +24,10 @@ from dfslab.spec.systems.filesystem import FileSystem
 
 # Largest length of a line in characters. Longer lines are broken between the terms of a sum or the
 # arguments of a function.
-WIDTH = 120
+WIDTH = 80
 INDENT = "    "
+# Integers from this one on are printed as powers of ten if they have few digits: 2.5e9.
+LONG_NUMBER = 10**6
 
 
 def formulas(system: FileSystem, operations: Sequence[str] = ()) -> str:
@@ -32,19 +35,24 @@ def formulas(system: FileSystem, operations: Sequence[str] = ()) -> str:
     bytes, rates in units per second.
 
     For each operation, the text has:
-    - the response time as one formula, and as a sum over the invoked steps,
-    - the parameters that determine the time of each invocation,
-    - a formula for each step,
+    - the response time as a sum over the calls of the client's program, and over all invocations,
+    - the time of each invocation: the parameters that determine it, and its formula,
+    - a formula for each step that these formulas use,
     - the definitions of the names that these formulas use.
+
+    The terms of each sum over calls and invocations are in the order of their execution.
 
     If `operations` is empty, all operations are included.
     """
     lines: list[str] = [
         f"Response times of {system.title}, unloaded, on distinct nodes",
-        "T_x is the time of step x including the steps that x invokes; T_x_self excludes them.",
+        "T_t_x: time of the whole operation x. T_x: time of step x with the steps that it",
+        "invokes. T_x_self: without them.",
+        "f(Dp8): depends on Dp8; dfslab show filesystem NAME --as table names it.",
         "[condition] is 1 where the condition holds, else 0.",
-        "Processor times are those of a 2.5 GHz processor: t takes 2500000000*t/x.frequency at x.",
-        "count operations on a serial server take count * T_t; under load see the queueing answers",
+        "A processor time of t s at 2.5 GHz takes 2.5e9*t/x.frequency at role x.",
+        "count operations on a serial server take count*T_t; for clients at the same",
+        "time, with their waits, see dfslab predict.",
         "",
     ]
     for name in operations or system.operations:
@@ -57,15 +65,58 @@ def _of_operation(system: FileSystem, operation: str) -> list[str]:
     """Returns the formulas of one operation as lines, before long lines are broken."""
     names = Names(system.operations[operation], {one.key for one in system.parameters})
     tree = rewritten(system.operations[operation], names.printed)
-    derived = formula(operation, tree)
-    lines = [f"T_t_{operation} = {_plain(derived.total)}"]
-    found = invocations(replace(system, operations={operation: tree}), operation)
-    lines += [f"  = {_plain(total(found))}"]
-    lines += [_arguments(system, operation, one) for one in found]
-    lines += [f"{INDENT}{step} = {_plain(of)}" for step, of in derived.steps]
+    found, calls = taken_apart(replace(system, operations={operation: tree}), operation)
+    lines = _sums(operation, found, calls)
+    times, steps = shared_formulas(
+        [Part(one.name, one.tree, one.role) for one in found],
+        [*(one.label for one in found), *(f"T_{call.name}" for call in calls)],
+    )
+    for one, time in zip(found, times, strict=True):
+        lines += [_arguments(system, operation, one), f"{INDENT}= {_plain(time)}"]
+    lines += [f"  {step} = {_plain(of)}" for step, of in steps]
     definitions = {one: _plain(sympify(of)) for one, of in names.definitions().items()}
     used = _mentioned(lines, definitions)
-    return lines + [f"{INDENT}{one} = {text}" for one, text in definitions.items() if one in used]
+    return lines + [f"  {one} = {text}" for one, text in definitions.items() if one in used]
+
+
+def _sums(operation: str, found: Sequence[Invocation], calls: Sequence[ClientCall]) -> list[str]:
+    """Returns the response time of an operation as lines: the sum over the client's calls, the sum
+    over all invocations, and the time of each call that has a symbol and invokes others.
+
+    A call has no symbol if another call or an invocation has its name. The sum over the calls then
+    has the invocations of this call instead."""
+    whole = _sum((one.count, one.label) for one in found)
+    names = Counter(call.name for call in calls)
+    labels = {one.label for one in found}
+    terms: list[tuple[sympy.Expr, str]] = []
+    lines: list[str] = []
+    for call in calls:
+        own, printed = _sum((count, one.label) for count, one in call.parts), f"T_{call.name}"
+        if own and own != printed and names[call.name] == 1 and printed not in labels:
+            terms.append((call.count, printed))
+            lines.append(f"  {printed} = {own}")
+        else:
+            terms += [(call.count * count, one.label) for count, one in call.parts]
+    outer = _sum(terms)
+    if outer != whole:
+        lines.insert(0, f"  = {whole}")
+    return [f"T_t_{operation} = {outer}", *lines]
+
+
+def _sum(terms: Iterable[tuple[sympy.Expr, str]]) -> str:
+    """Returns the text of a sum of counted times, in the given order. Counts of equal times are
+    added."""
+    counts: dict[str, sympy.Expr] = {}
+    for count, label in terms:
+        counts[label] = counts.get(label, sympy.Integer(0)) + count
+    return " + ".join(_counted(count, label) for label, count in counts.items())
+
+
+def _counted(count: sympy.Expr, label: str) -> str:
+    if count == 1:
+        return label
+    text = _plain(count)
+    return f"({text})*{label}" if isinstance(count, sympy.Add) else f"{text}*{label}"
 
 
 def _arguments(system: FileSystem, operation: str, one: Invocation) -> str:
@@ -189,6 +240,21 @@ class _Printer(StrPrinter):
             return f"[{self.condition(holds)}]"
         return f"({self._print(then)} if {self.condition(holds)} else {self._print(otherwise)})"
 
+    def _print_Integer(self, expr: sympy.Integer) -> str:  # noqa: N802
+        text = str(expr)
+        value = int(text)
+        short = f"{value:.2e}"
+        if abs(value) < LONG_NUMBER or float(short) != value:
+            return text
+        digits, exponent = short.split("e")
+        return f"{float(digits):g}e{int(exponent)}"
+
+    def _print_Min(self, expr: sympy.Min) -> str:  # noqa: N802
+        return f"min({', '.join(map(self._print, expr.args))})"
+
+    def _print_Max(self, expr: sympy.Max) -> str:  # noqa: N802
+        return f"max({', '.join(map(self._print, expr.args))})"
+
     def condition(self, holds: sympy.Basic) -> str:
         """Returns the text of a condition.
 
@@ -213,7 +279,7 @@ class _Printer(StrPrinter):
 
 
 def _plain(expression: sympy.Basic) -> str:
-    printer = _Printer({"order": "none"})
+    printer = _Printer({"order": None})
     amount = isinstance(expression, sympy.Expr)
     text: str = printer.doprint(expression) if amount else printer.condition(expression)
     return text.replace("ceiling", "ceil")
