@@ -37,8 +37,8 @@ pub(crate) struct EventQueue {
     heap: EventHeap,
     /// Events that are later than those of `near` and of the heap.
     later: LaterEvents,
-    /// Number of events in the heap at which they are divided. Rises if a division leaves many
-    /// events in the heap because their times are equal, so that divisions do not follow each other.
+    /// Number of events in the heap at which they are divided. The number rises if a division
+    /// leaves many events in the heap because their times are equal. Divisions then stay rare.
     divide_at: usize,
 }
 

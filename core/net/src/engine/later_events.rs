@@ -6,8 +6,8 @@ use super::event_heap::EventHeap;
 /// Largest number of buckets.
 const BUCKETS_MAX: usize = 4096;
 
-/// Ratio of the time that all buckets span to the mean time until an event. At least seven eighths
-/// of the events then have a bucket.
+/// Largest ratio of the time that all buckets span to the mean time until an event. The ratio is at
+/// least half of this number, so at least three quarters of the events have a bucket.
 const SPAN: u64 = 8;
 
 /// Events that are later than those of a heap, so that the heap stays small. Each bucket has the
@@ -54,8 +54,8 @@ impl LaterEvents {
         self.buckets.iter_mut().flatten().chain(&mut self.far)
     }
 
-    /// Adds an event. Returns false, and changes nothing, if the event belongs to the heap: no event
-    /// is here, or the bucket of the event has moved.
+    /// Adds an event. Returns false, and changes nothing, if the event belongs to the heap. This is
+    /// so if no event is here, or if the bucket of the event has moved.
     #[inline(always)]
     pub(super) fn push(&mut self, event: Event) -> bool {
         let at = event.time_ns().saturating_sub(self.start_ns) >> self.shift;
