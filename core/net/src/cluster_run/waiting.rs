@@ -310,8 +310,8 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         (lane != NONE).then(|| position_of(cell, lane))
     }
 
-    /// The cell of a cluster for the value `word` of its only key field, if the cell is in the table
-    /// `direct`. Such a cell is never freed.
+    /// The cell of a cluster for the value `word` of its only key field. None if the cell is not in
+    /// the table `direct`. The cells of this table are never freed.
     #[inline(always)]
     pub(super) fn permanent_cell(&self, cluster: u32, word: u64) -> Option<u32> {
         let cells = &self.cells.directories[cluster as usize].direct;

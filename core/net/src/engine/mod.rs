@@ -20,6 +20,7 @@ mod event_heap;
 pub(crate) mod event_list;
 mod event_queue;
 mod few_events;
+mod later_events;
 pub(crate) mod law;
 pub(crate) mod law_sums;
 pub(crate) mod outputs;
