@@ -278,6 +278,25 @@ VALUES = [
         served=[[2], [3]],
     ),
     Row(
+        "multiset multiplied",
+        "2 ** (1`n ++ 1`7)",
+        puts="n ** (1`n ++ 1`7)",
+        served=[[1], [2], [2], [7], [7], [7]],
+    ),
+    Row(
+        "multisets compared (== <><> << <<= >> >>=)",
+        "1`n <<= 2`2",
+        guard="[1`n <<= 2`2, 2`n >> 1`2, (1`n ++ 1`3) == (1`3 ++ 1`2)]",
+        first="1`1 ++ 1`2 ++ 1`3",
+        served=[[2]],
+    ),
+    Row(
+        "multisets that differ",
+        "1`n <><> 1`2",
+        guard="[1`n <><> 1`2, not (2`n << 2`n), 1`n >>= empty]",
+        served=[[1]],
+    ),
+    Row(
         "product of multisets",
         "PAIR.mult(1`n, HUE.all() -- 1`red)",
         made="PAIR",

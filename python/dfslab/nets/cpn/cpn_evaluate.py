@@ -248,6 +248,8 @@ class Evaluator:
             return consed(left, right, self)
         if word == "^^":
             return concatenated(left, right, self)
+        if word == "**" or word.endswith("ms"):
+            return cpn_multiset.operated(self, word, left, right)
         if word in ("==", "!="):
             same = equal(left, right, self)
             return same if word == "==" else negated(same)

@@ -5,7 +5,7 @@ The subset has:
 - numbers (`~` negates), strings, `()`, names, tuples, records, lists, `#field`;
 - function application, `::`, `^^`, `^`, `+ - * / div mod`, comparisons, `andalso`, `orelse`, `not`;
 - `if then else`, `let`, `case`, `fn`, patterns with `_` and `as`, and type annotations;
-- multisets with `` ` ``, `++`, `--`, `empty` and `@+`;
+- multisets with `` ` ``, `++`, `--`, `**`, `empty`, `@+` and their comparisons;
 - the declarations `val` and `fun`.
 """
 
@@ -21,18 +21,20 @@ TOKEN = re.compile(
     r"\s*(?:(?P<real>~?\d+\.\d+(?:[eE]~?\d+)?|~?\d+[eE]~?\d+)|(?P<int>~?\d+)"
     r"|(?P<str>\"(?:[^\"\\]|\\.)*\")"
     r"|(?P<name>[A-Za-z][A-Za-z0-9_']*(?:\.[A-Za-z][A-Za-z0-9_']*)*)|(?P<any>_(?![A-Za-z0-9_]))"
-    r"|(?P<op>\+\+\+|\+\+|---|--|->|=>|:=|\.\.\.|@\+|::|\^\^|<>|<=|>=|[-+*/=<>`#(),{}@\[\]~^;:|!]))"
+    r"|(?P<op>\+\+\+|\+\+|---|--|->|=>|:=|\.\.\.|@\+|::|\^\^"
+    r"|<><>|<<=|>>=|<<|>>|==|\*\*|<>|<=|>=|[-+*/=<>`#(),{}@\[\]~^;:|!]))"
 )
 MARK = re.compile(r"\"(?:[^\"\\]|\\.)*\"|\(\*|\*\)", re.DOTALL)
 CHARACTERS_MOST, DEPTH_MOST, TREE_DEEP_MOST = 100_000, 400, 120
+BAG_COMPARISONS = {one: f"{one}ms" for one in ("==", "<><>", "<<", "<<=", ">>", ">>=")}
 LEVELS: tuple[Mapping[str, str], ...] = (
     {"orelse": "||"},
     {"andalso": "&&"},
     {"o": "o"},
-    {"=": "==", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="},
+    {"=": "==", "<>": "!=", **{one: one for one in ("<", "<=", ">", ">=")}, **BAG_COMPARISONS},
     {"::": "::", "^^": "^^"},
     {"+": "+", "-": "-", "^": "^"},
-    {"*": "*", "/": "/", "div": "//", "mod": "%"},
+    {"**": "**", "*": "*", "/": "/", "div": "//", "mod": "%"},
 )
 LISTED = 4
 OPENERS = ("(", "[", "{", "#", "!")
@@ -317,10 +319,8 @@ class _MlParser:
             return Tree("name", word)
         if word in ("true", "false"):
             return Tree("bool", word)
-        if word == "empty":
-            return EMPTY
-        if word == "nil":
-            return Tree("list")
+        if word in ("empty", "nil"):
+            return EMPTY if word == "empty" else Tree("list")
         operators = {name: one for level in LEVELS for name, one in level.items()}
         if word == "op" and self.peek() in operators:
             self.at += 1

@@ -8,8 +8,9 @@ from typing import Any, Protocol
 
 from dfslab.nets.cpn.cpn_match import PatternReader, equal
 from dfslab.nets.cpn.cpn_merge import both, merged, negated
+from dfslab.nets.cpn.cpn_merge import operated as single
 from dfslab.nets.cpn.cpn_ml import Tree
-from dfslab.nets.cpn.cpn_values import INT, REAL, Bag, BagEntry, CpnValue, Env, Leaf, constant
+from dfslab.nets.cpn.cpn_values import INT, REAL, TRUE, Bag, BagEntry, CpnValue, Env, Leaf, constant
 
 TOKENS_MOST = 100_000
 
@@ -65,6 +66,56 @@ def less(evaluator: MultisetEvaluator, tree: Tree, env: Env) -> CpnValue:
         for at, entry in enumerate(kept):
             kept[at] = without(evaluator, entry, gone)
     return Bag(tuple(one for one in kept if not one.count.known or one.count.constant > 0))
+
+
+def operated(evaluator: MultisetEvaluator, word: str, left: CpnValue, right: CpnValue) -> CpnValue:
+    """Evaluates an operator of multisets: `**` multiplies the numbers of tokens, and the other
+    operators compare two multisets. Raises InputError if the tokens of a multiset are the elements
+    of a list that only the run knows, or if the factor of `**` is no int."""
+    if word == "**":
+        if not isinstance(left, Leaf) or left.kind != INT:
+            raise evaluator.wrong("**", "takes an int and a multiset, as in 2 ** ms")
+        bag, factor = evaluator.bag(right), left
+        counts = [single("*", factor, one.count, evaluator) for one in bag.entries]
+        if any(one.each for one in bag.entries):
+            raise evaluator.wrong("**", "takes a multiset of terms; use List.tabulate for a list")
+        pairs = zip(bag.entries, counts, strict=True)
+        return Bag(tuple(replace(one, count=count) for one, count in pairs))
+    first, second = evaluator.bag(left), evaluator.bag(right)
+    if any(one.each for one in (*first.entries, *second.entries)):
+        raise evaluator.wrong(word[:-2], "compares multisets of terms; compare the lists with =")
+    if word in (">>ms", ">>=ms"):
+        first, second = second, first
+    inside, around = _within(evaluator, first, second), _within(evaluator, second, first)
+    if word in ("<<=ms", ">>=ms"):
+        return inside
+    if word in ("<<ms", ">>ms"):
+        return both("&&", inside, negated(around))
+    same = both("&&", inside, around)
+    return same if word == "==ms" else negated(same)
+
+
+def _within(evaluator: MultisetEvaluator, small: Bag, large: Bag) -> Leaf:
+    """Returns whether the multiset `large` has each token of `small` at least as often."""
+    found = TRUE
+    for entry in small.entries:
+        needed, there = (_times(evaluator, entry.value, bag) for bag in (small, large))
+        found = both("&&", found, single("<=", needed, there, evaluator))
+    return found
+
+
+def _times(evaluator: MultisetEvaluator, value: CpnValue, bag: Bag) -> Leaf:
+    """Returns how often a multiset has a token with this value."""
+    total_count = constant(0, INT)
+    for entry in bag.entries:
+        same = equal(entry.value, value, evaluator)
+        when = same if entry.when is None else both("&&", entry.when, same)
+        count = merged(when, entry.count, constant(0, INT), evaluator)
+        assert isinstance(count, Leaf)
+        total_count = (
+            count if total_count.constant == 0 else single("+", total_count, count, evaluator)
+        )
+    return total_count
 
 
 def without(evaluator: MultisetEvaluator, entry: BagEntry, gone: BagEntry) -> BagEntry:
