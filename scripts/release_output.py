@@ -19,6 +19,8 @@ BAR = " | "
 SENTENCE_END = re.compile(
     r"(?<=\.) (?=[A-Z*±])|(?<!by)(?<!and) (?=(?:ignored by|METHOD:|Measured:|page:|run:) )"
 )
+# The explanation of factors, which a table has only if a repeated rate differs that much.
+FACTORS = re.compile(r" #: from half to twice the value\.")
 NUMBER = re.compile(
     r"(?<![\w.])[-+]?[×÷]{0,2}\d[\d,.]*(e[-+]?\d+)?"
     r"( ?(%|[num]?s|[kKMGT]?i?B(/s)?))?(?!\w)|^–$"
@@ -75,7 +77,7 @@ def _in_sentences(lines: Iterable[str]) -> Iterator[str]:
     of the table above."""
     for is_row, group in groupby(lines, key=lambda line: BAR in line):
         found = list(group)
-        yield from found if is_row else SENTENCE_END.split(" ".join(found))
+        yield from found if is_row else SENTENCE_END.split(FACTORS.sub("", " ".join(found)))
 
 
 def wide_lines(output: str, columns: int, exempt: tuple[str, ...]) -> list[str]:

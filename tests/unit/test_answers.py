@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -150,7 +151,17 @@ def test_noisy_repeats_give_no_conclusion():
 
 def test_the_unit_and_the_configuration_of_the_highest_rate_are_named():
     reported = answer(measured())
-    assert "400 reads/s (4 clients, page cache)" in reported.observed
+    assert re.search(r"400 reads/s \(±\d+%; 4 clients, page cache\)", reported.observed)
+
+
+def test_a_factor_is_explained_only_in_a_table_that_has_one():
+    exact, wide = (
+        rate_table(measured(Law(exponent=0.0, spread=spread)), "x").notes
+        for spread in ((0.99, 1.0, 1.01), (0.5, 1.0, 2.0))
+    )
+    assert "±: half-width of the 90 % interval." in exact
+    assert any("×÷2: from half" in one for one in wide)
+    assert not any("×÷2" in one for one in exact)
 
 
 @pytest.mark.parametrize(("cache", "marked"), [("warm", True), ("direct", False), ("cold", False)])

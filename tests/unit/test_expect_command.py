@@ -24,6 +24,7 @@ from dfslab.spec.scenario import read
 from dfslab.studies.expect.comparison import ComparedOperation, PlaceComparison, interval_text
 from dfslab.studies.expect.grid import OPERATIONS, operations_of, planned, sweep_of
 from dfslab.studies.expect.hardware_facts import declared_disk, declared_latency, declared_link
+from dfslab.studies.expect.place_rates import marked_busy
 from support.clock import ManualClock
 from support.command import dfslab
 
@@ -211,6 +212,34 @@ def test_declared_hardware_is_read_as_people_write_it():
     assert kind.log_sd > exact.log_sd
     with pytest.raises(InputError, match="kind of disk"):
         declared_disk("--server-disk", "floppy")
+
+
+def test_slow_operations_on_a_busy_machine_are_inconclusive():
+    slow = ComparedOperation(
+        operation="create", unit="1/s", low=900, expected=1000, high=1100, measured=400, gap="link"
+    )
+    fine = slow.model_copy(update={"operation": "stat", "measured": 1000.0, "gap": ""})
+    answer = PlaceComparison(
+        place="/mnt/x", file_system="NFS", hardware=[], rows=[slow, fine], fault="the link is slow"
+    )
+    busy = marked_busy(answer, 0.6)
+    first, second, third = busy.sentences()
+    assert first.startswith(
+        "Inconclusive: the machine was busy (other programs used 60 % of the processors), and 1 "
+        "operation was slower"
+    )
+    assert "`dfslab expect /mnt/x` when `dfslab doctor` calls this machine quiet" in second
+    assert "1 of 2 operations on /mnt/x (NFS) are as expected, 1 inconclusive" in third
+    assert [one.verdict for one in busy.rows] == ["inconclusive", "as expected"]
+    assert "link" not in " ".join(busy.sentences())
+    # A quiet machine changes nothing; without a measured share, the probe decides.
+    assert marked_busy(answer, 0.1) == answer
+    assert marked_busy(answer, None) == answer
+    probed = answer.model_copy(update={"other_work": "other work is running here"})
+    assert marked_busy(probed, 0.1) == probed
+    assert "other work is running here" in marked_busy(probed, None).sentences()[0]
+    quick = answer.model_copy(update={"rows": [fine]})
+    assert marked_busy(quick, 0.6) == quick
 
 
 def test_sentences_say_what_is_slow_and_why():

@@ -20,6 +20,7 @@ from dfslab.studies.plans.planning import MOST_ROWS, SimulatedCheck, listed, pla
 from dfslab.studies.plans.sizing import (
     HEADROOM,
     Load,
+    fewest_clients,
     fewest_servers,
     fewest_sure_servers,
     load_of,
@@ -341,3 +342,34 @@ def test_a_wrong_uncertainty_is_named(text):
     found = dfslab("plan", "write >= 1 GB/s", "--uncertain", text)
     assert found.returncode == 2
     assert "--uncertain" in found.stderr
+
+
+@pytest.mark.parametrize(("system", "sent"), [("hdfs", 1), ("glusterfs", 3)])
+def test_clients_are_those_whose_links_carry_what_they_send(system, sent):
+    """A client of HDFS sends one copy, and the DataNodes pass the others on. A client of GlusterFS
+    sends all copies."""
+    layout = next(one for one in layouts((system,), 3) if "25 Gbit/s" in one.text)
+    link_bytes_per_s = 25e9 / 8
+    for rate in (2, 20):
+        needed = sent * rate * 1e9 / (HEADROOM * link_bytes_per_s)
+        clients = fewest_clients(layout, parse_targets(f"write >= {rate} GB/s"))
+        # Messages have headers, which need a little more than the bytes alone.
+        assert math.ceil(needed) <= clients <= math.ceil(1.07 * needed)
+    # A client reads one copy, however many there are.
+    reads = fewest_clients(layout, parse_targets("read >= 20 GB/s"))
+    assert reads <= math.ceil(1.07 * 20e9 / (HEADROOM * link_bytes_per_s))
+
+
+def test_a_cost_has_its_currency(tmp_path):
+    targets = parse_targets("write >= 1 GB/s")
+    euros = tmp_path / "euros.toml"
+    for text, currency in (
+        ("", "US dollars"),
+        ('currency = "euros"\n', "euros"),
+        ("server = 1\n", "in the currency of euros.toml"),
+    ):
+        euros.write_text(text)
+        prices = prices_of(euros if text else None)
+        found = plan("write", targets, ["nfs"], None, prices)
+        assert f"{found.rows[0].price:,.0f} {currency}" in found.sentences()[0]
+        assert f"cost: {currency}" in found.table().notes

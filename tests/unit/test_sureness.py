@@ -14,6 +14,7 @@ from dfslab.studies.decisions.gains import (
     LOWERED,
     MEDIUM,
     NOISE,
+    NONE,
     WORDS,
     GainEstimate,
     legend,
@@ -97,3 +98,14 @@ def test_a_change_gains_most_only_with_high_certainty():
     ]
     (first, *_) = found.model_copy(update={"rows": unsure}).sentences()
     assert first == "No change is predicted to gain with high certainty."
+
+
+def test_no_gain_is_defined_where_it_is_stated():
+    """The certainty of "no gain" is that of the true gain. The interval has the noise of a
+    measurement, too, so it may be wider than the statement."""
+    narrow = GainEstimate(gain=1.0, low=0.97, high=1.03, probability=0.5, sd=0.01)
+    noisy = narrow.model_copy(update={"low": 0.7, "high": 1.4})
+    assert "no gain" in narrow.judgement
+    assert legend([narrow]) == [WORDS, NONE]
+    assert legend([noisy]) == [WORDS, NONE, NOISE]
+    assert "within ± 10 %" in NONE

@@ -6,7 +6,9 @@ of more clients follow the same rule in every output.
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,6 +19,7 @@ from dfslab.report.answers.verdict import verdict
 from dfslab.result import Result
 from dfslab.spec.changes.change import CLIENTS, PROCESSOR
 from dfslab.spec.changes.change_language import apply, parse_changes
+from dfslab.spec.scenario import Scenario
 from dfslab.studies.compare import compare
 from dfslab.studies.contract import Findings, FinishedRun
 from dfslab.studies.decisions.decision_input import evidence_in, evidence_of
@@ -270,8 +273,15 @@ def test_one_configuration_is_to_be_run_for_three_numbers_of_clients():
     ]
     settling = nothing_held_out(alone).settling
     assert settling is not None
-    assert "three numbers of clients" in settling.sentence()
-    assert settling.command == ""
+    assert "3 numbers of clients, one of them held out" in settling.sentence()
+    found = [word.partition("=") for word in shlex.split(settling.command) if "=" in word]
+    proposed = {key: json.loads(value) for key, _, value in found}
+    assert proposed["sweep"] == [{"workload.clients": [1, 2, 4]}]
+    # The proposed runs are legal, and one of the numbers of clients is held out.
+    table = scenario.model_dump(mode="json") | {"sweep": proposed["sweep"]}
+    table["judge"] = {**table["judge"], "hold_out": proposed["judge.hold_out"]}
+    points = Scenario.model_validate(table).points()
+    assert [one.held_out for one in points] == [False, True, False]
 
 
 def test_measurements_that_are_too_noisy_support_no_gain():

@@ -100,7 +100,8 @@ def finding_table(findings: Sequence[Finding]) -> Table:
     rows: list[Sequence[TableCell]] = []
     notes = []
     for name, members in groups.items():
-        others = f" (and {len(members) - 1} others)" if len(members) > 1 else ""
+        more = len(members) - 1
+        others = f" (and {more} other{'s' if more > 1 else ''})" if more else ""
         first = members[0]
         rows.append((words(name), words(first.subject + others), words(first.stated)))
         notes.append(f"{name}: {first.reason} To settle it: {first.settles}")

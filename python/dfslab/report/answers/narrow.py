@@ -18,7 +18,7 @@ from dfslab.documents.table import (
 from dfslab.method import BASELINES
 from dfslab.report.answers.operation_units import common_unit
 from dfslab.report.answers.phase_rates import phases_of
-from dfslab.report.answers.rates import SURE, interval, short_names
+from dfslab.report.answers.rates import interval, short_names, sure_note
 from dfslab.report.answers.verdict import best_model
 from dfslab.studies.compare import Comparison
 from dfslab.studies.contract import FinishedRun, StudyResult
@@ -68,7 +68,7 @@ def comparison(found: Comparison, run: FinishedRun) -> Table:
         phases = _phase_rows(row.point_id, run, model)
         rows.extend(phases)
         marked += [row.held_out, *(False for _ in phases)]
-    notes = ["* held out: no model was fitted on this configuration.", SURE]
+    notes = ["* held out: no model was fitted on this configuration.", sure_note(rows)]
     title, note = title_and_note(model, found, len(run.methods))
     return Table(
         title,

@@ -14,6 +14,7 @@ from dfslab.method import BASELINES, MEASURE
 from dfslab.report.answers.growth import flat_part
 from dfslab.report.answers.operation_units import operations_of, unit_of
 from dfslab.report.answers.rates import ConfigurationRate, by_configuration, short_names
+from dfslab.report.answers.rates import interval as interval_cell
 from dfslab.result import Metric, Result
 from dfslab.spec import units
 from dfslab.spec.systems.memory_writes import stated
@@ -120,7 +121,8 @@ def predicted_limit(results: Sequence[Result], model: str) -> str:
 def most(rates: Sequence[ConfigurationRate], with_intervals: bool = False) -> str:
     """Returns a sentence with the highest rate of each type of operation, the highest throughput,
     and the configurations that reached them. Measured values that the page cache may have served
-    are marked. `with_intervals`: whether the 90 % interval follows each value."""
+    are marked. `with_intervals`: whether the bounds of the 90 % interval follow each value. If not,
+    the half-width of the interval follows, if it is known."""
     alone = len(rates) == 1
     names = [
         ", ".join(
@@ -139,11 +141,11 @@ def most(rates: Sequence[ConfigurationRate], with_intervals: bool = False) -> st
             bytes_best = (moved.value, name, moved)
     found = []
     for unit, (value, name, rate) in best.items():
-        interval = _interval(rate, number_text) if with_intervals else ""
+        interval = _interval(rate, number_text) if with_intervals else _half_width(rate)
         found.append(f"{number_text(value)} {unit}/s{_in_brackets(interval, name)}")
     if bytes_best is not None:
         value, name, rate = bytes_best
-        interval = _interval(rate, _bytes_text) if with_intervals else ""
+        interval = _interval(rate, _bytes_text) if with_intervals else _half_width(rate)
         found.append(f"{_bytes_text(value)}{_in_brackets(interval, name)}")
     return ("" if alone else "highest ") + _and(found)
 
@@ -158,6 +160,15 @@ def _interval(rate: Metric, shown: Callable[[float], str]) -> str:
     if rate.low is None or rate.high is None:
         return ""
     return f"90 %: {shown(rate.low)} to {shown(rate.high)}"
+
+
+def _half_width(rate: Metric) -> str:
+    """Returns the half-width of a rate's 90 % interval as text, such as "±4%", or "×÷2.1" for a
+    wide interval; "" if the interval is not known."""
+    cell = interval_cell(rate)
+    if cell.value is None:
+        return ""
+    return f"±{cell.text}" if cell.text.endswith("%") else cell.text
 
 
 def _in_brackets(*texts: str) -> str:

@@ -27,7 +27,8 @@ from dfslab.report.answers.result_notes import result_notes
 from dfslab.result import Metric, Result
 from dfslab.studies.runs.means import geometric_mean
 
-SURE = "±: half-width of the 90 % interval. ×÷2: from half to twice the value."
+SURE = "±: half-width of the 90 % interval."
+WIDE_SURE = f"{SURE} ×÷2: from half to twice the value."
 LIMIT_SHARE = "limit: its share of an operation's time, which is not its utilisation."
 
 
@@ -133,8 +134,15 @@ def rate_table(results: Sequence[Result], title: str) -> Table:
         )
         rows.extend(_phase_row(part) for part in phases_of(one.results))
     notes = result_notes(results)
-    about = [_common(rates), SURE, LIMIT_SHARE if predicts else "", explained(results)]
+    about = [_common(rates), sure_note(rows), LIMIT_SHARE if predicts else "", explained(results)]
     return Table(title, columns, rows, tuple(one for one in (*about, *notes) if one))
+
+
+def sure_note(rows: Iterable[Sequence[TableCell]]) -> str:
+    """Returns the note that explains the column "±". Factors are explained only if a row has
+    one."""
+    has_factor = any(cell.text.startswith("×÷") for row in rows for cell in row)
+    return WIDE_SURE if has_factor else SURE
 
 
 def _phase_row(part: PhaseRates) -> tuple[TableCell, ...]:

@@ -29,6 +29,8 @@ REPETITIONS = 10
 # Largest fraction of the processors' time that other programs may use if they are not taken for the
 # cause of noise. The value is a choice: an idle system with its services uses less.
 QUIET = 0.1
+# The numbers of clients that are proposed if a run varied no key with ordered values.
+CLIENTS, MORE_CLIENTS = "workload.clients", (1, 2, 4)
 NOTHING_HELD_OUT = "no configuration was held out, so no model was put to the test"
 
 
@@ -135,13 +137,34 @@ def nothing_held_out(measured: Sequence[Result]) -> Doubt:
     duration_s = measuring_s(measured)
     chosen = _middle_value([one.labels for one in measured])
     if chosen is None:
-        what = "the same runs for three numbers of clients, one of them in judge.hold_out"
-        return Doubt(NOTHING_HELD_OUT, SettlingRun(what, 3 * duration_s))
+        return Doubt(NOTHING_HELD_OUT, _with_more_clients(measured, duration_s))
     held = json.dumps([chosen], ensure_ascii=False)
     scenario = measured[0].point.scenario
     command = f"{rerun_command(scenario.run.methods)} --set 'judge.hold_out={held}'"
     what = "the same runs with a value held out"
     return Doubt(NOTHING_HELD_OUT, SettlingRun(what, duration_s, command))
+
+
+def _with_more_clients(measured: Sequence[Result], duration_s: float) -> SettlingRun:
+    """Returns the runs of MORE_CLIENTS numbers of clients, with the middle number held out. All
+    other keys have the values of the run. `duration_s`: how long the measurements of the run take,
+    in seconds."""
+    values: dict[str, list[LevelValue]] = {}
+    for one in measured:
+        for key, value in one.labels.items():
+            if value not in values.setdefault(key, []):
+                values[key].append(value)
+    values[CLIENTS] = list(MORE_CLIENTS)
+    held = [{CLIENTS: MORE_CLIENTS[len(MORE_CLIENTS) // 2]}]
+    command = " ".join(
+        [
+            rerun_command(measured[0].point.scenario.run.methods),
+            f"--set 'sweep={json.dumps([values], ensure_ascii=False)}'",
+            f"--set 'judge.hold_out={json.dumps(held)}'",
+        ]
+    )
+    what = f"the same runs for {len(MORE_CLIENTS)} numbers of clients, one of them held out"
+    return SettlingRun(what, len(MORE_CLIENTS) * duration_s, command)
 
 
 def _middle_value(labels: Sequence[Mapping[str, LevelValue]]) -> dict[str, LevelValue] | None:

@@ -80,9 +80,14 @@ WIDE = (
     f"Bounds that differ by more than a factor of {WIDEST:.0f} leave the size of a gain open. Such "
     "a gain is at least its lower bound (a loss at most its upper bound), or nothing is known."
 )
+NONE = (
+    f"No gain: a change of less than {100 * NO_GAIN:.0f} % is predicted, and the certainty is that "
+    f"of the true gain being within ± {100 * SMALL:.0f} %."
+)
 NOISE = (
-    "An interval is for a measured gain, with the noise of runs. The probability leaves this noise "
-    "out, so the interval of a gain of high certainty may include 1."
+    "An interval is for a measured gain, with the noise of runs. The certainty is of the true "
+    "gain, without this noise, so an interval may be wider than the statement: it may include 1 "
+    "for a gain of high certainty, or exceed ± 10 % for no gain."
 )
 
 
@@ -91,6 +96,8 @@ def legend(gains: Iterable[GainEstimate]) -> list[str]:
     that apply to none of the gains are left out; without gains, the list is empty."""
     shown = list(gains)
     found = [WORDS] if shown else []
+    if any(one.is_none and one.is_stated for one in shown):
+        found.append(NONE)
     if any(one.is_lowered for one in shown):
         found.append(LOWERED)
     if any(one.is_capped for one in shown):
@@ -98,7 +105,9 @@ def legend(gains: Iterable[GainEstimate]) -> list[str]:
     if any(one.is_wide for one in shown):
         found.append(WIDE)
     if any(
-        one.sureness is Sureness.HIGH and not one.is_none and one.low < 1 < one.high
+        one.is_stated and (one.high > 1 + SMALL or one.low < 1 - SMALL)
+        if one.is_none
+        else one.sureness is Sureness.HIGH and one.low < 1 < one.high
         for one in shown
     ):
         found.append(NOISE)

@@ -24,6 +24,7 @@ _GIB, _GHZ, _GB_PER_S, _GBIT_PER_S = 2.0**30, 1e9, 1e9, 1.25e8
 class Prices(CheckedModel):
     """Prices of hardware in one currency."""
 
+    currency: str = Field("US dollars", description="The currency, in words")
     server: float = Field(ge=0, description="A node, without disks and adapter")
     client_node: float = Field(ge=0, description="A node that hosts clients only")
     core: float = Field(ge=0, description="One core")
@@ -96,6 +97,7 @@ def prices_of(path: Path | None = None) -> Prices:
     if path is None:
         return build(Prices, usual)
     try:
-        return build(Prices, {**usual, **inputs.table("--prices", path, str(path))})
+        unnamed = {"currency": f"in the currency of {path.name}"}
+        return build(Prices, {**usual, **unnamed, **inputs.table("--prices", path, str(path))})
     except InputError as error:
         raise error if error.file else error.of(str(path)) from error

@@ -15,7 +15,11 @@ from dfslab.documents.table import Column, Table, TableCell, absent, words
 from dfslab.models.tree.limits import NETWORK
 from dfslab.spec import units
 
-ExpectationVerdict = Literal["as expected", "cannot tell", "slower", "faster", "not measured"]
+ExpectationVerdict = Literal[
+    "as expected", "cannot tell", "slower", "faster", "inconclusive", "not measured"
+]
+# The verdicts on rates outside their intervals.
+OUTSIDE: tuple[ExpectationVerdict, ...] = ("slower", "faster", "inconclusive")
 # A resource is named as a limit of an operation if it takes at least this share of the operation's
 # time.
 NAMED_SHARE = 0.2
@@ -33,7 +37,7 @@ class ComparedOperation(BaseModel):
 
     `unit`: unit of the rates. `limit`: what limits the operation according to the description.
     `gap`: why the operation is slower than expected, if that is known. `note`: why the operation
-    was not measured.
+    was not measured. `is_busy`: whether other programs used much of the machine meanwhile.
     """
 
     operation: str
@@ -45,17 +49,20 @@ class ComparedOperation(BaseModel):
     limit: str = ""
     gap: str = ""
     note: str = ""
+    is_busy: bool = False
 
     @property
     def verdict(self) -> ExpectationVerdict:
         """Returns "slower" if the measured rate is below the 90 % interval, "faster" if it is
-        above, and "not measured" if there is no measured rate. If the rate is inside the interval,
-        returns "as expected", or "cannot tell" if the interval is wider than the factor
-        TELLING_FACTOR."""
+        above, and "not measured" if there is no measured rate. A rate below the interval on a busy
+        machine is "inconclusive", because other programs may be the cause.
+
+        If the rate is inside the interval, returns "as expected", or "cannot tell" if the interval
+        is wider than the factor TELLING_FACTOR."""
         if self.measured is None:
             return "not measured"
         if self.measured < self.low:
-            return "slower"
+            return "inconclusive" if self.is_busy else "slower"
         if self.measured > self.high:
             return "faster"
         return "as expected" if self.high <= TELLING_FACTOR * self.low else "cannot tell"
@@ -79,8 +86,9 @@ class PlaceComparison(BaseModel):
 
     `narrowing`: the command-line option that would narrow the intervals most; "" if nothing was
     assumed. `other_work`: the share of a processor that other programs leave to one thread on
-    this machine, in words; "" if no other programs run. `scenario`: the file of the scenario
-    that was used.
+    this machine, in words; "" if no other programs run. `busy`: what other programs used while the
+    rates were measured, in words; "" if that was little or is not known. `scenario`: the file of
+    the scenario that was used.
     """
 
     place: str
@@ -93,12 +101,17 @@ class PlaceComparison(BaseModel):
     telling: str = ""
     narrowing: str = ""
     other_work: str = ""
+    busy: str = ""
     scenario: str = ""
     notes: list[str] = []
 
     def sentences(self) -> list[str]:
-        """The answer in one to seven sentences. The first sentence doubts the hardware, if the
-        rates contradict the hardware."""
+        """The answer in one to seven sentences. The first sentence states that the machine was
+        busy, if that may be why operations are slow; else it doubts the hardware, if the rates
+        contradict the hardware."""
+        unclear = sum(one.verdict == "inconclusive" for one in self.rows)
+        if unclear:
+            return self._inconclusive(unclear)
         slow = [one for one in self.rows if one.verdict == "slower"]
         found = [*([self.doubt] if self.doubt else []), self._counts()]
         if self.fault:
@@ -121,6 +134,19 @@ class PlaceComparison(BaseModel):
             found.append(f"{self.narrowing} would narrow the intervals most.")
         return found
 
+    def _inconclusive(self, unclear: int) -> list[str]:
+        """Returns the sentences if `unclear` operations were slow on a busy machine: the verdict,
+        what would settle it, and how many operations have which verdict."""
+        is_one = unclear == 1
+        what = "1 operation was" if is_one else f"{unclear} operations were"
+        return [
+            f"Inconclusive: the machine was busy ({self.busy}), and {what} slower than expected, "
+            "which the other programs may have caused.",
+            f"Would settle it: `dfslab expect {self.place}` when `dfslab doctor` calls this "
+            "machine quiet.",
+            self._counts(),
+        ]
+
     def _counts(self) -> str:
         """Returns the sentence on how many measured operations have which verdict."""
         verdicts = Counter(one.verdict for one in self.rows if one.measured is not None)
@@ -128,7 +154,7 @@ class PlaceComparison(BaseModel):
         place = f"operations on {self.place} ({self.file_system})"
         wide = "interval is" if blind == 1 else "intervals are"
         why = f"{wide} wider than a factor of {TELLING_FACTOR:g}"
-        others = [f"{verdicts[one]} {one}" for one in ("slower", "faster") if verdicts[one]]
+        others = [f"{verdicts[one]} {one}" for one in OUTSIDE if verdicts[one]]
         if blind and blind == number:
             return f"Cannot tell whether {number} {place} are as expected: the {why}."
         unknown = [f"{blind} cannot be judged because the {why}"] if blind else []

@@ -16,10 +16,13 @@ from dfslab.method import RunFailed
 from dfslab.models.tree.limits import limits_of
 from dfslab.models.tree.prediction import situation_of
 from dfslab.notify import Notify
+from dfslab.result import Result
 from dfslab.spec import units
 from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.input_error import InputError
+from dfslab.studies.checks.thresholds import OTHERS
 from dfslab.studies.contract import Progress
+from dfslab.studies.decisions.doubts import others_share
 from dfslab.studies.expect.comparison import ComparedOperation, PlaceComparison, limit_words
 from dfslab.studies.expect.diagnosis import (
     FELT,
@@ -102,6 +105,7 @@ def compared(
     measured: list[float | None] = []
     notes: list[str] = []
     failures: list[RunFailed | InputError] = []
+    results: list[Result] = []
     with access.session(notify) as session:
         if planned_comparison.place.testbed is not None:
             # `is_warm` is false, because the testbed's daemons may not have served any request yet.
@@ -120,13 +124,32 @@ def compared(
                 measured.append(None)
                 notes.append(f"{one.operation.name}: {error}")
                 continue
+            results.append(result)
             rate = result.metrics[RATE].value
             failed = result.load is not None and bool(result.load.errors)
             measured.append(None if failed or rate <= 0 else rate)
             notes += [f"{one.operation.name}: {text}" for text in result.notes] if failed else []
     if failures and not any(measured):
         raise failures[0]
-    return judged(planned_comparison, measured, notes)
+    return marked_busy(judged(planned_comparison, measured, notes), others_share(results))
+
+
+def marked_busy(found: PlaceComparison, share: float | None) -> PlaceComparison:
+    """Returns the comparison without verdicts and causes that other programs may have brought
+    about, if the machine was busy. `share`: the share of the processors that other programs used
+    meanwhile; if it is None, the probe before the measurements decides."""
+    busy = found.other_work if share is None else ""
+    if share is not None and share > OTHERS:
+        busy = f"other programs used {share:.0%} of the processors".replace("%", " %")
+    slow = [one for one in found.rows if one.verdict == "slower"]
+    if not busy or not slow:
+        return found
+    rows = [
+        one.model_copy(update={"is_busy": True, "gap": ""}) if one in slow else one
+        for one in found.rows
+    ]
+    causes = {"doubt": "", "fault": "", "alternatives": [], "telling": ""}
+    return found.model_copy(update={"rows": rows, "busy": busy, **causes})
 
 
 def judged(

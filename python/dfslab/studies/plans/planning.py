@@ -22,7 +22,6 @@ from dfslab.spec.input_error import InputError
 from dfslab.studies.decisions.gains import certainty_text, sureness, sureness_words
 from dfslab.studies.decisions.intervention_error import counted
 from dfslab.studies.decisions.prices import Prices
-from dfslab.studies.decisions.reported.advice_table import COST
 from dfslab.studies.plans.deployments import (
     METADATA_MEMORIES,
     PlanLayout,
@@ -35,21 +34,26 @@ from dfslab.studies.plans.deployments import (
 from dfslab.studies.plans.headroom import headroom_of
 from dfslab.studies.plans.sizing import (
     HEADROOM,
+    Load,
     SetBy,
     Sized,
     fewest_clients,
     fewest_servers,
     fewest_sure_servers,
+    load_of,
     memory_bytes,
     stored_bytes,
     workload_of,
 )
 from dfslab.studies.plans.targets import KEY, Targets
 
+# Factor of the number of clients of a sure deployment, if servers alone make no deployment sure.
+MORE_CLIENTS = 3
 # The note of the table that explains the column of clients (see `fewest_clients`).
 CLIENTS = (
-    "Clients: the fewest whose links, as fast as the servers', carry the targets' bytes and all "
-    f"copies at {HEADROOM:.0%} utilisation; with faster links there are fewer clients."
+    "Clients: the fewest whose links, as fast as the servers', carry what clients send and receive "
+    f"at {HEADROOM:.0%} utilisation, of one copy or of all by the file system; {MORE_CLIENTS} "
+    "times as many if only then the targets are reached for sure."
 )
 HEADROOM_NOTE = (
     "Headroom: largest sustainable load divided by the targets' load, with its 90 % interval."
@@ -86,8 +90,7 @@ class PlannedDeployment(BaseModel):
     need is unknown or the targets give no number of files. `metadata_memory`: the memory that this
     server has. `bottleneck`: the resource that limits the load. `set_by`: what sets the number of
     servers. `stored_bytes`: bytes of all files and copies; 0 if the targets give no number of
-    files. `disk_bytes`: capacity of all servers' disks. `price`: price in the unit of the table of
-    prices.
+    files. `disk_bytes`: capacity of all servers' disks. `price`: price in `currency`.
     """
 
     system: str
@@ -97,6 +100,7 @@ class PlannedDeployment(BaseModel):
     set_by: SetBy
     clients: int
     price: float
+    currency: str = "US dollars"
     bottleneck: str
     headroom: float
     low: float
@@ -233,7 +237,7 @@ class Planned(BaseModel):
             SET_BY_NOTE,
             HEADROOM_NOTE,
             sureness_words("the targets are reached"),
-            COST,
+            f"cost: {self.rows[0].currency}",
             *self.notes,
         ]
         return Table(f"Deployments for {self.target}", columns, rows, notes)
@@ -242,7 +246,8 @@ class Planned(BaseModel):
 def _named(one: PlannedDeployment) -> str:
     """Returns a deployment and its cost in words."""
     where = f"{one.system} on {counted(one.servers, 'server')}"
-    return f"{where} (per server: {one.hardware}; {_copies(one.copies)}), cost {one.price:,.0f}"
+    cost = f"cost {one.price:,.0f} {one.currency}"
+    return f"{where} (per server: {one.hardware}; {_copies(one.copies)}), {cost}"
 
 
 def _copies(number: int) -> str:
@@ -352,19 +357,34 @@ def _planned(layout: PlanLayout, targets: Targets, prices: Prices) -> _OfLayout 
         return fewest
     own = replace(layout, metadata_memory=memory_of_server)
 
-    def found(sized: Sized) -> _Found:
+    def found(sized: Sized, clients: int) -> _Found:
         row = _row(own, sized, clients, targets, prices).model_copy(update={"memory_bytes": memory})
         return _Found(own, sized.servers, row)
 
-    first = found(fewest)
+    first = found(fewest, clients)
     if first.row.sureness == Sureness.HIGH:
         return _OfLayout([first])
-    sure = fewest_sure_servers(
-        fewest, layout, clients, targets, lambda load: headroom_of(load, targets).is_sure
-    )
-    if isinstance(sure, str):
-        return _OfLayout([first], f"{layout.system} with {layout.text}: {sure}")
-    return _OfLayout([first, found(sure)])
+    # Links of the fewest clients are nearly full. If servers do not help, more clients may.
+    reason = ""
+    for own_clients in (clients, MORE_CLIENTS * clients):
+        sure = _fewest_sure(fewest, layout, own_clients, targets)
+        if isinstance(sure, Sized):
+            return _OfLayout([first, found(sure, own_clients)])
+        reason = reason or sure
+    return _OfLayout([first], f"{layout.system} with {layout.text}: {reason}")
+
+
+def _fewest_sure(fewest: Sized, layout: PlanLayout, clients: int, targets: Targets) -> Sized | str:
+    """Returns the smallest number of servers that is sure with `clients` clients; the reason if no
+    number is. `fewest`: the smallest number that reaches the targets."""
+
+    def is_sure(load: Load) -> bool:
+        return headroom_of(load, targets).is_sure
+
+    same = load_of(layout, fewest.servers, clients, targets)
+    if is_sure(same):
+        return replace(fewest, load=same)
+    return fewest_sure_servers(replace(fewest, load=same), layout, clients, targets, is_sure)
 
 
 def _row(
@@ -383,6 +403,7 @@ def _row(
         set_by=sized.set_by,
         clients=clients,
         price=price,
+        currency=prices.currency,
         bottleneck=sized.load.bottleneck,
         headroom=headroom.value,
         low=headroom.low,

@@ -99,6 +99,17 @@ def workload_of(operation: str, targets: Targets) -> dict[str, LevelValue]:
 def load_of(layout: PlanLayout, servers: int, clients: int, targets: Targets) -> Load:
     """Returns the load of a deployment at the targets' rates. Raises InputError if the deployment
     is illegal."""
+    used, situations = _utilisations(layout, servers, clients, targets)
+    bottleneck = max(used, key=lambda name: used[name], default="")
+    return Load(used.get(bottleneck, 0.0), bottleneck, situations)
+
+
+def _utilisations(
+    layout: PlanLayout, servers: int, clients: int, targets: Targets
+) -> tuple[dict[str, float], dict[str, Situation]]:
+    """Returns (utilisation of each station, situation of each operation) of a deployment at the
+    targets' rates. A utilisation above 1 is a load that the station cannot carry. Raises InputError
+    if the deployment is illegal."""
     used: dict[str, float] = {}
     situations = {}
     rates = targets.rates_per_s()
@@ -114,8 +125,7 @@ def load_of(layout: PlanLayout, servers: int, clients: int, targets: Targets) ->
                 share = rates.get(operation, 0.0) * demand_s / (station.copies * station.servers)
                 used[str(station)] = used.get(str(station), 0.0) + share
         situations[operation] = situation
-    bottleneck = max(used, key=lambda name: used[name], default="")
-    return Load(used.get(bottleneck, 0.0), bottleneck, situations)
+    return used, situations
 
 
 def fewest_servers(layout: PlanLayout, clients: int, targets: Targets) -> Sized | str:
@@ -275,10 +285,25 @@ def stored_bytes(layout: PlanLayout, targets: Targets) -> float:
 
 def fewest_clients(layout: PlanLayout, targets: Targets) -> int:
     """Returns the number of client nodes that the targets need, at most MOST_NODES. With this
-    number, the clients' links carry the targets' bytes and all copies at a utilisation of at most
-    HEADROOM."""
+    number, the clients' links carry what clients send and receive at a utilisation of at most
+    HEADROOM.
+
+    What clients send is taken from the description of the file system. A client of GlusterFS sends
+    all copies; a client of HDFS sends one copy, and the DataNodes pass the others on.
+    """
+    if not targets.bytes_per_s:
+        return 1
+    least = max(layout.copies, 1)
+    for servers in range(least, least + LEGAL_WITHIN + 1):
+        try:
+            used, _ = _utilisations(layout, servers, 1, targets)
+        except InputError:
+            continue
+        links = [share for name, share in used.items() if name.startswith("client.nic.")]
+        needed = math.ceil(max(links, default=0.0) / HEADROOM)
+        return min(MOST_NODES, max(1, needed))
     link = parse(layout.link, "B/s")
-    most = max(targets.bytes_per_s.values(), default=0.0)
+    most = max(targets.bytes_per_s.values())
     return min(MOST_NODES, max(1, math.ceil(layout.copies * most / (HEADROOM * link))))
 
 

@@ -15,6 +15,7 @@ from dfslab.studies.decisions.gains import WORTH_JOINING, Basis, GainEstimate, l
 from dfslab.studies.decisions.reported.withheld import WithheldClients, withheld_note
 
 COST = "cost: US dollars, or the currency of --prices FILE"
+CURRENCY = "US dollars (or the currency of --prices FILE)"
 
 
 # Meanings of changes whose words are easily confused.
@@ -114,8 +115,8 @@ class Recommended(BaseModel):
         if not lines:
             lines.append(NOTHING_GAINS)
         lines += [
-            f"Not worth it for {_group(one)}: {explained(one.change)} for {one.price:,.0f}: "
-            f"{one.gain.judgement}."
+            f"Not worth it for {_group(one)}: {explained(one.change)} for {one.price:,.0f} "
+            f"{CURRENCY}: {one.gain.judgement}."
             for one in self.spared
         ]
         return [*lines, *self.assumed]
