@@ -96,6 +96,8 @@ EDITS = {
     "median of 0": ("latency_s_p50.write", times(0), "latency_s_p50.write = 0: contradicts \\d+"),
     "median above p90": ("latency_s_p50.write", times(100), "latency_s_p50.write = .*: is above"),
     "slow mean": ("latency_s_mean.write", times(1000), "latency_s_mean: the operations took"),
+    "fast mean": ("latency_s_mean.write", times(0.01), "latency_s_p50.write = .*: contradicts the"),
+    "long tail": ("latency_s_p999.write", times(1e6), "latency_s_p999.write = .*: contradicts the"),
     "below 0": ("rate_per_s", times(-1), "rate_per_s = '-.*': must be a number from 0 on"),
     "no number": ("latency_s_p99.write", lambda _: "nan", "latency_s_p99.write = 'nan': must be"),
     "text": ("wall_s", lambda _: "long", "wall_s = 'long': must be a number from 0 on"),
@@ -160,6 +162,18 @@ def test_the_command_names_the_line(table, tmp_path):
     assert (answer.returncode, "Traceback" in answer.stderr) == (2, False)
     (line,) = [one for one in answer.stderr.splitlines() if "contradicts" in one]
     assert "line 5: rate_per_s = " in line
+
+
+@pytest.mark.parametrize(("key", "stated"), [("configurations", 99), ("incomplete", [{}])])
+def test_a_description_of_other_measurements_is_refused(table, key, stated):
+    companion = table.with_suffix(".json")
+    about = json.loads(companion.read_text())
+    assert reason(table) == ""
+    companion.write_text(json.dumps(about | {key: stated}))
+    number = stated if key == "configurations" else len(stated)
+    assert re.search(
+        rf"has \d+ as {key}, but runs.json states {number}: export the run again", reason(table)
+    )
 
 
 def test_a_description_of_other_rows_is_refused(table):

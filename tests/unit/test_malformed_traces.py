@@ -105,7 +105,30 @@ def test_a_recording_that_ends_within_a_call_leaves_it_out(tmp_path):
     path.write_text(STRACE + '7 1700000000.9 pwrite64(3, "x"..., 40')
     recording = Recording(leave_out=lambda *one: left_out.append(one))
     assert len(list(strace.read(path, recording))) == 3
-    assert left_out == [("pwrite64", strace.CUT_OFF)]
+    line = STRACE.count("\n") + 1
+    assert left_out == [("pwrite64", f"{strace.CUT_OFF} (first: line {line})")]
+
+
+def test_halves_of_calls_are_left_out_with_the_first_line(tmp_path):
+    """A recording may begin or end within calls. Each half of a call is counted, and the reason has
+    the first line."""
+    path, left_out = tmp_path / "given", []
+    line = STRACE.count("\n") + 1
+    halves = (
+        "8 1700000001.0 <... futex resumed>) = 0 <0.1>\n"
+        "9 1700000001.1 <... read resumed>) = 1 <0.1>\n"
+        '7 1700000001.2 write(3, "x", 1 <unfinished ...>\n'
+        "8 1700000001.3 fsync(3 <unfinished ...>\n"
+    )
+    path.write_text(STRACE + halves)
+    recording = Recording(leave_out=lambda *one: left_out.append(one))
+    assert len(list(strace.read(path, recording))) == 3
+    assert left_out == [
+        ("futex", f"{strace.NOT_BEGUN} (first: line {line})"),
+        ("read", f"{strace.NOT_BEGUN} (first: line {line})"),
+        ("write", f"{strace.NOT_ENDED} (first: line {line + 2})"),
+        ("fsync", f"{strace.NOT_ENDED} (first: line {line + 2})"),
+    ]
 
 
 @pytest.mark.parametrize(

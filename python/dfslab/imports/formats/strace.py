@@ -36,6 +36,8 @@ SPAWNING = ("clone", "clone3", "fork", "vfork")
 # The reasons for which a recorded call becomes no operation.
 FAILED = "failed in the recording"
 CUT_OFF = "cut off at the end of the recording"
+NOT_BEGUN = "began before the recording"
+NOT_ENDED = "did not end within the recording"
 BOOKKEEPING = "touches no file: descriptors, offsets, processes"
 NOTHING_MOVED = "end of file: no byte moved"
 NO_FILE = "not on a file by name"
@@ -135,7 +137,10 @@ class _Trace:
         self._started_in = recording.started_in
         self._leave_out = recording.leave_out
         self._processes: dict[int, _Process] = {}
-        self._unfinished: dict[int, tuple[float, str]] = {}
+        # For each process with an unfinished call: its start, its text and its line.
+        self._unfinished: dict[int, tuple[float, str, int]] = {}
+        # For each reason to leave out a line: the number of the first such line.
+        self._first_line: dict[str, int] = {}
         # The known sizes of files in bytes, by path. A write that appends begins at this offset.
         self._ends: dict[str, int] = {}
 
@@ -147,17 +152,32 @@ class _Trace:
                 continue
             process, time_s, text = found.process, found.time_s, found.text
             if text.endswith(UNFINISHED):
-                self._unfinished[process] = (time_s, text.removesuffix(UNFINISHED).rstrip())
+                self._leave_out_unfinished(process)
+                begun = text.removesuffix(UNFINISHED).rstrip()
+                self._unfinished[process] = (time_s, begun, number)
                 continue
             if resumed := RESUMED.match(text):
                 if process not in self._unfinished:
+                    self._leave_out_line(number, resumed[1], NOT_BEGUN)
                     continue
-                time_s, begun = self._unfinished.pop(process)
+                time_s, begun, _ = self._unfinished.pop(process)
                 text = begun + resumed[2]
             if call := CALL.match(text):
                 yield from self._checked(number, time_s, process, call)
             elif not EVENT.match(text) and not text.endswith(DETACHED):
                 self._incomplete(number, text, line.endswith("\n"))
+        for process in list(self._unfinished):
+            self._leave_out_unfinished(process)
+
+    def _leave_out_unfinished(self, process: int) -> None:
+        """Leaves out the call of a process whose end is missing, if the process has one."""
+        if (begun := self._unfinished.pop(process, None)) is not None:
+            self._leave_out_line(begun[2], begun[1].partition("(")[0], NOT_ENDED)
+
+    def _leave_out_line(self, number: int, name: str, reason: str) -> None:
+        """Leaves out the call in line `number`, for a reason that names the first such line."""
+        first = self._first_line.setdefault(reason, number)
+        self._leave_out(name, f"{reason} (first: line {first})")
 
     def _incomplete(self, number: int, text: str, is_whole: bool) -> None:
         """Leaves out an incomplete line if it is the last line of a recording that ended within
@@ -167,7 +187,7 @@ class _Trace:
                 "a call has the form NAME(ARGUMENTS) = RESULT; remove the line, or record again"
             )
             raise ValueError(f"line {number}: {text[:60]!r} is no whole call: {allowed}")
-        self._leave_out(text.partition("(")[0], CUT_OFF)
+        self._leave_out_line(number, text.partition("(")[0], CUT_OFF)
 
     def _checked(
         self, number: int, time_s: float, process: int, call: re.Match[str]

@@ -11,10 +11,12 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from pydantic import JsonValue
 
 from dfslab.documents.metrics import RATE, is_time
 from dfslab.instruments.access import InstrumentSession
@@ -177,7 +179,29 @@ def read(path: Path, scenario: Scenario) -> list[Result]:
         companion = f"{path.with_suffix('.json').name} states {stated}"
         reason = f"has {len(rows)} rows, but {companion}: export the run again"
         raise InputError("DATA", str(path), reason)
-    return _results(path, rows, scenario, provenance)
+    results = _results(path, rows, scenario, provenance)
+    _check_description(path, about, results)
+    return results
+
+
+def _check_description(
+    path: Path, about: Mapping[str, JsonValue], results: Sequence[Result]
+) -> None:
+    """Raises InputError if the description of a table states another number of configurations or of
+    incomplete measurements than the table has. Earlier versions did not state the latter."""
+    incomplete = about.get("incomplete")
+    for key, stated, found in (
+        ("configurations", about.get("configurations"), len({one.point_id for one in results})),
+        (
+            "incomplete",
+            len(incomplete) if isinstance(incomplete, list) else None,
+            len(completeness.incomplete(results)),
+        ),
+    ):
+        if stated is not None and stated != found:
+            companion = path.with_suffix(".json").name
+            reason = f"has {found} as {key}, but {companion} states {stated}: export the run again"
+            raise InputError("DATA", str(path), reason)
 
 
 def _results(

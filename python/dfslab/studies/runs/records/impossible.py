@@ -25,6 +25,9 @@ ROUNDING = 0.01
 # different points of the code.
 TIME_SLACK = 1.1
 
+# For each quantile of latencies: the share of the operations that are at or above it.
+SHARES_ABOVE = {"p50": 0.5, "p90": 0.1, "p99": 0.01, "p999": 0.001}
+
 
 def contradiction(result: Result) -> str:
     """Returns the first contradiction in a result as text; "" if there is none. The text has the
@@ -43,6 +46,8 @@ def _contradictions(result: Result) -> Iterator[str]:
         yield from _of_sums(load)
         yield from impossible_times.of_load(values, load)
         yield from _too_long(values, load, result.point.scenario.workload.clients)
+        for name, counted in load.operations.items():
+            yield from _above_mean(values, name, counted.count)
         for phase in load.phases:
             yield from _of_phase(phase)
             yield from impossible_times.of_phase(phase)
@@ -122,6 +127,20 @@ def _too_long(values: Mapping[str, float], load: MeasuredLoad, clients: int) -> 
     if load.window_s > 0 and busy_s > TIME_SLACK * clients * load.window_s:
         had = f"{clients} clients had {load.window_s:g} s each"
         yield f"metrics.latency_s_mean: the operations took {busy_s:g} s in total, but {had}"
+
+
+def _above_mean(values: Mapping[str, float], operation: str, count: int) -> Iterator[str]:
+    """Yields a contradiction for each quantile that is too high for the mean. The operations at or
+    above a quantile took at least that long, which is a part of the time of all operations."""
+    mean_s = values.get(metrics.key(metrics.LATENCY, metrics.MEAN, operation))
+    for name, share in SHARES_ABOVE.items():
+        value_s = values.get(key := metrics.key(metrics.LATENCY, name, operation))
+        above = max(1, int(share * count))
+        if mean_s is None or value_s is None or not count:
+            continue
+        if value_s * above > TIME_SLACK * mean_s * count:
+            took = f"{count} operations took {mean_s * count:g} s in total"
+            yield f"metrics.{key} = {value_s:g}: contradicts the mean {mean_s:g}: {took}"
 
 
 def _unordered(values: Mapping[str, float]) -> Iterator[str]:
