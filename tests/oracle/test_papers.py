@@ -20,7 +20,14 @@ from verification.figures import bars
 from verification.papers import obtained, page, rows
 from verification.papers.__main__ import main as papers_main
 from verification.papers.obtained import Obtained, figures_of, judged, not_judged, of_figures
-from verification.papers.probes import dfsperf_probes, kumar_predictions, nguyen_probes, wu_tables
+from verification.papers.probes import (
+    dfsperf_probes,
+    kumar_predictions,
+    nguyen_probes,
+    wu_formulas,
+    wu_phases,
+    wu_tables,
+)
 from verification.papers.rows import Row, RowError
 
 ROOT = Path(__file__).parents[2]
@@ -268,3 +275,32 @@ def test_a_row_of_the_net_has_the_rate_that_the_command_prints():
     (point,) = [one for one in scenario.points() if one.labels == {**keys, "workload.clients": 1}]
     printed = Components().run(point).value("throughput_bytes_per_s")
     assert nguyen_probes.predicted("read", 1, 2**24) == printed
+
+
+@pytest.mark.parametrize("number", range(10, 16))
+def test_the_command_of_a_figure_of_the_net_predicts_by_the_net(number):
+    """`dfslab predict` uses the method `sequence` if no method is given. The rows of Figures 10 to
+    15 have the rates of the net."""
+    (row,) = [one for one in rows.rows("nguyen") if one.id == f"nguyen.figure-{number}"]
+    words = shlex.split(row.command)
+    assert words[words.index("--method") + 1] == "components"
+
+
+def test_a_sum_with_other_counts_is_a_miss():
+    """As printed in the paper, N counts getBlockLocations and is larger than M, which counts
+    readBlock (erratum W11)."""
+    assert wu_formulas.equation_1().text.endswith("ceil(B/n) T_getBlockLocations + B T_readBlock_2")
+    swapped = {
+        "T_open_self": wu_formulas.B / wu_formulas.B,
+        "T_getBlockLocations": wu_formulas.B,
+        "T_readBlock_2": wu_formulas.B / wu_formulas.n,
+    }
+    assert wu_formulas.terms("read", swapped).verdict == "miss"
+
+
+def test_times_of_a_phase_have_the_names_of_the_paper():
+    """Create and its remote call are different operations, and both are named create in the
+    recording."""
+    text = wu_phases.write_phase_1_level().text
+    assert re.findall(r"[:;] (\D+) \d", text) == ["create", "rpc create", "addBlock"]
+    assert text.count("a factor of") == 3

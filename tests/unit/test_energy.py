@@ -113,3 +113,25 @@ def test_power_is_written_only_where_it_is_declared():
     assert NodeGroup(power="0.2 kW").power == 200.0
     with pytest.raises(InputError, match=r"deployment.node.server.power = '95': needs a unit"):
         scenario("95")
+
+
+def test_a_choice_names_the_processor_and_the_power_of_each():
+    """Clock and power vary together. A note names the clock and the power of one processor, and not
+    the values that all compared configurations share. The table names a single method once."""
+    costs = energy.costs([predicted("8 W", 1e6), predicted("45 W", 2e6)])
+    clock, link = (f"deployment.node.server.{key}" for key in ("frequency", "adapter.bandwidth"))
+    shared = {link: "1 Gbit/s"}
+    named = [
+        one.model_copy(update={"labels": {clock: hertz, **one.labels, **shared}, "group": shared})
+        for one, hertz in zip(costs, ("1 GHz", "3 GHz"), strict=True)
+    ]
+    (table,) = energy.Energy(costs=named).tables(FinishedRun(scenario(), []))
+    assert table.notes[0].endswith(
+        "least power within 5% of the fastest: 3 GHz (45 W a processor); "
+        "least energy: 1 GHz (8 W a processor)."
+    )
+    assert "1 Gbit/s" not in table.notes[0].partition("fastest: ")[2]
+    assert table.title.endswith(", by sequence")
+    two = [*named, named[0].model_copy(update={"method": "petri"})]
+    (table,) = energy.Energy(costs=two).tables(FinishedRun(scenario(), []))
+    assert [head.title for head in table.columns][1] == "method"

@@ -154,10 +154,23 @@ def test_only_the_requested_operation_is_shown(form):
         acting = {one.split(":")[0] for row in document for one in row["acts in"].split("; ")}
         assert acting == {"stat"}
     elif form == "formula":
-        assert re.findall(r"^T_t_\w+", document["formula"], re.MULTILINE) == ["T_t_stat"]
+        assert re.findall(r"^(T_t_\w+) =", document["formula"], re.MULTILINE) == ["T_t_stat"]
     elif form == "xmi":
         assert [one.name for one in read_xmi(document["xmi"]).interactions] == ["stat"]
     elif form == "net":
         assert list(document) == ["stat"]
     else:
         assert list(document) == ["class", "deployment", "stat"]
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_what_happens_once_is_no_loop(system):
+    described = discover.file_system(system)
+    for operation in described.operations:
+        guards = [
+            operand.guard
+            for one in fragments(interaction(described, operation).body)
+            if one.operator == "loop"
+            for operand in one.operands
+        ]
+        assert "i ≤ 1" not in guards, operation

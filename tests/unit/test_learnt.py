@@ -35,6 +35,7 @@ from dfslab.studies import crossval
 from dfslab.studies.contract import Findings, FinishedRun
 from dfslab.studies.designs import design_plan, importance, learning, sensitivity
 from dfslab.studies.designs import next as next_runs
+from dfslab.studies.designs.lessons import Learning
 from dfslab.studies.designs.slopes import slopes
 from dfslab.studies.runs import csv_runs
 from sklearn.base import clone, is_regressor
@@ -412,3 +413,19 @@ def test_a_table_of_runs_reads_back(measured, tmp_path):
     assert about["rows"] == len(measured)
     with pytest.raises(InputError, match="is no table of runs|no such file"):
         csv_runs.read(tmp_path / "none.csv", scenario())
+
+
+def test_a_note_of_the_importance_names_factors_that_the_legal_set_ties():
+    """The first order of a tied factor may exceed its total, which a note explains. A block of one
+    factor is no tie."""
+    small, large = Metric(value=0.2, low=0.1, high=0.3), Metric(value=0.5, low=0.4, high=0.6)
+    found = Learning.model_construct(
+        first_order_sum=Metric(value=0.7, low=0.6, high=0.8),
+        blocks={"network": (small, small), "volume, file_size": (small, large)},
+    )
+    total, *tied = found.importance_notes()
+    assert "sum to 0.70" in total
+    assert tied == [
+        "The legal set ties volume, file_size to each other, so the first order of each holds "
+        "effects of the others; together they have first order 0.20 and total 0.50."
+    ]

@@ -20,9 +20,11 @@ bars, or is computed by a probe with the product when the page is written.
 *why* says the reason. A statement of several parts is a miss if the data contradict a part, and a
 hit if they contradict none and decide at least half of the parts.
 
-*Reproduced by* prints the figures of the row; `python -m verification.papers ROW` prints those that
-no other command does. `dfslab run` with `--from verification/data/wu-namenode.csv` ends with exit
-code 1, since the recording lacks 30 of the 117 runs of its plan.
+*Reproduced by* is the command that repeats the experiment, predicts it, or shows the property.
+`python -m verification.papers ROW` prints the row's result as it is here, with nothing measured
+anew. `dfslab run` of a testbed's scenario without `--from` measures. `dfslab run` with
+`--from verification/data/wu-namenode.csv` ends with exit code 1, since the recording lacks 30 of
+the 117 runs of its plan.
 [README.md](README.md) says how a row is added.
 """
 VERDICTS = {"hit": "**hit**", "miss": "**miss**", "not judged": "*not judged*"}

@@ -87,23 +87,26 @@ class Energy(StudyResult):
 
     def tables(self, run: FinishedRun) -> list[Table]:
         """Returns a table with one row for each configuration, in the order of the scenario."""
-        columns = heads(
-            "configuration", "method", "MB/s", "power", "J/GB", "limit", left=["method", "limit"]
-        )
+        # One method is named in the title, so that its column takes no width.
+        methods = list(dict.fromkeys(one.method for one in self.costs))
+        several = len(methods) > 1
+        names = ["configuration", *["method"] * several, "MB/s", "power", "J/GB", "limit"]
         rows = []
         for one in self.costs:
             rate, energy = one.throughput_bytes_per_s, one.energy_j_per_byte
             rows.append(
                 (
                     words(run.name(dict(one.labels)) if one.labels else one.method),
-                    words(one.method),
+                    *[words(one.method)] * several,
                     _scaled(rate, 1e-6),
                     quantity(one.power_w, "W"),
                     _scaled(energy, GIGA),
                     words(one.limit or "–"),
                 )
             )
-        return [Table("Power and energy of the processors", columns, rows, self._notes(run))]
+        title = "Power and energy of the processors"
+        title += "" if several else f", by {methods[0]}"
+        return [Table(title, heads(*names, left=["method", "limit"]), rows, self._notes(run))]
 
     def _notes(self, run: FinishedRun) -> list[str]:
         notes = []
@@ -111,7 +114,7 @@ class Energy(StudyResult):
             where = run.name(dict(fast.group)) if fast.group else "everywhere"
             notes.append(
                 f"{where}: least power within {AS_FAST:.0%} of the fastest: "
-                f"{run.name(dict(fast.labels))}; least energy: {run.name(dict(frugal.labels))}."
+                f"{_processor(run, fast)}; least energy: {_processor(run, frugal)}."
             )
         return [*notes, BASIS]
 
@@ -190,6 +193,22 @@ def least_energy(group: Sequence[EnergyCost]) -> EnergyCost:
 
 def _of_processors(key: str) -> bool:
     return key.startswith("deployment.node.") and key.rpartition(".")[2] in PROCESSOR_KEYS
+
+
+def _processor(run: FinishedRun, one: EnergyCost) -> str:
+    """Returns the processors of a configuration in words: the varied values that describe them, and
+    the power of each, such as "5.56 GHz (45 W a processor)"."""
+    powers, others = [], dict[str, str]()
+    for key, value in one.labels.items():
+        if key.endswith(".power"):
+            powers.append(value)
+        elif _of_processors(key):
+            others[key] = value
+    power = "; ".join(powers)
+    if not others:
+        return power or "as declared"
+    name = run.name(dict(others))
+    return f"{name} ({power} a processor)" if power else name
 
 
 def _scaled(metric: Metric, factor: float) -> TableCell:

@@ -243,18 +243,33 @@ def infiniband_ratio() -> Obtained:
     return judged(RATIO / SIMILAR <= ratio <= RATIO * SIMILAR, text)
 
 
+# The processors of Table 1 by their clock in the scenario, which stands for their points.
+PROCESSORS = {
+    "0.613 GHz": "Atom",
+    "5.56 GHz": "Xeon E3-1265",
+    "6.63 GHz": "Xeon E3-1280",
+    "2.66 GHz": "Xeon E5430",
+    "5.01 GHz": "Xeon X5650",
+}
+
+
 @cache
-def _processors() -> dict[tuple[str, str], str]:
-    """Returns the processor that dfslab chooses for each (bandwidth, block size). A processor is
-    named by its power. Of the processors whose predicted rate is within 5 % of the highest
-    predicted rate, dfslab chooses the processor with the lowest power."""
+def _processors() -> dict[tuple[str, str], tuple[str, str]]:
+    """Returns (name, power) of the processor that dfslab chooses for each (bandwidth, block size).
+    Of the processors whose predicted rate is within 5 % of the highest predicted rate, dfslab
+    chooses the processor with the lowest power."""
     scenario = recordings.scenario("kumar-processors")
     found = costs([SequenceModel().run(point) for point in scenario.points()])
     groups: dict[tuple[str, str], list[EnergyCost]] = {}
     for one in found:
         key = (one.labels["deployment.node.server.adapter.bandwidth"], one.labels[BLOCKS])
         groups.setdefault(key, []).append(one)
-    return {key: chosen(own).labels["deployment.node.server.power"] for key, own in groups.items()}
+    best = {key: chosen(own).labels for key, own in groups.items()}
+    server = "deployment.node.server"
+    return {
+        key: (PROCESSORS[labels[f"{server}.frequency"]], labels[f"{server}.power"])
+        for key, labels in best.items()
+    }
 
 
 def table_1() -> Obtained:
@@ -263,17 +278,25 @@ def table_1() -> Obtained:
     processors that are not the bottleneck. Small requests are judged because they need the most
     processor time."""
     found = _processors()
-    text = ", ".join(f"{link}, {block}: {power}" for (link, block), power in found.items())
-    return judged(found[GIGABIT, "4 KiB"] == "45 W", text)
+    small, large = (found[GIGABIT, block] for block in ("4 KiB", "128 KiB"))
+    text = f"Gigabit, requests of 4 KiB: {small[0]} ({small[1]}); of 128 KiB: {large[0]} "
+    text += f"({large[1]})"
+    return judged(small == ("Xeon E3-1265", "45 W"), text)
 
 
 def infiniband_needs_processors() -> Obtained:
     """Judges whether InfiniBand needs a processor of at least as much power as Gigabit Ethernet
-    does."""
-    watts = {key: float(power.partition(" ")[0]) for key, power in _processors().items()}
-    pairs = [(watts[GIGABIT, block], watts["5.8 Gbit/s", block]) for block in ("128 KiB", "4 KiB")]
-    text = ", ".join(f"{gigabit:g} W becomes {infiniband:g} W" for gigabit, infiniband in pairs)
-    return judged(all(b >= a for a, b in pairs) and any(b > a for a, b in pairs), text)
+    does, and of more power for large or for small requests."""
+    pairs, texts = [], []
+    for block in ("128 KiB", "4 KiB"):
+        gigabit, infiniband = (_processors()[link, block] for link in (GIGABIT, "5.8 Gbit/s"))
+        pairs.append([float(power.partition(" ")[0]) for _, power in (gigabit, infiniband)])
+        texts.append(
+            f"requests of {block}: {gigabit[0]} ({gigabit[1]}) on Gigabit, "
+            f"{infiniband[0]} ({infiniband[1]}) on InfiniBand"
+        )
+    holds = all(b >= a for a, b in pairs) and any(b > a for a, b in pairs)
+    return judged(holds, "; ".join(texts))
 
 
 def _glusterfs() -> FileSystem:

@@ -13,6 +13,7 @@ from dfslab.report.description import parameter_rows
 from dfslab.report.diagrams import marte
 from dfslab.report.diagrams.interaction import Event, Fragment, interaction, messages
 from dfslab.report.diagrams.uml import uml
+from dfslab.spec.systems.parameters import symbol
 
 from verification.papers.obtained import Obtained, judged
 
@@ -90,24 +91,55 @@ def figure_3() -> Obtained:
     return judged(drawn.verdict == "hit" and chained, f"{drawn.text}; {hops}")
 
 
-def _terms(operation: str, wanted: set[str]) -> Obtained:
-    """Judges whether an operation makes at least the invocations `wanted`. The times of these
-    invocations are the terms of a sum in Wu 2013."""
-    found = _by_label(operation)
-    terms = " + ".join(name if one.count == 1 else f"N {name}" for name, one in found.items())
-    return judged(
-        wanted <= found.keys(), f"T_t_{operation} = {terms}; N: the count that the formula has"
+# Symbols of the paper: a file of B whole blocks, and n locations of blocks per request.
+B = sympy.Symbol("B", positive=True, integer=True)
+n = sympy.Symbol("n", positive=True, integer=True)
+BLOCK_BYTES = sympy.Symbol("block_bytes", positive=True)
+# Whole blocks that are read one after the other, and not at random places.
+WHOLE_BLOCKS: dict[sympy.Basic, sympy.Basic] = {
+    sympy.sympify(symbol("file_size")): B * BLOCK_BYTES,
+    sympy.sympify(symbol("block_size")): BLOCK_BYTES,
+    sympy.sympify(symbol("prefetch_blocks")): n,
+    sympy.sympify(symbol("read_streams")): sympy.Integer(1),
+    sympy.sympify(symbol("scattered")): sympy.Integer(0),
+}
+
+
+def terms(operation: str, expected: dict[str, sympy.Expr]) -> Obtained:
+    """Judges whether an operation on a file of B whole blocks makes exactly the invocations
+    `expected`, each as often as `expected` says. The times of these invocations are the terms of a
+    sum in Wu 2013."""
+    found = {
+        label: sympy.simplify(one.count.xreplace(WHOLE_BLOCKS))
+        for label, one in _by_label(operation).items()
+    }
+    made = {label: count for label, count in found.items() if count != 0}
+    holds = made.keys() == expected.keys() and all(
+        sympy.simplify(count - expected[label]) == 0 for label, count in made.items()
     )
+    terms = " + ".join(
+        label if count == 1 else f"{str(count).replace('ceiling', 'ceil')} {label}"
+        for label, count in ((one, expected[one] if holds else made[one]) for one in made)
+    )
+    return judged(holds, f"a file of B blocks: T_t_{operation} = {terms}")
 
 
 def equation_1() -> Obtained:
-    """Judges whether the response time of a read has the terms of formula (1) of Wu 2013."""
-    return _terms("read", {"T_open_self", "T_getBlockLocations", "T_readBlock"})
+    """Judges whether the response time of a read has the terms of formula (1) of Wu 2013, as
+    corrected by errata W11 and W12."""
+    one = sympy.Integer(1)
+    return terms(
+        "read",
+        {"T_open_self": one, "T_getBlockLocations": sympy.ceiling(B / n), "T_readBlock_2": B},
+    )
 
 
 def equation_6() -> Obtained:
-    """Judges whether the response time of a write has the terms of formula (6) of Wu 2013."""
-    return _terms("write", {"T_create_self", "T_rpc_create", "T_writeRequest", "T_addBlock"})
+    """Judges whether the response time of a write has the terms of formula (6) of Wu 2013, as
+    corrected by errata W9 and W13, and those of close and complete."""
+    once = ("T_create_self", "T_rpc_create", "T_write_self", "T_close_self", "T_complete")
+    ones: dict[str, sympy.Expr] = dict.fromkeys(once, sympy.Integer(1))
+    return terms("write", {**ones, "T_addBlock": B, "T_writeRequest": B})
 
 
 def _depends(operation: str, label: str, *, whole: bool, wanted: set[str]) -> Obtained:

@@ -12,7 +12,7 @@ paper's three phases and its deployments.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 from dfslab.result import Result
@@ -81,12 +81,6 @@ def _total_s(result: Result, steps: Sequence[str], one_file: bool) -> float:
     return total_s
 
 
-def _of(*curves: Curve) -> str:
-    """Returns a text with two times of each curve in milliseconds: the time at the smallest file
-    size, and the time at the largest file size."""
-    return ", ".join(f"{1e3 * one[0][1]:.3g} to {1e3 * one[-1][1]:.3g} ms" for one in curves)
-
-
 def _factor(found: Curve) -> float:
     totals = [total for _, total in found]
     return max(totals) / min(totals)
@@ -96,43 +90,67 @@ def _trend(found: Curve) -> float:
     return float(spearmanr([size for size, _ in found], [total for _, total in found]).statistic)
 
 
-def _level(*curves: Curve) -> Obtained:
-    most = max(map(_factor, curves))
-    return judged(
-        most <= LEVEL, f"totals over the sizes {_of(*curves)}; largest over smallest {most:.2g}"
-    )
+def _seconds(time_s: float) -> str:
+    """Returns a time with three digits: 2.93 s or 220 ms."""
+    return f"{time_s:.3g} s" if time_s >= 1 else f"{1e3 * time_s:.3g} ms"
 
 
-def _rises(*curves: Curve, sign: int = 1) -> Obtained:
-    trends = [_trend(one) for one in curves]
-    holds = all(sign * one >= TREND for one in trends)
-    correlations = ", ".join(f"{one:+.2f}" for one in trends)
-    return judged(holds, f"totals over the sizes {_of(*curves)}; rank correlation {correlations}")
+def _level(curves: Mapping[str, Curve]) -> Obtained:
+    """Judges whether each curve is level. The keys of `curves` are the paper's names of the
+    operations."""
+    texts = []
+    for name, found in curves.items():
+        totals = [total for _, total in found]
+        least, most = _seconds(min(totals)), _seconds(max(totals))
+        texts.append(f"{name} {least} to {most}, a factor of {_factor(found):.2g}")
+    level = all(_factor(found) <= LEVEL for found in curves.values())
+    return judged(level, f"shortest and longest total over the sizes: {'; '.join(texts)}")
 
 
-def _longest_in_phase_1(operation: str, steps: Sequence[str]) -> Obtained:
+def _rises(curves: Mapping[str, Curve], sign: int = 1) -> Obtained:
+    """Judges whether each curve rises with the file size, or falls if `sign` is -1. The keys of
+    `curves` are the paper's names of the operations."""
+    texts = [
+        f"{name} {_seconds(found[0][1])} to {_seconds(found[-1][1])}, "
+        f"rank correlation {_trend(found):+.2f}"
+        for name, found in curves.items()
+    ]
+    holds = all(sign * _trend(found) >= TREND for found in curves.values())
+    return judged(holds, f"totals of the smallest and the largest size: {'; '.join(texts)}")
+
+
+def _longest_in_phase_1(operation: str, steps: Mapping[str, Sequence[str]]) -> Obtained:
     texts, holds = [], True
-    for step in steps:
+    for name, parts in steps.items():
         firsts, *others = [
-            [total for _, total in curve(operation, [step], phase)]
+            [total for _, total in curve(operation, parts, phase)]
             for phase in (PHASE_1, PHASE_2, PHASE_3)
         ]
         longest = max(max(other) for other in others)
         holds &= min(firsts) > longest
-        first, later = f"{1e3 * min(firsts):.3g} ms", f"{1e3 * longest:.3g} ms"
-        texts.append(f"{step.split('/')[-1]} at least {first}, later at most {later}")
+        first, later = _seconds(min(firsts)), _seconds(longest)
+        texts.append(f"{name} at least {first}, later at most {later}")
     return judged(holds, "; ".join(texts))
 
 
-LOOKUPS = ("open", "open/getBlockLocations")
-WRITE_REQUEST = ("write", "-write/addBlock", "close", "-close/complete")
-NAMENODE_CALLS = ("create", "create/create", "write/addBlock")
+def _curves(
+    operation: str, steps: Mapping[str, Sequence[str]], phase: tuple[float, float]
+) -> dict[str, Curve]:
+    return {name: curve(operation, parts, phase) for name, parts in steps.items()}
+
+
+# The paper's names of operations, and the recorded steps of which each consists.
+LOOKUPS = {"open": ["open"], "getBlockLocations": ["open/getBlockLocations"]}
+READ_BLOCK = {"readBlock": ["read"]}
+WRITE_REQUEST = {"writeRequest": ["write", "-write/addBlock", "close", "-close/complete"]}
+ADD_BLOCK = {"addBlock": ["write/addBlock"]}
+NAMENODE_CALLS = {"create": ["create"], "rpc create": ["create/create"], **ADD_BLOCK}
 
 
 def read_phase_1_level() -> Obtained:
     """Judges whether the times of open and getBlockLocations are level over the smallest files
     (Phase I of Wu 2013)."""
-    return _level(*(curve("read", [step], PHASE_1) for step in LOOKUPS))
+    return _level(_curves("read", LOOKUPS, PHASE_1))
 
 
 def read_phase_1_longest() -> Obtained:
@@ -144,25 +162,27 @@ def read_phase_1_longest() -> Obtained:
 def read_phase_1_blocks() -> Obtained:
     """Judges whether the time of readBlock rises with the file size over the smallest files (Phase
     I of Wu 2013)."""
-    return _rises(curve("read", ["read"], PHASE_1))
+    return _rises(_curves("read", READ_BLOCK, PHASE_1))
 
 
 def read_phase_2_level() -> Obtained:
     """Judges whether the time of readBlock is level over files of medium size (Phase II of Wu
     2013)."""
-    return _level(curve("read", ["read"], PHASE_2))
+    return _level(_curves("read", READ_BLOCK, PHASE_2))
 
 
 def read_phase_2_lookups() -> Obtained:
     """Judges whether the times of open and getBlockLocations fall when the file size rises, over
     files of medium size (Phase II of Wu 2013)."""
-    return _rises(*(curve("read", [step], PHASE_2) for step in LOOKUPS), sign=-1)
+    return _rises(_curves("read", LOOKUPS, PHASE_2), sign=-1)
 
 
 def read_phase_3() -> Obtained:
     """Judges whether the times of readBlock and getBlockLocations rise with the file size over the
     largest files (Phase III of Wu 2013)."""
-    return _rises(*(curve("read", [step], PHASE_3) for step in ("read", "open/getBlockLocations")))
+    return _rises(
+        _curves("read", {**READ_BLOCK, "getBlockLocations": LOOKUPS["getBlockLocations"]}, PHASE_3)
+    )
 
 
 def read_blocks_dominate() -> Obtained:
@@ -171,7 +191,8 @@ def read_blocks_dominate() -> Obtained:
     the phase than for the smallest file."""
     reads, opens = (dict(curve("read", [step], PHASE_3)) for step in ("read", "open"))
     ratios = [reads[size] / opens[size] for size in sorted(reads)]
-    text = f"read over open {ratios[0]:.3g} to {ratios[-1]:.3g} over the sizes of Phase III"
+    text = f"readBlock over open: {ratios[0]:.3g} at the smallest size of Phase III, "
+    text += f"{ratios[-1]:.3g} at the largest"
     return judged(min(ratios) > 1 and ratios[-1] > ratios[0], text)
 
 
@@ -204,7 +225,7 @@ def read_virtual() -> Obtained:
 def write_phase_1_level() -> Obtained:
     """Judges whether the times of create, its remote call and addBlock are level over the smallest
     files (Phase I of Wu 2013)."""
-    return _level(*(curve("write", [step], PHASE_1) for step in NAMENODE_CALLS))
+    return _level(_curves("write", NAMENODE_CALLS, PHASE_1))
 
 
 def write_phase_1_longest() -> Obtained:
@@ -216,27 +237,25 @@ def write_phase_1_longest() -> Obtained:
 def write_phase_1_request() -> Obtained:
     """Judges whether the time of writeRequest rises with the file size over the smallest files
     (Phase I of Wu 2013)."""
-    return _rises(curve("write", WRITE_REQUEST, PHASE_1))
+    return _rises(_curves("write", WRITE_REQUEST, PHASE_1))
 
 
 def write_phase_2_level() -> Obtained:
     """Judges whether the time of writeRequest is level over files of medium size (Phase II of Wu
     2013)."""
-    return _level(curve("write", WRITE_REQUEST, PHASE_2))
+    return _level(_curves("write", WRITE_REQUEST, PHASE_2))
 
 
 def write_phase_2_calls() -> Obtained:
     """Judges whether the times of create, its remote call and addBlock fall when the file size
     rises, over files of medium size (Phase II of Wu 2013)."""
-    return _rises(*(curve("write", [step], PHASE_2) for step in NAMENODE_CALLS), sign=-1)
+    return _rises(_curves("write", NAMENODE_CALLS, PHASE_2), sign=-1)
 
 
 def write_phase_3() -> Obtained:
     """Judges whether the times of writeRequest and addBlock rise with the file size over the
     largest files (Phase III of Wu 2013)."""
-    return _rises(
-        curve("write", WRITE_REQUEST, PHASE_3), curve("write", ["write/addBlock"], PHASE_3)
-    )
+    return _rises(_curves("write", {**WRITE_REQUEST, **ADD_BLOCK}, PHASE_3))
 
 
 def write_slow_network() -> Obtained:

@@ -79,7 +79,7 @@ def capacity() -> Obtained:
     metadata operations, in requests per second."""
     found = {one.operation: one for one in _limits().capacity}
     texts = [
-        f"{name} {found[name].rate_per_s:.3g}/s ({found[name].bottleneck})"
+        f"{name} {found[name].rate_per_s:,.0f}/s ({found[name].bottleneck})"
         for name in ("stat", "create")
     ]
     return judged(all(name in found for name in ("read", "write", "stat")), ", ".join(texts))

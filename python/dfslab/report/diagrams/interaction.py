@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from dfslab.report.diagrams import marte
 from dfslab.report.diagrams.legend import Legend, legend
-from dfslab.spec.steps.expression import Expr
+from dfslab.spec.steps.expression import ONE, Expr
 from dfslab.spec.steps.node import (
     At,
     Call,
@@ -310,6 +310,9 @@ class _Drawing(Visitor[_Place, list[Event]]):
             if node.count == chain.count or moves:
                 return self._along(node, where, chain, moves=moves)
         body = self.visit(node.body, where)
+        if node.count == ONE:
+            # What happens exactly once is no loop.
+            return body
         return [Fragment("loop", (Operand(self._each(node.count), tuple(body)),))]
 
     def _along(self, node: Repeat, where: _Place, chain: _Chain, *, moves: bool) -> list[Event]:

@@ -208,7 +208,14 @@ class Learning(StudyResult):
         return [
             f"First-order indices of independent factors and blocks sum to {total.value:.2f} "
             f"({total.low:.2f} to {total.high:.2f}); interactions between them decide the rest, "
-            f"{max(0.0, 1 - total.value):.2f}."
+            f"{max(0.0, 1 - total.value):.2f}.",
+            *(
+                f"The legal set ties {name} to each other, so the first order of each holds "
+                f"effects of the others; together they have first order {first.value:.2f} and "
+                f"total {whole.value:.2f}."
+                for name, (first, whole) in self.blocks.items()
+                if ", " in name
+            ),
         ]
 
     def _slopes(self) -> Table:
