@@ -45,9 +45,11 @@ def _occupied_s(size_bytes: Expression, mode: str) -> Expr:
 
     The result is 1 / requests + (size_bytes - SMALL_BYTES) / request_rate. The result is never
     below the time to transfer the bytes at the disk's rate. `requests` and `request_rate` are
-    measured rates of the disk. `mode` is "read" or "write".
+    measured rates of the disk. If larger requests took no longer than small ones, `request_rate`
+    was not determined, and all requests occupy the disk for 1 / requests. `mode` is "read" or
+    "write".
     """
-    byte_s = 1 / rate(f"{ROLE}.request_rate")
+    byte_s = select(symbol(f"{ROLE}.request_rate") > 0, 1 / rate(f"{ROLE}.request_rate"), 0)
     small_s = 1 / rate(f"{ROLE}.requests")
     line_s = small_s + (size_bytes - SMALL_BYTES) * byte_s
     return named("occupied_s", Max(line_s, size_bytes / symbol(f"{ROLE}.disk_{mode}_rate")))

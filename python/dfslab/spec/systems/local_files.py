@@ -43,7 +43,7 @@ OF_DISK_KEYS: Mapping[str, tuple[str, ...]] = {
 # maps the field with the rate of each line to "read" or "write". If this rate was not measured, the
 # node's disk rate for reading or writing replaces it.
 RATES_OF_LINES = {
-    "requests": {"request_rate": "read", "read_rate": "read", "write_rate": "write"},
+    "requests": {"read_rate": "read", "write_rate": "write"},
     "commits": {"commit_rate": "write", "commits_rate": "write"},
 }
 
