@@ -114,6 +114,8 @@ LIBRARY = [
         puts="if Int.compare(n, 1) = n then 1 else 2",
         refused="compare with <, = and >",
     ),
+    Row("loop", "iter f n", puts="iter n", refused="a function that calls itself"),
+    Row("other rounding", "rint r", puts="rint n", refused="use round, floor, ceil, trunc"),
     Row("sine", "Math.sin r", puts="round (Math.sin 1.0)", refused="list the values (List.nth)"),
     Row("array", "Array.array(n, 0)", puts="Array.array(n, 0)", refused="use a list"),
     Row(

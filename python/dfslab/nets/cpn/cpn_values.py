@@ -409,6 +409,13 @@ OTHERWISE = {
         "gives LESS, EQUAL or GREATER, which is not read; compare with <, = and >",
     ),
     **dict.fromkeys(
+        ("iter", "List.iter", "repeat"),
+        "is no loop that is read; use List.tabulate, foldl, or a function that calls itself",
+    ),
+    **dict.fromkeys(
+        ("rint", "Real.rint"), "rounds in no way that is read; use round, floor, ceil, trunc"
+    ),
+    **dict.fromkeys(
         ("Math.sin", "Math.cos", "Math.tan", "Math.atan", "Math.asin", "Math.acos", "Math.atan2"),
         "is not read: the engine has ln, exp, sqrt and powers; list the values (List.nth)",
     ),
