@@ -29,6 +29,7 @@ from dfslab.studies.runs.means import geometric_mean
 
 SURE = "±: half-width of the 90 % interval. ×÷2: from half to twice the value."
 LIMIT_SHARE = "limit: its share of an operation's time, which is not its utilisation."
+LIMIT_BUSY = "limit: a percentage is the part of the time for which the station is busy."
 
 
 @dataclass(frozen=True)
@@ -133,8 +134,17 @@ def rate_table(results: Sequence[Result], title: str) -> Table:
         )
         rows.extend(_phase_row(part) for part in phases_of(one.results))
     notes = result_notes(results)
-    about = [_common(rates), SURE, LIMIT_SHARE if predicts else "", explained(results)]
+    about = [_common(rates), SURE, _limit_note(rates) if predicts else "", explained(results)]
     return Table(title, columns, rows, tuple(one for one in (*about, *notes) if one))
+
+
+def _limit_note(rates: Sequence[ConfigurationRate]) -> str:
+    """Returns what the percentages of a column of limits mean. Methods that divide the time of an
+    operation state limits with shares of this time. Simulations state how busy a station is."""
+    firsts = [one.results[0] for one in rates]
+    if any(one.limits for one in firsts):
+        return LIMIT_SHARE
+    return LIMIT_BUSY if any("%" in one.bottleneck for one in firsts) else ""
 
 
 def _phase_row(part: PhaseRates) -> tuple[TableCell, ...]:
