@@ -7,13 +7,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pytest
+from dfslab.documents.answers import Limit
 from dfslab.documents.metrics import RATE
 from dfslab.documents.table import DASH, naming
 from dfslab.report.answers import growth
 from dfslab.report.answers import verdict as verdicts
 from dfslab.report.answers.operation_units import common_unit, unit_of
 from dfslab.report.answers.predicted_answer import of_predictions, predicted_limit
-from dfslab.report.answers.rates import by_configuration, interval, rate_table, short_names
+from dfslab.report.answers.rates import (
+    LIMIT_BUSY,
+    LIMIT_SHARE,
+    by_configuration,
+    interval,
+    rate_table,
+    short_names,
+)
 from dfslab.result import Metric, Result, provenance
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
@@ -330,3 +338,20 @@ def test_a_key_that_only_one_configuration_has_is_in_its_name():
 def test_one_number_of_clients_says_nothing_of_scaling():
     one = [r for r in measured() if r.point.scenario.workload.clients == 1]
     assert growth.scaling(by_configuration(one)) == ""
+
+
+def test_the_percentage_of_a_limit_is_explained_for_each_kind_of_method():
+    """A simulation states how busy a station is. Other methods state a share of an operation's
+    time."""
+    limit = Limit(name="disk", share=0.8, meaning="the disk")
+    divided = [one.model_copy(update={"limits": [limit]}) for one in predicted(1.0)]
+    busy = [
+        one.model_copy(update={"limits": [], "bottleneck": "server.disk: 87% of the time"})
+        for one in divided
+    ]
+    shares = rate_table(divided, "").notes
+    assert LIMIT_SHARE in shares
+    assert LIMIT_BUSY not in shares
+    stations = rate_table(busy, "").notes
+    assert LIMIT_BUSY in stations
+    assert LIMIT_SHARE not in stations

@@ -106,7 +106,8 @@ class Components:
         for operation, latency_s in found.latency_s.items():
             metrics[key(LATENCY, MEAN, operation)] = metric(latency_s)
         error = f"{unfitted_error(clients):.0%}"
-        note = f"components: interval of {error} at {clients} clients, the paper's error; "
+        counted = "1 client" if clients == 1 else f"{clients} clients"
+        note = f"components: interval of {error} at {counted}, the paper's error; "
         notes = [] if self._residuals else [f"{note}nothing was measured"]
         notes += own_net(situation).notes_of(situation)
         return Result(

@@ -30,6 +30,7 @@ from dfslab.studies.runs.means import geometric_mean
 SURE = "±: half-width of the 90 % interval."
 WIDE_SURE = f"{SURE} ×÷2: from half to twice the value."
 LIMIT_SHARE = "limit: its share of an operation's time, which is not its utilisation."
+LIMIT_BUSY = "limit: a percentage is the part of the time for which the station is busy."
 
 
 @dataclass(frozen=True)
@@ -134,8 +135,10 @@ def rate_table(results: Sequence[Result], title: str) -> Table:
         )
         rows.extend(_phase_row(part) for part in phases_of(one.results))
     notes = result_notes(results)
-    about = [_common(rates), sure_note(rows), LIMIT_SHARE if predicts else "", explained(results)]
-    return Table(title, columns, rows, tuple(one for one in (*about, *notes) if one))
+    about = [_common(rates), sure_note(rows), _limit_note(rates) if predicts else ""]
+    return Table(
+        title, columns, rows, tuple(one for one in (*about, explained(results), *notes) if one)
+    )
 
 
 def sure_note(rows: Iterable[Sequence[TableCell]]) -> str:
@@ -143,6 +146,15 @@ def sure_note(rows: Iterable[Sequence[TableCell]]) -> str:
     one."""
     has_factor = any(cell.text.startswith("×÷") for row in rows for cell in row)
     return WIDE_SURE if has_factor else SURE
+
+
+def _limit_note(rates: Sequence[ConfigurationRate]) -> str:
+    """Returns what the percentages of a column of limits mean. Methods that divide the time of an
+    operation state limits with shares of this time. Simulations state how busy a station is."""
+    firsts = [one.results[0] for one in rates]
+    if any(one.limits for one in firsts):
+        return LIMIT_SHARE
+    return LIMIT_BUSY if any("%" in one.bottleneck for one in firsts) else ""
 
 
 def _phase_row(part: PhaseRates) -> tuple[TableCell, ...]:
