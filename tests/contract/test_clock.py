@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[2] / "python" / "dfslab"
 REAL_TIME = {
     "spec/clock.py": "is the clock",
     "testbeds/hosts/hardware.py": "measures links and disks",
+    "instruments/calibration/concurrent_calls.py": "agrees on starts with its processes",
     "fleet/agent.py": "reports its host's clock and starts by it",
     "fleet/dask.py": "compares the clocks of nodes and agrees on starts with them",
     "fleet/link.py": "agrees on starts and ends with agents, which are processes",

@@ -176,7 +176,7 @@ MISTAKES = {
     "advise good.toml --goal read_thruput": ["must be one of", "read_throughput"],
     "advise good.toml --within=-5": ["--within", "at least 0"],
     "advise good.toml --prices nowhere.toml": ["--prices", "no such file"],
-    "advise good.toml --prices good.toml": ["unknown; allowed: server"],
+    "advise good.toml --prices good.toml": ["unknown; allowed: currency, server"],
     "advise good.toml --verify two": ["--verify", "whole number"],
     "advise good.toml --pairs 2": ["goes with --verify N"],
     "advise good.toml --yes": ["goes with --verify N"],

@@ -10,7 +10,7 @@ import sympy
 from dfslab import discover
 from dfslab.models.queue.queueing import mean_value_analysis
 from dfslab.models.tree.formula import formula
-from dfslab.models.tree.invocations import dependences, invocations, total
+from dfslab.models.tree.invocations import Invocation, dependences, invocations
 from dfslab.report import description
 from dfslab.spec.steps.operation import REFERENCE_FREQUENCY_HZ
 from dfslab.spec.systems.parameters import symbol
@@ -58,6 +58,11 @@ WHOLE = {
     symbol("setup_trips"): 0,
     symbol("initial_window"): sympy.oo,
 }
+
+
+def total(found: list[Invocation]) -> sympy.Expr:
+    """Returns the sum of count * T over the invocations, with a separate symbol T for each."""
+    return sympy.Add(*[one.count * sympy.Symbol(one.label, nonnegative=True) for one in found])
 
 
 def T(name):

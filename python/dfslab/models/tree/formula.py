@@ -188,7 +188,7 @@ def formula(name: str, tree: Node, client: str = "client") -> Formula:
 
 
 @dataclass(frozen=True)
-class Part:
+class FormulaPart:
     """A part of an operation: the tree `tree`, which `role` executes under the name `name`."""
 
     name: str
@@ -197,7 +197,7 @@ class Part:
 
 
 def shared_formulas(
-    parts: Sequence[Part], reserved: Iterable[str]
+    parts: Sequence[FormulaPart], reserved: Iterable[str]
 ) -> tuple[list[sympy.Expr], list[tuple[sympy.Symbol, sympy.Expr]]]:
     """Returns the time of each part, and the steps that these times mention. All parts use the same
     symbols of steps, so a step that several parts execute is listed once. No step has a name of

@@ -149,11 +149,6 @@ def _merged(first: Invocation, second: Invocation) -> Invocation:
     )
 
 
-def total(found: list[Invocation]) -> sympy.Expr:
-    """Returns the sum of count * T over the invocations, with a separate symbol T for each."""
-    return sympy.Add(*[one.count * sympy.Symbol(one.label, nonnegative=True) for one in found])
-
-
 def dependences(system: FileSystem, operation: str, one: Invocation, *, whole: bool) -> set[str]:
     """Returns Wu's ids of the parameters on which an invocation's time depends. These parameters
     are the arguments of f_i in Wu 2013, equations (2) to (4) and (7) to (10).

@@ -14,7 +14,7 @@ from dataclasses import fields, replace
 import sympy
 from sympy.printing.str import StrPrinter
 
-from dfslab.models.tree.formula import Part, shared_formulas
+from dfslab.models.tree.formula import FormulaPart, shared_formulas
 from dfslab.models.tree.invocations import ClientCall, Invocation, dependences, taken_apart
 from dfslab.report.description import paper_order
 from dfslab.report.diagrams.legend import named_parts
@@ -68,7 +68,7 @@ def _of_operation(system: FileSystem, operation: str) -> list[str]:
     found, calls = taken_apart(replace(system, operations={operation: tree}), operation)
     lines = _sums(operation, found, calls)
     times, steps = shared_formulas(
-        [Part(one.name, one.tree, one.role) for one in found],
+        [FormulaPart(one.name, one.tree, one.role) for one in found],
         [*(one.label for one in found), *(f"T_{call.name}" for call in calls)],
     )
     for one, time in zip(found, times, strict=True):

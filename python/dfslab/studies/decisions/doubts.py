@@ -30,7 +30,8 @@ REPETITIONS = 10
 # cause of noise. The value is a choice: an idle system with its services uses less.
 QUIET = 0.1
 # The numbers of clients that are proposed if a run varied no key with ordered values.
-CLIENTS, MORE_CLIENTS = "workload.clients", (1, 2, 4)
+CLIENTS = "workload.clients"
+MORE_CLIENTS = (1, 2, 4)
 NOTHING_HELD_OUT = "no configuration was held out, so no model was put to the test"
 
 

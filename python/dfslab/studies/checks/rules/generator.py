@@ -7,7 +7,7 @@ from dfslab.documents.evidence import Evidence
 from dfslab.spec import units
 from dfslab.studies.checks import rule
 from dfslab.studies.checks.rule import Rule
-from dfslab.studies.checks.thresholds import OTHERS
+from dfslab.studies.checks.thresholds import OTHERS, STOLEN
 
 NAMES = (
     "generator_saturated",
@@ -27,9 +27,6 @@ USER_SHARE = 0.8
 # The schedule of arrivals counts as kept if the measured rate is at least this fraction of the
 # scheduled rate. Random schedules deviate by 1 or 2 %.
 KEPT = 0.95
-# Largest accepted fraction of processor time that is stolen or throttled. Repetitions of storage
-# runs differ by some per cent anyway.
-STOLEN = 0.1
 # Largest error in seconds of a duration that is computed from dates of start and end, which are
 # whole seconds.
 STAMP_S = 2.0

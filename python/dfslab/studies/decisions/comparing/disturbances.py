@@ -8,8 +8,7 @@ from statistics import median
 from dfslab.documents.measured_load import MachineDuring
 from dfslab.method import MEASURE
 from dfslab.result import Result
-from dfslab.studies.checks.rules.generator import STOLEN
-from dfslab.studies.checks.thresholds import OTHERS
+from dfslab.studies.checks.thresholds import OTHERS, STOLEN
 
 # For each disturbance: its words, its share in a measurement, and the largest share that is no
 # disturbance.
