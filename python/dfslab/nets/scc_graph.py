@@ -43,8 +43,11 @@ def graph_of(space: StateSpace) -> SccGraph:
     all markings, or if the graph has more than 2,000 components and was therefore not recorded."""
     key = f"net {space.net}"
     if not space.complete:
-        reason = "the state space has more markings than were explored; components need all of them"
-        raise InputError(key, space.markings, reason)
+        reason = (
+            "the net has more markings, and components need all of them; give a larger number, or "
+            "see with `dfslab net check` which place grows"
+        )
+        raise InputError("--markings", space.markings, reason)
     if space.scc_graph is None:
         raise InputError(key, space.components, "has more components than the 2,000 of a graph")
     return space.scc_graph
