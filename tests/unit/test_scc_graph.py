@@ -108,7 +108,7 @@ def test_the_text_for_graphviz_names_components_and_firings():
     ("net", "limit", "form", "words"),
     [
         (line(300), 1000, "svg", "a picture has at most 200 components; the JSON form has 2,000"),
-        (line(300), 100, "json", "more markings than were explored"),
+        (line(300), 100, "json", "the net has more markings"),
         (line(2500), 5000, "json", "more components than the 2,000"),
         (line(3), 1000, "png", "must be one of svg, dot, json"),
     ],
