@@ -31,7 +31,8 @@ def test_a_prediction_names_its_scenario_in_the_next_command():
         for sets in ((), ("--set", "workload.clients=2"))
     )
     assert "`dfslab advise hdfs-hosts` computes it." in plain
-    assert "`dfslab advise SCENARIO` computes it." in changed
+    assert "SCENARIO" not in changed
+    assert "`dfslab advise` needs the values of --set in a scenario file." in changed
 
 
 def printed(table: Table, columns: int) -> list[str]:

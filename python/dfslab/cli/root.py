@@ -9,6 +9,7 @@ import os
 import re
 import sys
 from dataclasses import replace
+from itertools import dropwhile
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any, Protocol, get_args, runtime_checkable
@@ -32,6 +33,8 @@ from dfslab.testbeds.errors import TestbedError
 INTERRUPTED = 130
 # The options that print the help of a command.
 HELP = ["-h", "--help"]
+# The options that may stand before the command.
+BEFORE_COMMAND = frozenset({"-q", "--quiet", "--no-color"})
 
 
 def module(name: str) -> ModuleType:
@@ -135,14 +138,15 @@ def _become_colourless(context: typer.Context, is_colourless: bool) -> None:
         context.obj = replace(printing_of(context), is_colourless=True)
 
 
-def _only_common_options(
-    quiet: Annotated[
-        bool, typer.Option("-q", "--quiet", callback=_become_quiet, help="Print no progress.")
-    ] = False,
-    no_color: Annotated[
-        bool, typer.Option("--no-color", callback=_become_colourless, help="Print without colours.")
-    ] = False,
-) -> None:
+Quiet = Annotated[
+    bool, typer.Option("-q", "--quiet", callback=_become_quiet, help="Print no progress.")
+]
+NoColor = Annotated[
+    bool, typer.Option("--no-color", callback=_become_colourless, help="Print without colours.")
+]
+
+
+def _only_common_options(quiet: Quiet = False, no_color: NoColor = False) -> None:
     """A command that has only the options `--quiet` and `--no-color`, from which all commands copy
     them."""
 
@@ -190,8 +194,11 @@ def _common(
     shown: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
+    quiet: Quiet = False,
+    no_color: NoColor = False,
 ) -> None:
-    """Options that every command has."""
+    """Options that every command has. `--quiet` and `--no-color` may stand before the command,
+    too."""
 
 
 def main() -> None:
@@ -326,15 +333,23 @@ def _stop_for_usage(error: Exception) -> None:
             _stop(f"dfslab: {unreadable[1]} = {unreadable[2]}: {user}", 2)
         for technical, plain in PLAIN_WORDS.items():
             message = message.replace(technical, plain)
-        if (wrong := _NO_OPTION.match(message)) and wrong[1] in OTHER_TOOLS.get(sys.argv[1], {}):
-            message = f"{wrong[0]}: {OTHER_TOOLS[sys.argv[1]][wrong[1]]}"
+        words = _words()
+        others = OTHER_TOOLS.get(words[0], {}) if words else {}
+        if (wrong := _NO_OPTION.match(message)) and wrong[1] in others:
+            message = f"{wrong[0]}: {others[wrong[1]]}"
         if rest := _SURPLUS.search(message):
             message += _unit_alone(rest[1])
-        if MEANT.keys() & sys.argv[1:2]:
+        if MEANT.keys() & words[:1]:
             # The user means an option. Typer suggests a command with a similar name, so its
             # suggestion is removed.
             message = message.partition(" Did you mean")[0]
         _stop(f"dfslab: {message} {_where_to_look()}".replace("\n", " ") if message else "", 2)
+
+
+def _words() -> list[str]:
+    """Returns the words of the command line from the command on, without common options that stand
+    before the command."""
+    return list(dropwhile(BEFORE_COMMAND.__contains__, sys.argv[1:]))
 
 
 def _unit_alone(word: str) -> str:
@@ -348,7 +363,7 @@ def _where_to_look() -> str:
     """Returns a hint for the end of an error message. The hint names the help of the called
     command, or the list of commands if no command was called. If the user named an unknown command
     of a group, the hint lists the commands of this group."""
-    words = sys.argv[1:3]
+    words = _words()[:2]
     if words[:1] and words[0] in MEANT:
         return f"(`dfslab {MEANT[words[0]]}`)"
     called = FORMER.get(words[0], (words[0],))[0] if words else ""

@@ -102,8 +102,8 @@ def predict(
         results = with_progress(
             printing, lambda report: predicting.predict(chosen, method, measured, report)
         )
-    # `dfslab advise` has no --set, so it cannot be given a changed scenario by its name.
-    source = "SCENARIO" if sets else shlex.quote(str(scenario))
+    # `dfslab advise` has no --set, so no command can name a changed scenario.
+    source = None if sets else shlex.quote(str(scenario))
     _emit_predictions(printing, results, source, wide)
 
 
@@ -124,10 +124,10 @@ def _emit_limits(printing: Printing, limits: Sequence[ServerLimits], wide: bool)
 
 
 def _emit_predictions(
-    printing: Printing, results: Sequence[Result], source: str, wide: bool
+    printing: Printing, results: Sequence[Result], source: str | None, wide: bool
 ) -> None:
     """Prints predictions as JSON, or as tables and sentences. `source`: the scenario as a
-    command names it."""
+    command names it; None if --set changed the scenario."""
     from dfslab.report.answers.predicted_answer import closing_of_predictions
     from dfslab.report.answers.result_tables import result_table, result_tables
 

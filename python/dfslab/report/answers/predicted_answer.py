@@ -23,6 +23,7 @@ FROM_MEMORY = "page cache"
 # Largest number of limits that a sentence names besides the most frequent one.
 MOST_OTHER_LIMITS = 2
 NOT_COMPUTED = "What a change would gain was not computed"
+CHANGED_BY_SET = f"{NOT_COMPUTED}; `dfslab advise` needs the values of --set in a scenario file."
 
 
 @dataclass(frozen=True)
@@ -78,16 +79,18 @@ def of_predictions(results: Sequence[Result]) -> RunAnswer | None:
     return RunAnswer(observed, " ".join(limit), assumed=assumed)
 
 
-def closing_of_predictions(results: Sequence[Result], source: str) -> list[str]:
+def closing_of_predictions(results: Sequence[Result], source: str | None) -> list[str]:
     """Returns the sentences that `dfslab predict` prints last. The list is empty if there is
     nothing to summarise.
 
     `dfslab predict` does not compute how much changes of the configuration would gain. The last
     sentence therefore names the command that computes these gains. `source` is the argument of this
-    command: the scenario.
+    command: the scenario. None means that --set changed the scenario, so no command can name it.
     """
     answer = of_predictions(results)
-    return [] if answer is None else [*answer.sentences, gains_hint(source)]
+    if answer is None:
+        return []
+    return [*answer.sentences, CHANGED_BY_SET if source is None else gains_hint(source)]
 
 
 def gains_hint(source: str) -> str:
