@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 import sympy
 from dfslab import discover
-from dfslab.models.tree.formula import Part, formula, shared_formulas
+from dfslab.models.tree.formula import FormulaPart, formula, shared_formulas
 from dfslab.models.tree.invocations import taken_apart
 from dfslab.report.diagrams.formula_text import Names, broken, formulas, rewritten
 from dfslab.spec.steps.expression import Condition, Expr
@@ -77,7 +77,7 @@ def test_the_formulas_of_invocations_make_the_time_of_the_operation(name, operat
     system = discover.file_system(name)
     found, calls = taken_apart(system, operation)
     labels = [one.label for one in found]
-    parts = [Part(one.name, one.tree, one.role) for one in found]
+    parts = [FormulaPart(one.name, one.tree, one.role) for one in found]
     times, steps = shared_formulas(parts, labels)
     assert not {str(step) for step, _ in steps} & set(labels)
     definitions = dict(steps)
