@@ -42,7 +42,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 def test_no_command_in_json_has_a_placeholder(measured: tuple[Path, str]):
     answer = json.loads(measured[1])["answer"]
-    assert any("dfslab advise runs/measured/latest" in one for one in answer)
+    assert any("runs/measured/latest/scenario.toml --set" in one for one in answer)
     assert not re.search(r"dfslab [a-z]+ RUN\b", measured[1])
 
 
