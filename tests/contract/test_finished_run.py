@@ -192,11 +192,19 @@ def test_whatever_was_read_counts(folder, change, tmp_path, monkeypatch):
     assert stored.read(folder, stored.inputs_hash(folder)).reason == stored.CHANGED
 
 
-@pytest.mark.parametrize("content", ["", "[]", '{"format": 0, "inputs": "", "findings": {}}'])
-def test_findings_of_another_version_are_computed_again(folder, content):
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("", stored.UNREADABLE),
+        ("[]", stored.UNREADABLE),
+        ('{"format": 3, "inputs": ', stored.UNREADABLE),
+        ('{"format": 0, "inputs": "", "findings": {}}', stored.OTHER_FORMAT),
+    ],
+)
+def test_findings_of_another_version_are_computed_again(folder, content, reason):
     inputs = stored.inputs_hash(folder)
     (folder / stored.FILE).write_text(content)
-    assert findings.load(folder, inputs) == (None, stored.OTHER_FORMAT)
+    assert findings.load(folder, inputs) == (None, reason)
     other = {"found": {"crossval": {"scores": "another"}}, "notes": [], "refused": {}}
     stored.write(folder, inputs, other)
     assert findings.load(folder, inputs) == (None, stored.OTHER_FORMAT)

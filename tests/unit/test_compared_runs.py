@@ -307,6 +307,29 @@ def test_runs_measured_one_after_the_other_are_marked():
     assert any("are the same" in one for one in compare_runs(run, run, NAMES).differs)
 
 
+def test_the_command_that_measures_alternately_names_the_scenarios(tmp_path):
+    runs = [run_with(100), run_with(100)]
+    for day, own in enumerate(runs, start=1):
+        for place, one in enumerate(own):
+            started = f"2026-01-{day:02}T00:00:0{place}+00:00"
+            changed = one.provenance.model_copy(update={"started": started})
+            own[place] = one.model_copy(update={"provenance": changed})
+    folders = tmp_path / "first run", tmp_path / "second"
+    for folder in folders:
+        folder.mkdir()
+        (folder / "scenario.toml").touch()
+    first, second = map(str, folders)
+    (order,) = (
+        one for one in compare_runs(*runs, (first, second)).differs if "one after the other" in one
+    )
+    expected = f"`dfslab run '{first}/scenario.toml' --against {second}/scenario.toml` measures"
+    assert expected in order
+    # Runs without folders have no scenario that a command can name.
+    without = " ".join(compare_runs(*runs, NAMES).differs)
+    assert "look like a difference." in without
+    assert "--against" not in without
+
+
 def test_two_noisy_repetitions_are_inconclusive():
     (point, *_) = synthetic.scenario(sizes=("1 MiB",), clients=(1,), hold_out=()).points()
     noisy = [synthetic.measured(point, rate, turn) for turn, rate in enumerate((50, 150))]

@@ -177,6 +177,8 @@ def test_a_replay_prints_calls_times_and_sentences(tmp_path):
     assert "Replayed 8 of 16 calls, those on files in /app/run (a guess;" in told
     assert "These calls took 114 ms in the recording and take" in told
     assert "Recorded times include the time that strace adds to each call" in told
+    run = answer.stdout.split("run: ")[1].split()[0]
+    assert f"page: `dfslab report {run}` writes it" in told
 
 
 def test_the_document_has_every_number(tmp_path):
@@ -346,6 +348,8 @@ def test_wrong_places_are_one_line(tmp_path):
     refused(tmp_path, ("replay", trace), ["DIRECTORY"])
     refused(tmp_path, ("replay", trace, tmp_path / "none"), ["DIRECTORY", "existing directory"])
     refused(tmp_path, ("replay", trace, trace), ["DIRECTORY", "existing directory"])
+    stores_none = ["DIRECTORY = '/proc'", "is on proc, which stores no files; give a directory on"]
+    refused(tmp_path, ("replay", trace, "/proc"), stores_none)
     refused(tmp_path, ("replay", tmp_path, tmp_path), ["FILE", "is a folder"])
     refused(tmp_path, ("replay", pipe, tmp_path), ["FILE", "save it to a file"])
     refused(tmp_path, ("replay", damaged, tmp_path), ["FILE", "damaged"])

@@ -400,9 +400,12 @@ def visibility(
 
 @app.command("list")
 def list_members(
+    kind: Annotated[
+        str, typer.Argument(metavar="[TYPE]", help="Only this type, such as scenarios.")
+    ] = "",
     as_json: AsJson = False,
     wide: Annotated[bool, typer.Option("--wide", help="One line for each, with its file.")] = False,
 ) -> None:
     """File systems, workloads, methods, studies, sections, exporters, importers, result readers,
     net formats, rules, scenarios."""
-    listing.show(as_json, wide)
+    listing.show(as_json, wide, kind)

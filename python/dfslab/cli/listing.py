@@ -15,6 +15,7 @@ from pathlib import Path
 
 from dfslab import discover
 from dfslab.spec.files import ready
+from dfslab.spec.input_error import InputError, unknown
 
 # Smallest width of the column of titles, in characters. If a terminal is too narrow for this
 # width, the lines are longer than the terminal is wide.
@@ -189,11 +190,18 @@ def _path(row: dict[str, str]) -> str:
     return str(path.relative_to(discover.PACKAGE)) if own else str(path)
 
 
-def show(as_json: bool, wide: bool) -> None:
+def show(as_json: bool, wide: bool, kind: str = "") -> None:
     """Prints the members, as JSON or as text. Unless `wide` is true, long lines of the text are
     folded at the width of the terminal. If the output goes to a pipe, the width is that in the
-    variable COLUMNS, else 80 columns."""
+    variable COLUMNS, else 80 columns. `kind`: if not empty, only members of this type are printed.
+    Raises InputError if there is no such type."""
     found = members()
+    if kind:
+        known = {name.replace(" ", "-"): name for name in found}
+        name = known.get(kind.replace(" ", "-"))
+        if name is None:
+            raise InputError("TYPE", kind, unknown(kind, list(known)))
+        found = {name: found[name]}
     if as_json:
         print(json.dumps(found))
         return

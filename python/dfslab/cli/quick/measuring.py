@@ -3,6 +3,8 @@ directory."""
 
 from __future__ import annotations
 
+import os
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -157,11 +159,25 @@ def _chosen(
     if not place.exists() and place.parent != Path() and place.suffix != ".toml":
         refuse_address(place)
         raise InputError("scenario", str(place), "no such directory, and no such scenario file")
+    _refuse_trace(place)
     _refuse_options(place, given)
     if not all_instruments:
         return read_scenario(place, sets, scheduler=scheduler, methods=["measure"])
     named = read_scenario(place, sets, scheduler=scheduler)
     return named.with_methods([one for one in named.run.methods if discover.is_instrument(one)])
+
+
+def _refuse_trace(place: Path) -> None:
+    """Raises InputError if `place` is a trace of file calls, which `dfslab replay` replays."""
+    if place.suffix == ".toml" or not place.is_file() or not os.access(place, os.R_OK):
+        return
+    # Importers load slowly. Most scenarios have the extension .toml and return before.
+    from dfslab.imports import contract
+
+    if contract.recognised(place):
+        command = f"dfslab replay {shlex.quote(str(place))} DIRECTORY"
+        allowed = f"a trace file is replayed by `{command}`; give a scenario or a directory"
+        raise InputError("scenario", str(place), allowed)
 
 
 def _of_directory(place: Path, given: dict[str, str | int | bool | None]) -> Scenario:

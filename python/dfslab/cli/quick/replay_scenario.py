@@ -3,6 +3,7 @@ that `survey` found and the options of the command."""
 
 from __future__ import annotations
 
+import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from dfslab.instruments.discovery.directory import (
     positive_quantity,
     this_machine,
 )
+from dfslab.instruments.recognising import mount_type
 from dfslab.spec import units
 from dfslab.spec.input_error import InputError
 from dfslab.spec.model import build
@@ -79,9 +81,15 @@ def scenario(trace: Path, found: TraceSurvey, directory: Path, options: ReplayOp
 def _check_space(trace: Path, found: TraceSurvey, directory: Path, space: str) -> None:
     """Checks that the files of the replay fit in the directory. Raises InputError if they need more
     than the share SPACE_SHARE of its free space, or more than `space`, the value of the option
-    `--space`."""
+    `--space`. Also raises InputError if the directory's file system stores no files, as /proc."""
     needed = units.text(found.size_bytes, "B")
     free_bytes = shutil.disk_usage(directory).free
+    if not os.statvfs(directory).f_blocks:
+        allowed = (
+            f"is on {mount_type(directory) or 'a file system of the kernel'}, which stores no "
+            "files; give a directory on a disk or on a mount"
+        )
+        raise InputError("DIRECTORY", str(directory), allowed)
     if found.size_bytes > SPACE_SHARE * free_bytes:
         allowed = (
             f"the files of {trace.name} take up to {needed}; the directory has "

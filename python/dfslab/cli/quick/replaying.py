@@ -3,6 +3,7 @@ in another directory."""
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -91,7 +92,8 @@ def replay(
 
     report, folder = replayed.report(found, done.results), str(done.folder)
     # The page exists only if a study has findings that need a page.
-    names = [f"run: {folder}", *([f"page: {done.page}"] if done.page.is_file() else [])]
+    command = f"`dfslab report {shlex.quote(folder)}` writes it"
+    names = [f"run: {folder}", f"page: {done.page if done.page.is_file() else command}"]
     with judged(done.results, allow_incomplete):
         answer = report.sentences(str(directory))
         emit(printing, report.document(folder), *report.tables(wide), *answer, *names)

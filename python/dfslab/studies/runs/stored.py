@@ -33,6 +33,7 @@ RECORDS = "records.jsonl"
 FORMAT = 3
 MISSING = "no findings are stored"
 OTHER_FORMAT = "the stored findings are of another version"
+UNREADABLE = "the stored findings cannot be read"
 CHANGED = "the results have changed since the findings were stored"
 
 
@@ -128,7 +129,7 @@ def read(folder: Path, inputs: str) -> Stored:
     except FileNotFoundError:
         return Stored(None, MISSING)
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return Stored(None, OTHER_FORMAT)
+        return Stored(None, UNREADABLE)
     if form != FORMAT or not isinstance(findings, dict):
         return Stored(None, OTHER_FORMAT)
     return Stored(findings) if known == inputs else Stored(None, CHANGED)

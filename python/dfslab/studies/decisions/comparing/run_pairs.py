@@ -4,8 +4,10 @@ results."""
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -135,7 +137,7 @@ def pairing_of(
             *_unpaired([second[key] for key in second if key not in shared], "second"),
             *_other_operations(len(every) - len(same)),
         ]
-        return Pairing(same, [*_settings(same), *_origins(same), *left])
+        return Pairing(same, [*_settings(same), *_origins(same, names), *left])
     raise InputError("B", names[1], _nothing_shared(runs, names))
 
 
@@ -300,15 +302,16 @@ def _settings(pairs: Sequence[PairedConfiguration]) -> list[str]:
     return _listed("The runs also differ in their settings", found)
 
 
-def _origins(pairs: Sequence[PairedConfiguration]) -> list[str]:
+def _origins(pairs: Sequence[PairedConfiguration], names: tuple[str, str]) -> list[str]:
     """Returns sentences on the origins of the runs. If machines or software differ, sentences state
     the differences. If all measurements of one run were made before all measurements of the other
-    run, a sentence states this order."""
+    run, a sentence states this order. `names`: the names of the runs."""
     first = [result.provenance for one in pairs for result in one.before]
     second = [result.provenance for one in pairs for result in one.after]
+    imported = any(result.is_imported for one in pairs for result in (*one.before, *one.after))
     return [
         *_listed("The machines or programs differ", _origin(first, second)),
-        *_order(first, second),
+        *_order(first, second, "" if imported else _alternating(names)),
     ]
 
 
@@ -337,7 +340,19 @@ def _origin(
     return found
 
 
-def _order(first: Sequence[Provenance], second: Sequence[Provenance]) -> list[str]:
+def _alternating(names: tuple[str, str]) -> str:
+    """Returns the command that measures the scenarios of two runs alternately, as the end of a
+    sentence. The text is empty if a name is not that of a folder with a scenario."""
+    files = [Path(one) / "scenario.toml" for one in names]
+    if not all(one.is_file() for one in files):
+        return ""
+    first, second = (shlex.quote(str(one)) for one in files)
+    return f"; `dfslab run {first} --against {second}` measures alternately"
+
+
+def _order(first: Sequence[Provenance], second: Sequence[Provenance], remedy: str) -> list[str]:
+    """Returns a sentence if the order of the measurements matters. `remedy`: the end of the
+    sentence."""
     times = [[one.started for one in own] for own in (first, second)]
     if not all(text for own in times for text in own):
         return []
@@ -347,7 +362,7 @@ def _order(first: Sequence[Provenance], second: Sequence[Provenance]) -> list[st
     if spans[0][1] < spans[1][0] or spans[1][1] < spans[0][0]:
         return [
             "The runs were measured one after the other, so a drift of the machine would look like "
-            "a difference; `dfslab run A --against B` measures alternately."
+            f"a difference{remedy}."
         ]
     return []
 
