@@ -182,6 +182,38 @@ def test_the_written_scenario_has_the_imported_load(imported):
     assert (workload.clients, workload.parameters["transfer_size"]) == (2, "4 KiB")
 
 
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"direct": "1", "end_fsync": "1"}, ("direct", True, "none")),
+        ({"fsync": "1"}, ("warm", "write", "none")),
+        ({"sync": "1"}, ("warm", False, "all")),
+        ({"sync": "dsync"}, ("warm", False, "data")),
+        ({}, ("warm", False, "none")),
+    ],
+)
+def test_the_access_and_the_bytes_of_the_tool_are_kept(imported, options, expected):
+    document = json.loads(fio_json())
+    document["jobs"] = document["jobs"][2:3]
+    given = {"ioengine": "libaio", "iodepth": "32", "size": "1G", "rw": "write", **options}
+    document["jobs"][0]["job options"].update(given)
+    done, run = imported(json.dumps(document))
+    assert (done.returncode, done.stderr) == (0, "")
+    (point,) = read_scenario(run / "scenario.toml").points()
+    workload = point.scenario.workload
+    assert (workload.cache, workload.fsync, workload.sync_io) == expected
+    assert (workload.clients, point.labels["workload.file_size"]) == (4 * 32, "32 MiB")
+
+
+def test_an_access_of_some_configurations_is_not_that_of_the_others(imported):
+    document = json.loads(fio_json())
+    document["jobs"][0]["job options"]["direct"] = "1"
+    _, run = imported(json.dumps(document))
+    points = read_scenario(run / "scenario.toml").points()
+    assert [one.scenario.workload.cache for one in points] == ["direct", "warm", "warm", "warm"]
+    assert {one.id for one in points} == {one.point_id for one in load_results(run)}
+
+
 def test_a_file_of_which_nothing_can_be_described_is_refused_in_one_line(imported):
     done, run = imported(cosbench_csv())
     assert (done.returncode, run) == (2, None)
