@@ -230,3 +230,37 @@ def test_fit_says_that_a_run_of_an_undescribed_system_has_no_steps(tmp_path):
     assert done.returncode == 1
     assert done.stderr.endswith("no step was measured at 4 configurations or more\n")
     assert "is a program" not in done.stderr
+
+
+def test_what_would_settle_an_imported_result_is_asked_of_its_tool(imported):
+    document = json.loads(fio_json())
+    document["jobs"] = document["jobs"][2:3]
+    _, run = imported(json.dumps(document))
+    said = " ".join(dfslab("advise", str(run)).stdout.split())
+    assert "Would settle it: the original tool with the same options before and after" in said
+    assert "sweep=" not in said
+
+
+@pytest.mark.parametrize("command", [("advise",), ("whatif", "client disk x2")])
+def test_advice_on_an_undescribed_import_names_what_is_needed(tmp_path, command):
+    path = tmp_path / "given"
+    path.write_text(FIO_2)
+    assert dfslab("import", str(path), "--out", str(tmp_path / "runs")).returncode == 0
+    name, *changes = command
+    done = dfslab(name, str(next(tmp_path.glob("runs/*/latest"))), *changes)
+    assert done.returncode in (1, 2)
+    assert "needs the system that `dfslab import FILE --on SCENARIO` names" in done.stderr
+    assert "is a program" not in done.stderr
+
+
+def test_the_page_of_an_undescribed_import_states_no_unknown_as_a_fact(tmp_path):
+    path = tmp_path / "given"
+    path.write_text(FIO_2)
+    assert dfslab("import", str(path), "--out", str(tmp_path / "runs")).returncode == 0
+    run, page = next(tmp_path.glob("runs/*/latest")), tmp_path / "page.html"
+    assert dfslab("report", str(run), "-o", str(page)).returncode == 0
+    shown = page.read_text()
+    assert "Linux <" not in shown
+    assert "0, 0 B" not in shown
+    assert "not known, not known" in shown
+    assert "No configuration was measured or predicted with a rate" not in shown
