@@ -182,6 +182,38 @@ def test_the_written_scenario_has_the_imported_load(imported):
     assert (workload.clients, workload.parameters["transfer_size"]) == (2, "4 KiB")
 
 
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"direct": "1", "end_fsync": "1"}, ("direct", True, "none")),
+        ({"fsync": "1"}, ("warm", "write", "none")),
+        ({"sync": "1"}, ("warm", False, "all")),
+        ({"sync": "dsync"}, ("warm", False, "data")),
+        ({}, ("warm", False, "none")),
+    ],
+)
+def test_the_access_and_the_bytes_of_the_tool_are_kept(imported, options, expected):
+    document = json.loads(fio_json())
+    document["jobs"] = document["jobs"][2:3]
+    given = {"ioengine": "libaio", "iodepth": "32", "size": "1G", "rw": "write", **options}
+    document["jobs"][0]["job options"].update(given)
+    done, run = imported(json.dumps(document))
+    assert (done.returncode, done.stderr) == (0, "")
+    (point,) = read_scenario(run / "scenario.toml").points()
+    workload = point.scenario.workload
+    assert (workload.cache, workload.fsync, workload.sync_io) == expected
+    assert (workload.clients, point.labels["workload.file_size"]) == (4 * 32, "32 MiB")
+
+
+def test_an_access_of_some_configurations_is_not_that_of_the_others(imported):
+    document = json.loads(fio_json())
+    document["jobs"][0]["job options"]["direct"] = "1"
+    _, run = imported(json.dumps(document))
+    points = read_scenario(run / "scenario.toml").points()
+    assert [one.scenario.workload.cache for one in points] == ["direct", "warm", "warm", "warm"]
+    assert {one.id for one in points} == {one.point_id for one in load_results(run)}
+
+
 def test_a_file_of_which_nothing_can_be_described_is_refused_in_one_line(imported):
     done, run = imported(cosbench_csv())
     assert (done.returncode, run) == (2, None)
@@ -198,3 +230,37 @@ def test_fit_says_that_a_run_of_an_undescribed_system_has_no_steps(tmp_path):
     assert done.returncode == 1
     assert done.stderr.endswith("no step was measured at 4 configurations or more\n")
     assert "is a program" not in done.stderr
+
+
+def test_what_would_settle_an_imported_result_is_asked_of_its_tool(imported):
+    document = json.loads(fio_json())
+    document["jobs"] = document["jobs"][2:3]
+    _, run = imported(json.dumps(document))
+    said = " ".join(dfslab("advise", str(run)).stdout.split())
+    assert "Would settle it: the original tool with the same options before and after" in said
+    assert "sweep=" not in said
+
+
+@pytest.mark.parametrize("command", [("advise",), ("whatif", "client disk x2")])
+def test_advice_on_an_undescribed_import_names_what_is_needed(tmp_path, command):
+    path = tmp_path / "given"
+    path.write_text(FIO_2)
+    assert dfslab("import", str(path), "--out", str(tmp_path / "runs")).returncode == 0
+    name, *changes = command
+    done = dfslab(name, str(next(tmp_path.glob("runs/*/latest"))), *changes)
+    assert done.returncode in (1, 2)
+    assert "needs the system that `dfslab import FILE --on SCENARIO` names" in done.stderr
+    assert "is a program" not in done.stderr
+
+
+def test_the_page_of_an_undescribed_import_states_no_unknown_as_a_fact(tmp_path):
+    path = tmp_path / "given"
+    path.write_text(FIO_2)
+    assert dfslab("import", str(path), "--out", str(tmp_path / "runs")).returncode == 0
+    run, page = next(tmp_path.glob("runs/*/latest")), tmp_path / "page.html"
+    assert dfslab("report", str(run), "-o", str(page)).returncode == 0
+    shown = page.read_text()
+    assert "Linux <" not in shown
+    assert "0, 0 B" not in shown
+    assert "not known, not known" in shown
+    assert "No configuration was measured or predicted with a rate" not in shown

@@ -82,3 +82,33 @@ def test_notes_of_several_predictions_state_the_sentence_once():
     (sentence,) = memory_writes([KEY])
     assert stated(["a note", sentence, sentence]) == [sentence]
     assert memory_writes([]) == []
+
+
+PROBED = """
+schema = 1
+name = "probed"
+[[deployment.node]]
+name = "machine"
+roles = { client = 1, storage = 1 }
+disk = { write_rate = "50 MB/s" }
+local_files = { write_rate = "90 MB/s", commit_rate = "80 MB/s", commits = "800 /s" }
+[file_system]
+name = "local"
+[workload]
+name = "sequential_write"
+file_size = "4 KiB"
+fsync = true
+clients = 2
+[run]
+methods = ["sequence"]
+"""
+
+
+def test_a_measured_rate_is_named_where_it_replaces_the_rate_of_the_disk(tmp_path):
+    path = tmp_path / "probed.toml"
+    path.write_text(PROBED)
+    shown = answer("whatif", str(path), "machine disk x10")
+    rate = "deployment.node.machine.disk.write_rate"
+    assert f"{rate} has no effect, because the measured" in shown
+    assert "machine.local_files.commit_rate replace it" in shown
+    assert "end in the memory" not in shown

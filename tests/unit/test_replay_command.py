@@ -355,3 +355,14 @@ def test_wrong_places_are_one_line(tmp_path):
     refused(tmp_path, ("replay", damaged, tmp_path), ["FILE", "damaged"])
     refused(tmp_path, ("replay", load, tmp_path, "--root", "/a"), ["--root", "recorded"])
     refused(tmp_path, ("replay", load, tmp_path, "--clients", "3"), ["--clients", "2 clients"])
+
+
+@pytest.mark.parametrize("name", ["dxt/reads.txt", "blkparse/blocks.txt"])
+def test_trace_report_names_replay_for_a_recording_without_spans(name):
+    path = Path(__file__).parents[1] / "recorded" / "corpus" / name
+    done = dfslab("trace", "report", str(path))
+    assert done.returncode == 2
+    assert f"is a recording of {name.split('/')[0]}, which `dfslab replay {path}` reads" in (
+        done.stderr
+    )
+    assert done.stderr.count("\n") == 1

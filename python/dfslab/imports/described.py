@@ -37,7 +37,10 @@ MOST_TRANSFER_BYTES = 1 << 30
 CLOSED = "mean time of an operation: clients / rate, because the tool reported no latency"
 ORDER = "the order of offsets is not known: sequential is written"
 
-
+# Options of fio that force each write to disk: with a call after the write, or with a flag of the
+# opened file (then the value is that of `workload.sync_io`).
+EACH_WRITE = frozenset(("fsync=1", "fdatasync=1"))
+SYNC_OPTIONS = {"sync=1": "all", "sync=sync": "all", "sync=dsync": "data"}
 FILE_SIZE = "the size of the files is not known: that of one transfer is written"
 
 
@@ -88,11 +91,14 @@ def described(
 
 def _scenario(base: Scenario, found: Sequence[Result]) -> Scenario:
     """Returns a scenario whose configurations are those of the results. If all results have the
-    same workload, the scenario's values outside the sweep are those of the first configuration.
+    same workload, the scenario's values outside the sweep are those of the first configuration,
+    for the keys that every configuration has.
     `whatif` and the sliders start from these values."""
     rows = as_results.unique_rows(dict(one.labels) for one in found)
     names = {row.get("workload.name") for row in rows}
-    start = base.with_values(rows[0]) if len(names) == 1 else base
+    # A key that only some rows have stays at its default in the other rows.
+    shared = {key: value for key, value in rows[0].items() if all(key in row for row in rows)}
+    start = base.with_values(shared) if len(names) == 1 else base
     repetitions = 1 + max(one.repetition for one in found)
     return start.with_overrides({"run.repetitions": repetitions}).with_rows(rows)
 
@@ -122,12 +128,15 @@ def _base(imported: Scenario, on: Scenario) -> Scenario:
 def _labels(one: ToolMeasurement) -> dict[str, LevelValue] | str:
     """Returns the parameters of the scenario that describe the measurement `one`, with keys such as
     "workload.clients". If no workload describes the measurement, returns the reason as text.
+
+    Each outstanding operation of the tool becomes one client. The clients share the tool's bytes.
     """
     if not one.clients:
         return "the tool reported no number of clients"
     if not one.rate_per_s:
         return "the tool reported no rate of operations"
-    labels: dict[str, LevelValue] = {"workload.clients": one.clients * _depth(one)}
+    in_flight = one.clients * _depth(one)
+    labels: dict[str, LevelValue] = {"workload.clients": in_flight}
     if one.operation in METADATA:
         return {"workload.name": "metadata", "workload.operation": one.operation, **labels}
     if one.operation not in TRANSFERS:
@@ -136,13 +145,29 @@ def _labels(one: ToolMeasurement) -> dict[str, LevelValue] | str:
     if not 1 <= size_bytes <= MOST_TRANSFER_BYTES:
         return "the size of a transfer is not known or above 1 GiB"
     mode = f"rand{one.operation}" if _is_random(one) else one.operation
-    file_bytes = max(size_bytes, int((one.evidence.work.data_size or 0) // one.clients))
+    file_bytes = max(size_bytes, int((one.evidence.work.data_size or 0) // in_flight))
     return {
         "workload.mode": mode,
         "workload.transfer_size": units.exact(size_bytes, "B"),
         "workload.file_size": units.exact(file_bytes, "B"),
+        **_access(one),
         **labels,
     }
+
+
+def _access(one: ToolMeasurement) -> dict[str, LevelValue]:
+    """Returns the keys of the workload for the page cache and for forcing data to disk. A key is
+    left out if the tool reported nothing that differs from the key's default."""
+    work = one.evidence.work
+    found: dict[str, LevelValue] = {} if work.cache is None else {"workload.cache": work.cache}
+    if not work.forced or one.operation != "write":
+        return found
+    options = one.settings.options.split()
+    opened = next((SYNC_OPTIONS[text] for text in options if text in SYNC_OPTIONS), "")
+    if opened:
+        return {**found, "workload.sync_io": opened}
+    is_each = any(text in EACH_WRITE for text in options)
+    return {**found, "workload.fsync": "write" if is_each else True}
 
 
 def _is_random(one: ToolMeasurement) -> bool:

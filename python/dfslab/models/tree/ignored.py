@@ -18,7 +18,7 @@ from dfslab.spec.scenario import Scenario
 from dfslab.spec.steps.lossy_path import tcp_path
 from dfslab.spec.steps.node import Later, walk, writes_back
 from dfslab.spec.systems.local_files import OF_DISK_KEYS
-from dfslab.spec.systems.memory_writes import memory_writes
+from dfslab.spec.systems.memory_writes import memory_writes, replaced_rates
 
 # Keys that affect only a testbed or the load generator, not a prediction.
 OF_WORKLOADS = ("nodes", "processes", "mmap")
@@ -76,14 +76,33 @@ def ignored(situation: Situation, constants: Mapping[str, float]) -> list[str]:
 
 
 def disks_behind_memory(situation: Situation, constants: Mapping[str, float]) -> list[str]:
-    """Returns at most one sentence: that the write rates of disks that the scenario sets have no
-    effect, because all writes are assumed to end in the memory of the servers."""
+    """Returns the sentences on the write rates of disks that the scenario sets and that have no
+    effect: because measured values replace them, or because all writes are assumed to end in the
+    memory of the servers."""
     if not _writes_back(situation):
         return []
     data = {role.name for role in situation.system.roles if role.kind == "data"}
     places = [one.name for one in situation.scenario.deployment.node if data & set(one.roles)]
     keys = {f"deployment.node.{name}.disk.write_rate" for name in places}
-    return memory_writes([key for key in ignored(situation, constants) if key in keys])
+    unused = [key for key in ignored(situation, constants) if key in keys]
+    workload = situation.scenario.workload
+    is_forced = bool(workload.fsync) or workload.sync_io != "none"
+    measured = {
+        f"deployment.node.{group.name}.disk.write_rate": _measured_writes(group)
+        if is_forced
+        else []
+        for group in situation.scenario.deployment.node
+    }
+    behind = memory_writes([key for key in unused if not measured[key]])
+    return behind + replaced_rates({key: measured[key] for key in unused if measured[key]})
+
+
+def _measured_writes(group: NodeGroup) -> list[str]:
+    """Returns the keys of the values that were measured on a group's local file system and that
+    replace the write rate of its disk."""
+    values = dict(group.local_files)
+    keys = [key for key in OF_DISK_KEYS["write_rate"] if values[key]]
+    return [f"deployment.node.{group.name}.local_files.{key}" for key in keys]
 
 
 def _acts_on_network(network: Network, key: str, read: set[str]) -> bool:

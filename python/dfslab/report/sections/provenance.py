@@ -9,12 +9,14 @@ from markupsafe import Markup
 from dfslab.documents.table import Tab, Table, count, heads, words
 from dfslab.report.contract import PageSection
 from dfslab.report.page_table import contents, drawn, folded
+from dfslab.result import Provenance
 from dfslab.spec import units
 from dfslab.studies.contract import FinishedRun
 
 TITLE = "Provenance"
 ORDER = 90
 EMPTY = "There is no result, so nothing has an origin."
+NOT_KNOWN = "not known"
 
 
 def render(study: FinishedRun) -> Markup | None:
@@ -29,16 +31,10 @@ def render(study: FinishedRun) -> Markup | None:
     versions = dict.fromkeys(pair for origin in origins for pair in origin.versions.items())
     rows = [
         ["software", _each(f"{o.software} {o.commit}".strip() for o in origins)],
-        ["Python", _each(o.python for o in origins)],
-        ["host", _each(f"{o.host}, Linux {o.kernel}" for o in origins)],
-        [
-            "cores, memory",
-            _each(f"{o.cores}, {units.text(o.memory_bytes, 'B', 3)}" for o in origins),
-        ],
-        [
-            "first and last result begun",
-            _each((started[0], started[-1])) if started else "not known",
-        ],
+        ["Python", _each(o.python or NOT_KNOWN for o in origins)],
+        ["host", _each(map(_host, origins))],
+        ["cores, memory", _each(map(_machine, origins))],
+        ["first and last result begun", _each((started[0], started[-1])) if started else NOT_KNOWN],
         ["seed", str(study.scenario.run.seed)],
         ["repetitions", str(study.scenario.run.repetitions)],
         ["held out", _held_out(study)],
@@ -48,6 +44,18 @@ def render(study: FinishedRun) -> Markup | None:
     columns = heads("what", "value", wrapped=["value"])
     table = Table(TITLE, columns, [[words(name), words(text)] for name, text in rows])
     return drawn(table) + folded("The scenario", scenario) + contents(_results(study))
+
+
+def _host(origin: Provenance) -> str:
+    """Returns the host and its kernel. The reports of many tools lack one of them or both."""
+    kernel = f"Linux {origin.kernel}" if origin.kernel else ""
+    return ", ".join(one for one in (origin.host, kernel) if one) or NOT_KNOWN
+
+
+def _machine(origin: Provenance) -> str:
+    """Returns the number of cores and the size of the memory. A number 0 is not known."""
+    memory = units.text(origin.memory_bytes, "B", 3) if origin.memory_bytes else NOT_KNOWN
+    return f"{origin.cores or NOT_KNOWN}, {memory}"
 
 
 def _each(values: Iterable[str]) -> str:

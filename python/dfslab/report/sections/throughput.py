@@ -28,7 +28,7 @@ from dfslab.studies.runs.means import geometric_mean
 
 TITLE = "Throughput"
 ORDER = 20
-EMPTY = "No configuration was measured or predicted with a rate."
+EMPTY = "No configuration with a load that dfslab describes has a measured or predicted rate."
 ALONG = {"file_size": "file size", "clients": "clients", "transfer_size": "transfer size"}
 # Operations that are one transfer each. Their configurations differ by the transfer size, not by
 # the size of the file.

@@ -7,7 +7,7 @@ what limits the rate.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 _START = "Writes are assumed to end in the memory of the servers and to fit into it"
 
@@ -22,6 +22,16 @@ def memory_writes(keys: Sequence[str]) -> list[str]:
         f"{_START}, so {', '.join(keys)} {verb} no effect; with workload.fsync = true, or more "
         "data than this memory takes (workload.file_size, workload.operations_per_client), the "
         "disks count."
+    ]
+
+
+def replaced_rates(keys: Mapping[str, Sequence[str]]) -> list[str]:
+    """Returns one sentence for each disk rate that measured values replace. `keys`: the dotted keys
+    of the measured values, by the dotted key of the rate."""
+    return [
+        f"{key} has no effect, because the measured {' and '.join(measured)} "
+        f"{'replaces' if len(measured) == 1 else 'replace'} it."
+        for key, measured in keys.items()
     ]
 
 

@@ -30,6 +30,12 @@ from dfslab.studies.runs.progress_kept import unfinished_in
 # this number of configurations is chosen evenly, and the user is notified.
 MOST_CONFIGURATIONS = 24
 MODEL = "sequence"
+# Name of the workload of an imported result whose system is not described.
+PROGRAM = "command"
+NEEDS_SYSTEM = (
+    "is the job of another tool: a decision needs the system that "
+    "`dfslab import FILE --on SCENARIO` names"
+)
 
 
 @dataclass
@@ -210,6 +216,8 @@ def _of_run(folder: Path) -> DecisionInput:
 def evidence_in(source: Path, scenario: Scenario, results: Sequence[Result]) -> DecisionInput:
     """Returns the decision input from the results of a run. If nothing was measured, the input is
     the run's description alone."""
+    if scenario.workload.name == PROGRAM and any(one.is_imported for one in results):
+        raise InputError("workload.name", PROGRAM, NEEDS_SYSTEM).of(str(source))
     points, notes = _legal_points(scenario, source)
     if not any(one.method == "measure" and one.complete for one in results):
         notes.append("the run holds no measurement: its description alone is used")

@@ -32,13 +32,21 @@ QUIET = 0.1
 # The numbers of clients that are proposed if a run varied no key with ordered values.
 CLIENTS = "workload.clients"
 MORE_CLIENTS = (1, 2, 4)
+# What to do with the tool that made imported results, in words: dfslab does not execute its load.
+TOOL_AGAIN = "runs of the original tool with the same options"
+IN_ONE_RUN = "all files imported into one run (`dfslab import FILE1 FILE2 …`)"
+TOOL_CHANGED = (
+    "the original tool with the same options before and after the change, each imported as a run, "
+    "and both runs compared (`dfslab compare`)"
+)
 NOTHING_HELD_OUT = "no configuration was held out, so no model was put to the test"
 
 
 @dataclass(frozen=True)
 class SettlingRun:
     """Runs that would settle an open question. `what`: the runs in words. `duration_s`: how long
-    they take, in seconds. `command`: the command that makes them; "" if no single command does."""
+    they take, in seconds; 0 if that is not known. `command`: the command that makes them; "" if no
+    single command does."""
 
     what: str
     duration_s: float
@@ -48,7 +56,8 @@ class SettlingRun:
         """Returns the proposal as one line. `question`: what the runs would settle, in words; "" if
         the sentence before the line says it."""
         settles = f"Would settle {question}" if question else "Would settle it"
-        line = f"{settles}: {self.what}, about {duration_text(self.duration_s)}"
+        takes = f", about {duration_text(self.duration_s)}" if self.duration_s else ""
+        line = f"{settles}: {self.what}{takes}"
         return f"{line}: {self.command}" if self.command else f"{line}."
 
 
@@ -88,6 +97,8 @@ def repeated_runs(measured: Sequence[Result]) -> SettlingRun:
             f"at another time: other programs used only {share:.0%} of this machine, so the "
             "storage or its other users vary"
         )
+    if any(one.is_imported for one in measured):
+        return SettlingRun(f"{REPETITIONS} {TOOL_AGAIN} {when}, {IN_ONE_RUN}", 0.0)
     runs = len(measured) / len({one.point_id for one in measured})
     return SettlingRun(
         f"{REPETITIONS} repetitions {when}",
@@ -134,7 +145,10 @@ def model_doubt(
 
 def nothing_held_out(measured: Sequence[Result]) -> Doubt:
     """Returns the doubt about a run that held no configuration out. The settling runs are those of
-    the run itself, with the middle value of the key that has most values held out."""
+    the run itself, with the middle value of the key that has most values held out. dfslab does not
+    execute the load of an imported run, so the tool has to measure the change itself."""
+    if any(one.is_imported for one in measured):
+        return Doubt(NOTHING_HELD_OUT, SettlingRun(TOOL_CHANGED, 0.0))
     duration_s = measuring_s(measured)
     chosen = _middle_value([one.labels for one in measured])
     if chosen is None:

@@ -7,11 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dfslab.documents.traces.trace_profile import TraceProfile
+from dfslab.imports import contract
 from dfslab.instruments import trace as tracing
 from dfslab.instruments.tracing import callprofile, counter_profiles
 from dfslab.instruments.tracing.reading import Reading
 from dfslab.spec.input_error import InputError
 from dfslab.studies import merged_profile
+
+# Importers of recordings that `dfslab replay` reads and that have no spans.
+REPLAYED = frozenset(("blkparse", "dxt"))
 
 
 def profile(
@@ -27,10 +31,24 @@ def profile(
     if reading.format or not of_jvms(found):
         if scheduler:
             return tracing.spread(found, scheduler, reading)
-        return tracing.profile(found, reading)
+        try:
+            return tracing.profile(found, reading)
+        except InputError as error:
+            raise (_for_replay(found, reading) or error) from None
     reading.refuse_for_sums()
     read = _spread(found, scheduler) if scheduler else read_profiles(found)
     return merged_profile.of_programs(read, found)
+
+
+def _for_replay(files: Sequence[Path], reading: Reading) -> InputError | None:
+    """Returns the error that a file is a recording without spans, which `dfslab replay` reads; None
+    if no file is one. DXT and blkparse record such files."""
+    for path in files if not reading.format else ():
+        forms = REPLAYED.intersection(contract.recognised(path)) if path.is_file() else ()
+        if forms:
+            allowed = f"is a recording of {min(forms)}, which `dfslab replay {path}` reads"
+            return InputError("trace", str(path), allowed)
+    return None
 
 
 def read_profiles(files: Sequence[Path]) -> list[tuple[str, callprofile.File]]:
