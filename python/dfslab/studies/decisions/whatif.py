@@ -17,14 +17,15 @@ from dfslab.models.tree.predicted import Predictions
 from dfslab.models.tree.prediction import Situation, situation_of
 from dfslab.quantiles import CONFIDENCE_SDS
 from dfslab.result import Metric
-from dfslab.spec.changes.change import DISK, Change, ChangeKind, possible_log_gain
+from dfslab.spec.changes.change import DISK, LINK, Change, ChangeKind, possible_log_gain
 from dfslab.spec.changes.change_language import apply, parse_changes
 from dfslab.spec.changes.dedicated import dedicated
 from dfslab.spec.changes.set_values import set_values
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point
+from dfslab.spec.systems.memory_writes import ASSUMED_READS
 from dfslab.spec.systems.setting_notes import setting_notes
-from dfslab.studies.decisions.assumed_cache import ASSUMED, cold_twin, reads_all_warm
+from dfslab.studies.decisions.assumed_cache import cold_twin, reads_all_warm
 from dfslab.studies.decisions.change_error import recorded_errors
 from dfslab.studies.decisions.decision_input import DecisionInput
 from dfslab.studies.decisions.gains import Basis, GainEstimate, gain_of
@@ -390,9 +391,9 @@ def _limit_after(model: PairedModel, one: PairedGain) -> str:
 
 
 def warm_cache(model: PairedModel, change: Change, gains: Sequence[PairedGain]) -> list[str]:
-    """Returns at most one sentence: that a change of disks gains nothing for reads because their
-    data is assumed to be in memory, and what it gains without the data in memory."""
-    if change.kind != DISK or not reads_all_warm([one.point for one in gains]):
+    """Returns at most one sentence: that a change of disks or links gains nothing for reads because
+    their data is assumed to be in memory, and what it gains without the data in memory."""
+    if change.kind not in (DISK, LINK) or not reads_all_warm([one.point for one in gains]):
         return []
     for one in gains:
         cold = cold_twin(one.point)
@@ -402,7 +403,7 @@ def warm_cache(model: PairedModel, change: Change, gains: Sequence[PairedGain]) 
             gain = model.gain(cold, parse_changes([change.text], cold.scenario)).rate
         except InputError:
             continue
-        return [f"{ASSUMED}; with cache = cold: {change.text}: {gain.judgement}."]
+        return [f"{ASSUMED_READS}; with cache = cold: {change.text}: {gain.judgement}."]
     return []
 
 
