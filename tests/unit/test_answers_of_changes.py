@@ -197,3 +197,14 @@ def test_a_faster_link_without_gain_states_that_reads_come_from_memory(tmp_path)
         assert done.returncode == 0, done.stderr
         words = " ".join(done.stdout.split())
         assert ("(workload.cache = warm); with cache = cold: link 25 Gbit/s:" in words) is states
+
+
+def test_client_nodes_without_clients_change_nothing(tmp_path):
+    path = tmp_path / "few.toml"
+    text = (SCENARIOS / "hdfs-hosts.toml").read_text()
+    for clients, states in ((1, True), (40, False)):
+        path.write_text(text.replace("[workload]\n", f"[workload]\nclients = {clients}\n"))
+        done = dfslab("whatif", path, "client nodes 20")
+        assert done.returncode == 0, done.stderr
+        words = " ".join(done.stdout.split())
+        assert ("client nodes 20 changes nothing: the load's 1 client has" in words) is states

@@ -204,6 +204,7 @@ def whatif(evidence: DecisionInput, texts: Sequence[str], together: bool = True)
             notes += set_values([one.point.scenario for one in found], name)
             assumed += warm_cache(model, group[0], found)
             assumed += _memory_writes(model, group[0], found)
+            notes += _too_few_clients(group[0], found)
         rows += _rows(model, name, group, found)
         if len(group) == len(single) > 1:
             fewer = _smallest(evidence, group, max(found, key=lambda one: one.rate.gain))
@@ -405,6 +406,24 @@ def warm_cache(model: PairedModel, change: Change, gains: Sequence[PairedGain]) 
             continue
         return [f"{ASSUMED_READS}; with cache = cold: {change.text}: {gain.judgement}."]
     return []
+
+
+def _too_few_clients(change: Change, gains: Sequence[PairedGain]) -> list[str]:
+    """Returns at most one sentence: that more client nodes have no effect, because already now each
+    client has its own node. `workload.clients` is the number of clients."""
+    nodes = change.values.get("deployment.node.client.count")
+    most = max(one.point.scenario.workload.clients for one in gains)
+    now = min(
+        sum(group.count for group in one.point.scenario.deployment.node if group.name == "client")
+        for one in gains
+    )
+    if not isinstance(nodes, int) or not most <= now < nodes:
+        return []
+    load = "1 client has" if most == 1 else f"{most} clients have"
+    return [
+        f"{change.text} changes nothing: the load's {load} {'a node' if most == 1 else 'nodes'} "
+        f"already; raise workload.clients, as in `clients {nodes}`"
+    ]
 
 
 def _memory_writes(model: PairedModel, change: Change, gains: Sequence[PairedGain]) -> list[str]:
