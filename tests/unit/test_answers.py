@@ -180,7 +180,7 @@ def test_a_factor_is_explained_only_in_a_table_that_has_one():
         rate_table(measured(Law(exponent=0.0, spread=spread)), "x").notes
         for spread in ((0.99, 1.0, 1.01), (0.5, 1.0, 2.0))
     )
-    assert "±: half-width of the 90 % interval." in exact
+    assert "±: wider side of the 90 % interval." in exact
     assert any("×÷2: from half" in one for one in wide)
     assert not any("×÷2" in one for one in exact)
 
