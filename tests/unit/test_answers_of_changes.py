@@ -208,3 +208,10 @@ def test_client_nodes_without_clients_change_nothing(tmp_path):
         assert done.returncode == 0, done.stderr
         words = " ".join(done.stdout.split())
         assert ("client nodes 20 changes nothing: the load's 1 client has" in words) is states
+
+
+def test_a_missing_scenario_is_answered_by_a_similar_name():
+    done = dfslab("predict", SCENARIOS / "hdfs.tml")
+    assert done.returncode == 2
+    assert f"no such file; did you mean {SCENARIOS / 'hdfs.toml'}?" in done.stderr
+    assert "did you mean" not in dfslab("predict", SCENARIOS / "nothing-alike").stderr
