@@ -22,7 +22,7 @@ RUN = """\
 │ 1 client      │             │       │           │
 │ randwrite     │     417,913 │   33% │ 1.71 GB/s │
 └───────────────┴─────────────┴───────┴───────────┘
-       ±: half-width of the 90 % interval.
+       ±: wider side of the 90 % interval.
                      Figures that are wrong or in doubt
 ┏━━━━━━━━━━━━━━━━━━┳━━━━━━━━━━━━━━━━━━━━━━━━━┓
 ┃ rule             ┃ contradiction           ┃
@@ -44,7 +44,7 @@ QUIET = """\
 │ read, 4 KiB, 1 client │         9.1 │ 3% │ 902 kB/s │
 │ randwrite             │           – │ 1% │  71 MB/s │
 └───────────────────────┴─────────────┴────┴──────────┘
-±: half-width of the 90 %
+±: wider side of the 90 %
 interval.
 Measured: highest 9.1 reads/s (read), 7 writes/s (read, 4 KiB) and 71 MB/s
   (randwrite).
@@ -80,7 +80,7 @@ def test_a_quiet_and_a_busy_machine_print_the_same_apart_from_numbers(reduced):
         "configuration | transfers/s | ± | bytes/s",
         "read, 4 KiB, 1 client | # | # | #",
         "randwrite | # | # | #",
-        "±: half-width of the # interval.",
+        "±: wider side of the # interval.",
         "Measured: highest # reads/s (…), # writes/s (…) and # (…).",
         "run: runs/RUN",
     ]

@@ -141,6 +141,19 @@ def test_configurations_that_disagree_give_no_conclusion(monkeypatch, factors, w
     assert words in growth.scaling([])
 
 
+def test_rates_that_fall_do_not_grow(monkeypatch):
+    monkeypatch.setattr(growth, "_growths", lambda rates: [(1, 4, 0.74)])
+    assert "From 1 client to 4 rates fall to 0.74 times their value:" in growth.scaling([])
+
+
+@pytest.mark.parametrize(("cache", "states"), [("warm", True), ("cold", False)])
+def test_predictions_state_that_reads_come_from_memory(cache, states):
+    results = [result(one, "sequence", 100.0) for one in scenario(cache=cache).points()]
+    reported = of_predictions(results)
+    assert reported is not None
+    assert ("Assumes that reads find their data in memory" in reported.assumed) is states
+
+
 def test_growth_while_other_programs_ran_gives_no_conclusion(monkeypatch):
     monkeypatch.setattr(verdicts, "_others_share", lambda rates: 0.6)
     reported = answer(measured(Law(exponent=1.0)))
@@ -167,7 +180,7 @@ def test_a_factor_is_explained_only_in_a_table_that_has_one():
         rate_table(measured(Law(exponent=0.0, spread=spread)), "x").notes
         for spread in ((0.99, 1.0, 1.01), (0.5, 1.0, 2.0))
     )
-    assert "±: half-width of the 90 % interval." in exact
+    assert "±: wider side of the 90 % interval." in exact
     assert any("×÷2: from half" in one for one in wide)
     assert not any("×÷2" in one for one in exact)
 

@@ -3,6 +3,8 @@ assumptions, the marked rows, and the questions that an answer leaves open."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from dfslab.documents.answers import Sureness
@@ -15,7 +17,9 @@ from dfslab.studies.decisions.reported.advice_table import explained
 from dfslab.studies.decisions.reported.whatif_table import ChangedOperation, most_sentence
 from dfslab.studies.decisions.risks import FEWER_COPIES, risk_of
 from dfslab.studies.decisions.whatif import whatif
+from support.command import dfslab
 
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
 NFS = """
 schema = 1
 name = "warm"
@@ -180,3 +184,34 @@ def test_a_faster_disk_and_more_disks_are_told_apart():
     assert explained("server disk x2") == "server disk x2 (a disk twice as fast)"
     text = "links x2 and machine disks x2"
     assert explained(text) == "links x2 and machine disks x2 (twice as many disks)"
+
+
+def test_a_faster_link_without_gain_states_that_reads_come_from_memory(tmp_path):
+    """Reads from the client's memory use no link. The answer says so, and what the link gains if
+    servers are read."""
+    text = (SCENARIOS / "glusterfs.toml").read_text()
+    for cache, states in (("warm", True), ("cold", False)):
+        path = tmp_path / f"{cache}.toml"
+        path.write_text(text.replace('cache = "cold"', f'cache = "{cache}"'))
+        done = dfslab("whatif", path, "link 25 Gbit/s")
+        assert done.returncode == 0, done.stderr
+        words = " ".join(done.stdout.split())
+        assert ("(workload.cache = warm); with cache = cold: link 25 Gbit/s:" in words) is states
+
+
+def test_client_nodes_without_clients_change_nothing(tmp_path):
+    path = tmp_path / "few.toml"
+    text = (SCENARIOS / "hdfs-hosts.toml").read_text()
+    for clients, states in ((1, True), (40, False)):
+        path.write_text(text.replace("[workload]\n", f"[workload]\nclients = {clients}\n"))
+        done = dfslab("whatif", path, "client nodes 20")
+        assert done.returncode == 0, done.stderr
+        words = " ".join(done.stdout.split())
+        assert ("client nodes 20 changes nothing: the load's 1 client has" in words) is states
+
+
+def test_a_missing_scenario_is_answered_by_a_similar_name():
+    done = dfslab("predict", SCENARIOS / "hdfs.tml")
+    assert done.returncode == 2
+    assert f"no such file; did you mean {SCENARIOS / 'hdfs.toml'}?" in done.stderr
+    assert "did you mean" not in dfslab("predict", SCENARIOS / "nothing-alike").stderr

@@ -166,6 +166,8 @@ def test_an_unsure_plan_recommends_the_cheapest_sure_deployment(probabilities, s
         update={"rows": rows, "unsure": ["a link limits"]}
     ).sentences()
     assert f"for {first.clients:,} client" in cheapest
+    recommended = [one for one in others if one.startswith("Recommended")]
+    assert all(f", for {first.clients:,} client" in one for one in recommended)
     assert [one[: len(sentence)] for one in others[:-1]] == ([sentence] if sentence else [])
 
 
@@ -226,6 +228,37 @@ def test_servers_that_do_not_help_end_the_search_with_a_reason():
         "planned are needed"
     )
     assert len(tried) < 5
+
+
+def test_clients_whose_processors_are_too_busy_are_three_times_as_many():
+    """With fast links, the processors of the planned clients limit the writes. More clients then
+    reach the target, so no deployment is left out."""
+    target = "write >= 2 GB/s"
+    fast = [one for one in layouts(("glusterfs",), 3) if one.link == "100 Gbit/s"]
+    targets = parse_targets(target)
+    clients = fewest_clients(fast[0], targets)
+    reason = fewest_servers(fast[0], clients, targets)
+    assert isinstance(reason, str)
+    assert reason.startswith("client.cpu")
+    assert reason.endswith("; more clients than planned are needed")
+    notes = plan(target, targets, ["glusterfs"], 3, prices_of()).notes
+    assert not any("miss the target" in one for one in notes)
+
+
+def test_an_impossible_rate_is_answered_by_the_largest_planned_rate():
+    """The largest planned rate does not depend on the target, so a plan for a little less than this
+    rate succeeds."""
+    shown = set()
+    for rate in ("100 k", "200 k"):
+        targets = parse_targets(f"create >= {rate}/s")
+        with pytest.raises(InputError, match="namenode.lock is") as error:
+            plan("t", targets, ["hdfs"], 3, prices_of())
+        shown.add(str(error.value).split("which is create ")[1])
+    (found,) = shown
+    rate = float(found.split("/s")[0].replace(",", ""))
+    layout = next(iter(layouts(("hdfs",), 3)))
+    just_less = parse_targets(f"create >= {0.98 * rate:.0f} /s")
+    assert not isinstance(fewest_servers(layout, 1, just_less), str)
 
 
 def test_a_plan_says_what_sets_the_number_of_servers():

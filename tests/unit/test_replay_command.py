@@ -236,6 +236,25 @@ def test_a_noisy_replay_is_inconclusive(tmp_path):
     assert "3 times as slow" in quiet.sentences("d")[1].text
 
 
+def test_a_noisy_replay_far_from_the_recording_has_a_direction(tmp_path):
+    found = survey(written(tmp_path, STRACE), TraceRequest())
+    for recorded_s, words in ((20.0, "faster, but"), (0.003, "slower, but"), (0.4, "inconclusive")):
+        times = [replayed.OperationTimes("fsync", 1, recorded_s, 0.3, (0.2, 0.3, 0.4))]
+        report = replayed.ReplayReport(found, times, 3, 10, 10, "cold")
+        assert f"here: {words}" in report.sentences("d")[1].text
+
+
+@pytest.mark.parametrize(
+    ("operation", "words"), [("pwrite", "writes here may end in"), ("pread", "reads here may come")]
+)
+def test_a_replay_through_the_page_cache_says_so(tmp_path, operation, words):
+    found = survey(written(tmp_path, STRACE), TraceRequest())
+    times = [replayed.OperationTimes(operation, 1, 0.1, 0.3, (0.3, 0.3, 0.3))]
+    last = replayed.ReplayReport(found, times, 3, 10, 10, "warm").sentences("d")[-1].text
+    assert words in last
+    assert ("writes" in last) is (operation == "pwrite")
+
+
 def test_a_replay_on_a_busy_machine_says_so_and_keeps_the_names_of_the_trace(tmp_path):
     found = survey(written(tmp_path, STRACE), TraceRequest())
     times = [replayed.OperationTimes("pwrite", 2, 0.1, 0.3, (0.29, 0.3, 0.31))]

@@ -195,6 +195,16 @@ def _declared(
     }
 
 
+def _refuse_servers(texts: Mapping[str, str | None]) -> None:
+    """Raises InputError if an option is given that describes servers or links. A local directory
+    has neither. `texts`: the text of each option; None if the option is not given."""
+    for option in ("--servers", "--server-link", "--client-link", "--latency"):
+        if text := texts[option]:
+            raise InputError(
+                option, text, "has no use for a local directory, which has no servers; leave it out"
+            )
+
+
 def _discovered(
     place: str,
     texts: Mapping[str, str | None],
@@ -241,6 +251,8 @@ def _discovered(
     )
     given.check()
     found = places.find(place, texts["--web"] or "")
+    if found.is_local:
+        _refuse_servers({**texts, "--servers": str(servers) if servers else None})
     # An option that does not fit the place must raise its error at once. Making the scenario raises
     # it. The scenario is therefore also made here, before the probes, which take seconds.
     check(scenario_of(found, Probed(), given))

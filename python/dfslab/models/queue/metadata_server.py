@@ -249,7 +249,7 @@ def _assumptions(situation: Situation, servers: int) -> Iterator[str]:
         blocks = blocks_of(values["file_size"], values[key])
         each = f"{key} {units.text(values[key], 'B')}"
         if not size:
-            yield "files are empty"
+            yield "files of metadata operations are empty"
         elif blocks == 1:
             yield f"a file that is not larger than {each} has 1 block"
         else:

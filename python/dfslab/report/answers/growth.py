@@ -31,13 +31,17 @@ def scaling(rates: Sequence[ConfigurationRate]) -> str:
         return ""
     fewest, most = growths[0][0], growths[0][1]
     factors = [growth for *_, growth in growths]
-    shown = f"{float(np.median(factors)):.2g}"
+    factor = float(np.median(factors))
+    shown = (
+        f"fall to {factor:.2g} times their value"
+        if factor < 1
+        else f"grow by a factor {factor:.2g}"
+    )
     if len(factors) > 1:
         shown += f" (median of {len(factors)}; {min(factors):.2g} to {max(factors):.2g})"
     shown += _shrinking(rates, fewest, most)
-    start = f"From {fewest} to {most} clients rates grow by a factor {shown}:"
-    if fewest == 1:
-        start = f"From 1 client to {most} rates grow by a factor {shown}:"
+    counts = f"From 1 client to {most}" if fewest == 1 else f"From {fewest} to {most} clients"
+    start = f"{counts} rates {shown}:"
     conclusions = {_conclusion(one, most / fewest) for one in (min(factors), max(factors))}
     if len(conclusions) > 1:
         return f"{start} configurations differ too much for one conclusion on what limits."

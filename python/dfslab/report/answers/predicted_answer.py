@@ -17,8 +17,10 @@ from dfslab.report.answers.rates import ConfigurationRate, by_configuration, sho
 from dfslab.report.answers.rates import interval as interval_cell
 from dfslab.result import Metric, Result
 from dfslab.spec import units
-from dfslab.spec.systems.memory_writes import stated
+from dfslab.spec.systems.memory_writes import ASSUMED_READS, stated
 
+# Operations that read data: a whole file, or one transfer of it.
+READS = frozenset({"read", "pread"})
 FROM_MEMORY = "page cache"
 # Largest number of limits that a sentence names besides the most frequent one.
 MOST_OTHER_LIMITS = 2
@@ -74,9 +76,22 @@ def of_predictions(results: Sequence[Result]) -> RunAnswer | None:
         else "the model's error on these configurations is not known"
     )
     observed = f"Predicted by {names[0]} ({sure}): {most(rates, with_intervals=True)}."
-    assumed = " ".join(stated(note for one in of_method for note in one.notes))
+    assumed = " ".join(
+        [*_warm_reads(of_method), *stated(note for one in of_method for note in one.notes)]
+    )
     limit = filter(None, (predicted_limit(of_method, names[0]), flat_part(rates)))
     return RunAnswer(observed, " ".join(limit), assumed=assumed)
+
+
+def _warm_reads(results: Sequence[Result]) -> list[str]:
+    """Returns at most one sentence: that reads are assumed to find their data in memory. Their
+    rates may then exceed those of disks and links."""
+    if not any(
+        one.point.scenario.workload.cache == "warm" and READS & set(operations_of(one))
+        for one in results
+    ):
+        return []
+    return [f"{ASSUMED_READS}; --set workload.cache=cold predicts reads from the servers."]
 
 
 def closing_of_predictions(results: Sequence[Result], source: str | None) -> list[str]:

@@ -27,7 +27,7 @@ from dfslab.report.answers.result_notes import result_notes
 from dfslab.result import Metric, Result
 from dfslab.studies.runs.means import geometric_mean
 
-SURE = "±: half-width of the 90 % interval."
+SURE = "±: wider side of the 90 % interval."
 WIDE_SURE = f"{SURE} ×÷2: from half to twice the value."
 LIMIT_SHARE = "limit: its share of an operation's time, which is not its utilisation."
 LIMIT_BUSY = "limit: a percentage is the part of the time for which the station is busy."

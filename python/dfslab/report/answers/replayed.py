@@ -33,6 +33,10 @@ from dfslab.studies.decisions.doubts import others_share
 # choice: on a quiet machine, the times of two repetitions of one program may differ by this
 # fraction.
 SAME = 0.05
+# If repetitions are noisy, a replay is still called faster or slower than the recording if the
+# logarithms of both times differ by more than this number of standard deviations between
+# repetitions. The number is a choice: with two repetitions, a smaller difference may be noise.
+FAR_SDS = 6.0
 # Number of names of calls in one row of the narrow table of calls. If there are more names, the row
 # states how many.
 MOST_NAMES = 3
@@ -181,8 +185,12 @@ class ReplayReport:
         then = units.text(recorded_s, "s", 3)
         text = f"These calls took {then} in the recording and take {shown} here: "
         if noise is not None and noise > TOO_NOISY:
+            found = "inconclusive"
+            if _is_far(here_s, recorded_s, noise):
+                way = "slower" if here_s > recorded_s else "faster"
+                found = f"{way}, but by which factor is inconclusive"
             return text + (
-                f"inconclusive, because repetitions differ by {noise:.0%}; repeat when `dfslab "
+                f"{found}, because repetitions differ by {noise:.0%}; repeat when `dfslab "
                 "doctor` calls this machine quiet, with --repetitions 10."
             )
         text += f"{_in_words(here_s, recorded_s)}{self._most_of(here_s - recorded_s)}."
@@ -217,8 +225,11 @@ class ReplayReport:
         held = []
         if self.survey.form == "strace":
             held.append("recorded times include the time that strace adds to each call")
-        if self.cache == "warm" and any(one.operation in ("pread", "read") for one in self.times):
+        names = {one.operation for one in self.times}
+        if self.cache == "warm" and names & {"pread", "read"}:
             held.append("reads here may come from this machine's memory (--cold reads from disk)")
+        if names & {"pwrite", "write"}:
+            held.append("writes here may end in this machine's memory until fsync is called")
         return f"{'; '.join(held)[:1].upper()}{'; '.join(held)[1:]}." if held else ""
 
     def document(self, folder: str) -> dict[str, JsonValue]:
@@ -320,6 +331,14 @@ def _in_words(here_s: float, recorded_s: float) -> str:
     if abs(ratio - 1) <= SAME:
         return f"the same within {SAME:.0%}"
     return f"{number_text(max(ratio, 1 / ratio))} times as {'slow' if ratio > 1 else 'fast'}"
+
+
+def _is_far(here_s: float, recorded_s: float, noise: float) -> bool:
+    """Returns whether a replayed time differs from the recorded time by far more than repetitions
+    differ from each other. `noise`: as `_noise` returns it."""
+    if not recorded_s or not here_s:
+        return False
+    return abs(math.log(here_s / recorded_s)) > FAR_SDS * math.log1p(noise)
 
 
 def _turns(number: int) -> str:

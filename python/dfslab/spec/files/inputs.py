@@ -3,6 +3,7 @@ gzip."""
 
 from __future__ import annotations
 
+import difflib
 import gzip
 import os
 import re
@@ -182,7 +183,7 @@ def _check_kind(key: str, path: Path) -> int:
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
-        raise InputError(key, str(path), "no such file") from None
+        raise InputError(key, str(path), f"no such file{_similar(path)}") from None
     except (OSError, ValueError) as error:
         raise unreadable(key, path, error) from error
     if stat.S_ISDIR(mode):
@@ -247,10 +248,21 @@ def _unpacked(key: str, path: Path) -> Iterator[bytes]:
         raise unreadable(key, path, error) from error
 
 
+def _similar(path: Path) -> str:
+    """Returns a hint that names a file of the same folder with a similar name; "" if there is no
+    such file, or if the folder cannot be read."""
+    try:
+        names = os.listdir(path.parent)
+    except (OSError, ValueError):
+        return ""
+    close = difflib.get_close_matches(path.name, names, n=1, cutoff=0.8)
+    return f"; did you mean {path.with_name(close[0])}?" if close else ""
+
+
 def unreadable(key: str, path: Path, error: Exception) -> InputError:
     """Returns the error that a file cannot be read. `error`: the reason, such as OSError."""
     if isinstance(error, FileNotFoundError):
-        return InputError(key, str(path), "no such file")
+        return InputError(key, str(path), f"no such file{_similar(path)}")
     if isinstance(error, IsADirectoryError):
         return InputError(key, str(path), "is a folder, not a file")
     reason = error.strerror if isinstance(error, OSError) else str(error)

@@ -1,14 +1,15 @@
-"""States that writes are assumed to end in the memory of the servers, where the rate of their disks
-has no effect.
+"""States what predictions assume about data in memory: reads find their data there, and writes end
+in the memory of the servers, where the rate of their disks has no effect.
 
-The sentence is a note of a prediction. Answers repeat it, because it decides whether a disk can be
-what limits the rate.
+The sentence on writes is a note of a prediction. Answers repeat it, because it decides whether a
+disk can be what limits the rate.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+ASSUMED_READS = "Assumes that reads find their data in memory (workload.cache = warm)"
 _START = "Writes are assumed to end in the memory of the servers and to fit into it"
 
 

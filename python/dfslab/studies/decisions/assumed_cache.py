@@ -9,7 +9,6 @@ from dfslab.spec.check import check
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point
 
-ASSUMED = "Assumes that reads find their data in memory (workload.cache = warm)"
 READ = "read"
 
 

@@ -20,8 +20,9 @@ from dfslab.spec.changes.goal import GOALS, Goal
 from dfslab.spec.design import LevelValue
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point, Scenario
+from dfslab.spec.systems.memory_writes import ASSUMED_READS
 from dfslab.studies.decisions.actions import CandidateAction, candidates, nearly_limits
-from dfslab.studies.decisions.assumed_cache import ASSUMED, cold_twin, reads_all_warm
+from dfslab.studies.decisions.assumed_cache import cold_twin, reads_all_warm
 from dfslab.studies.decisions.decision_input import DecisionInput
 from dfslab.studies.decisions.gains import NO_GAIN, WORTH_JOINING, GainEstimate
 from dfslab.studies.decisions.prices import Prices
@@ -349,7 +350,7 @@ def _assumed(search: _Search) -> list[str]:
         return []
     limit = _limit(situation, constants)
     operations = "+".join(search.situation.mix)
-    return [f"{ASSUMED}; with cache = cold the limit of {operations} is {limit}."]
+    return [f"{ASSUMED_READS}; with cache = cold the limit of {operations} is {limit}."]
 
 
 def _price(search: _Search, action: CandidateAction, prices: Prices) -> float:

@@ -17,14 +17,15 @@ from dfslab.models.tree.predicted import Predictions
 from dfslab.models.tree.prediction import Situation, situation_of
 from dfslab.quantiles import CONFIDENCE_SDS
 from dfslab.result import Metric
-from dfslab.spec.changes.change import DISK, Change, ChangeKind, possible_log_gain
+from dfslab.spec.changes.change import DISK, LINK, Change, ChangeKind, possible_log_gain
 from dfslab.spec.changes.change_language import apply, parse_changes
 from dfslab.spec.changes.dedicated import dedicated
 from dfslab.spec.changes.set_values import set_values
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point
+from dfslab.spec.systems.memory_writes import ASSUMED_READS
 from dfslab.spec.systems.setting_notes import setting_notes
-from dfslab.studies.decisions.assumed_cache import ASSUMED, cold_twin, reads_all_warm
+from dfslab.studies.decisions.assumed_cache import cold_twin, reads_all_warm
 from dfslab.studies.decisions.change_error import recorded_errors
 from dfslab.studies.decisions.decision_input import DecisionInput
 from dfslab.studies.decisions.gains import Basis, GainEstimate, gain_of
@@ -203,6 +204,7 @@ def whatif(evidence: DecisionInput, texts: Sequence[str], together: bool = True)
             notes += set_values([one.point.scenario for one in found], name)
             assumed += warm_cache(model, group[0], found)
             assumed += _memory_writes(model, group[0], found)
+            notes += _too_few_clients(group[0], found)
         rows += _rows(model, name, group, found)
         if len(group) == len(single) > 1:
             fewer = _smallest(evidence, group, max(found, key=lambda one: one.rate.gain))
@@ -390,9 +392,9 @@ def _limit_after(model: PairedModel, one: PairedGain) -> str:
 
 
 def warm_cache(model: PairedModel, change: Change, gains: Sequence[PairedGain]) -> list[str]:
-    """Returns at most one sentence: that a change of disks gains nothing for reads because their
-    data is assumed to be in memory, and what it gains without the data in memory."""
-    if change.kind != DISK or not reads_all_warm([one.point for one in gains]):
+    """Returns at most one sentence: that a change of disks or links gains nothing for reads because
+    their data is assumed to be in memory, and what it gains without the data in memory."""
+    if change.kind not in (DISK, LINK) or not reads_all_warm([one.point for one in gains]):
         return []
     for one in gains:
         cold = cold_twin(one.point)
@@ -402,8 +404,26 @@ def warm_cache(model: PairedModel, change: Change, gains: Sequence[PairedGain]) 
             gain = model.gain(cold, parse_changes([change.text], cold.scenario)).rate
         except InputError:
             continue
-        return [f"{ASSUMED}; with cache = cold: {change.text}: {gain.judgement}."]
+        return [f"{ASSUMED_READS}; with cache = cold: {change.text}: {gain.judgement}."]
     return []
+
+
+def _too_few_clients(change: Change, gains: Sequence[PairedGain]) -> list[str]:
+    """Returns at most one sentence: that more client nodes have no effect, because already now each
+    client has its own node. `workload.clients` is the number of clients."""
+    nodes = change.values.get("deployment.node.client.count")
+    most = max(one.point.scenario.workload.clients for one in gains)
+    now = min(
+        sum(group.count for group in one.point.scenario.deployment.node if group.name == "client")
+        for one in gains
+    )
+    if not isinstance(nodes, int) or not most <= now < nodes:
+        return []
+    load = "1 client has" if most == 1 else f"{most} clients have"
+    return [
+        f"{change.text} changes nothing: the load's {load} {'a node' if most == 1 else 'nodes'} "
+        f"already; raise workload.clients, as in `clients {nodes}`"
+    ]
 
 
 def _memory_writes(model: PairedModel, change: Change, gains: Sequence[PairedGain]) -> list[str]:

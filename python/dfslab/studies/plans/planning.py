@@ -34,6 +34,7 @@ from dfslab.studies.plans.deployments import (
 from dfslab.studies.plans.headroom import headroom_of
 from dfslab.studies.plans.sizing import (
     HEADROOM,
+    MORE_NEEDED,
     Load,
     SetBy,
     Sized,
@@ -53,7 +54,7 @@ MORE_CLIENTS = 3
 CLIENTS = (
     "Clients: the fewest whose links, as fast as the servers', carry what clients send and receive "
     f"at {HEADROOM:.0%} utilisation, of one copy or of all by the file system; {MORE_CLIENTS} "
-    "times as many if only then the targets are reached for sure."
+    "times as many if only then the targets are reached, or reached for sure."
 )
 HEADROOM_NOTE = (
     "Headroom: largest sustainable load divided by the targets' load, with its 90 % interval."
@@ -210,7 +211,8 @@ class Planned(BaseModel):
                 f"No number of servers reaches the targets with high certainty{why}: plan for a "
                 "higher target, or measure a small cluster before you buy."
             ]
-        return [f"Recommended, the cheapest of high certainty: {_named(sure)}. {sure.reason()}"]
+        named = f"{_named(sure)}, for {counted(sure.clients, 'client')}"
+        return [f"Recommended, the cheapest of high certainty: {named}. {sure.reason()}"]
 
     def table(self) -> Table:
         """Returns a table with one row for each deployment, the cheapest first."""
@@ -352,7 +354,12 @@ def _planned(layout: PlanLayout, targets: Targets, prices: Prices) -> _OfLayout 
     if memory_of_server is None:
         return f"the metadata server needs {units.text(memory, 'B', 3)} of memory"
     clients = fewest_clients(layout, targets)
+    most_clients = MORE_CLIENTS * clients
     fewest = fewest_servers(layout, clients, targets)
+    # The processors of the fewest clients may be too busy, although their links are not.
+    if isinstance(fewest, str) and fewest.endswith(MORE_NEEDED):
+        clients = most_clients
+        fewest = fewest_servers(layout, clients, targets)
     if isinstance(fewest, str):
         return fewest
     own = replace(layout, metadata_memory=memory_of_server)
@@ -366,7 +373,7 @@ def _planned(layout: PlanLayout, targets: Targets, prices: Prices) -> _OfLayout 
         return _OfLayout([first])
     # Links of the fewest clients are nearly full. If servers do not help, more clients may.
     reason = ""
-    for own_clients in (clients, MORE_CLIENTS * clients):
+    for own_clients in dict.fromkeys((clients, most_clients)):
         sure = _fewest_sure(fewest, layout, own_clients, targets)
         if isinstance(sure, Sized):
             return _OfLayout([first, found(sure, own_clients)])

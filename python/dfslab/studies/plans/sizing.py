@@ -15,13 +15,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from dfslab.documents.table import number_text
 from dfslab.models.tree.predicted import OpenPrediction
 from dfslab.models.tree.prediction import Situation
 from dfslab.spec.check import check
 from dfslab.spec.design import LevelValue
 from dfslab.spec.input_error import InputError
 from dfslab.spec.systems.memory import ObjectMemory, blocks_of
-from dfslab.spec.units import parse
+from dfslab.spec.units import parse, text
 from dfslab.studies.plans.deployments import PlanLayout, scenario_of
 from dfslab.studies.plans.targets import BYTES_OPERATIONS, Targets
 
@@ -42,6 +43,8 @@ MOST_UTILISATION = 0.999
 SetBy = Literal["rate", "time", "disk capacity", "fewest allowed", "certainty"]
 # Bytes of one read or write call of a client in a plan.
 TRANSFER = "1 MiB"
+# Part of the reason why a deployment misses the targets, if a resource of the clients is the limit.
+MORE_NEEDED = "more clients than planned are needed"
 
 
 @dataclass(frozen=True)
@@ -196,8 +199,11 @@ def fewest_sure_servers(
 def _limited(bottleneck: str) -> str:
     """Returns the reason why no number of servers is enough. For a resource of the clients, the
     reason says that more clients are needed."""
-    more = "; more clients than planned are needed" if bottleneck.startswith("client.") else ""
-    return f"{bottleneck} limits the load, however many servers there are{more}"
+    return f"{bottleneck} limits the load, however many servers there are{_more(bottleneck)}"
+
+
+def _more(bottleneck: str) -> str:
+    return f"; {MORE_NEEDED}" if bottleneck.startswith("client.") else ""
 
 
 def _between(
@@ -264,7 +270,8 @@ def _why_not(missed: Sized, targets: Targets) -> str:
     if load.utilisation > HEADROOM:
         return (
             f"{load.bottleneck} is {load.utilisation:.0%} busy even with {servers:,} servers "
-            f"(planned: at most {HEADROOM:.0%})"
+            f"(planned: at most {HEADROOM:.0%}, which is {_carried(load, targets)})"
+            f"{_more(load.bottleneck)}"
         )
     for one in targets.latencies:
         time_s = load.time_s(one.operation, one.label)
@@ -272,6 +279,15 @@ def _why_not(missed: Sized, targets: Targets) -> str:
             shown = "endless" if time_s is None else f"{time_s * 1e3:.3g} ms"
             return f"{one.label} {one.operation} is {shown} however many servers there are"
     return "unknown"
+
+
+def _carried(load: Load, targets: Targets) -> str:
+    """Returns the rates at which the busiest station has the utilisation HEADROOM, as text. All
+    rates are the same fraction of the targets' rates."""
+    share = HEADROOM / load.utilisation
+    moved = [f"{name} {text(rate * share, 'B/s', 3)}" for name, rate in targets.bytes_per_s.items()]
+    calls = [f"{name} {number_text(rate * share)}/s" for name, rate in targets.calls_per_s.items()]
+    return " and ".join([*moved, *calls]) or f"{share:.2g} of each operation/s"
 
 
 def _servers_for_data(layout: PlanLayout, targets: Targets) -> int:
