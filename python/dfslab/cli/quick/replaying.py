@@ -91,9 +91,7 @@ def replay(
     from dfslab.report.answers import replayed
 
     report, folder = replayed.report(found, done.results), str(done.folder)
-    # The page exists only if a study has findings that need a page.
-    command = f"`dfslab report {shlex.quote(folder)}` writes it"
-    names = [f"run: {folder}", f"page: {done.page if done.page.is_file() else command}"]
+    names = [f"run: {folder}", _page_line(folder, done.page)]
     with judged(done.results, allow_incomplete):
         answer = report.sentences(str(directory))
         emit(printing, report.document(folder), *report.tables(wide), *answer, *names)
@@ -104,3 +102,10 @@ def _check_order(trace: Path, directory: Path) -> None:
     if trace.is_dir() and directory.is_file():
         swapped = f"is a file: the trace comes first, `dfslab replay {directory} {trace}`"
         raise InputError("DIRECTORY", str(directory), swapped)
+
+
+def _page_line(folder: str, page: Path) -> str:
+    """Returns the line that names the page of a replay, or the command that writes the page. The
+    page exists only if a study has findings that need a page."""
+    command = f"`dfslab report {shlex.quote(folder)}` writes it"
+    return f"page: {page if page.is_file() else command}"
