@@ -10,6 +10,7 @@ from dfslab import discover
 from dfslab.filesystems.nfs.testbed import Testbed
 from dfslab.instruments.discovery import place, probes
 from dfslab.spec.systems.standard import standard
+from dfslab.studies.expect import place_rates
 from support.command import dfslab
 
 pytestmark = pytest.mark.testbed
@@ -38,10 +39,11 @@ def test_a_running_testbed_is_a_place_with_its_declared_hardware(testbed):
 
 
 def test_a_disk_that_is_slower_than_declared_is_named(testbed, tmp_path, monkeypatch):
-    # The test replaces the function that measures which share of the processor this process gets.
-    # The share is always 1. Otherwise other work on this machine would widen the intervals. The
-    # limit of the disk does not depend on other work.
+    # The test replaces the functions that measure which share of the processors this process and
+    # other programs get. Otherwise other work on this machine would widen the intervals and make
+    # the verdict inconclusive. The limit of the disk does not depend on other work.
     monkeypatch.setattr(probes, "processor_share", lambda: 1.0)
+    monkeypatch.setattr(place_rates, "others_share", lambda _: 0.0)
     words = ("expect", testbed.name, "--time", "20s", "--server-disk", "20MB/s", "--json")
     done = dfslab(*words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr

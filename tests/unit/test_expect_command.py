@@ -236,6 +236,13 @@ def test_slow_operations_on_a_busy_machine_are_inconclusive():
     assert "1 of 2 operations on /mnt/x (NFS) are as expected, 1 inconclusive" in third
     assert [one.verdict for one in busy.rows] == ["inconclusive", "as expected"]
     assert "link" not in " ".join(busy.sentences())
+    # Other programs that leave 70 % of the processors cannot make a rate 400 of 900 alone.
+    caused = marked_busy(answer, 0.3)
+    assert caused.fault == "the link is slow"
+    assert [one.verdict for one in caused.rows] == ["slower", "as expected"]
+    assert "Other programs used 30 % of the processors, which may be a cause" in " ".join(
+        caused.sentences()
+    )
     # A quiet machine changes nothing; without a measured share, the probe decides.
     assert marked_busy(answer, 0.1) == answer
     assert marked_busy(answer, None) == answer

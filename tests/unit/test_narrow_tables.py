@@ -115,4 +115,4 @@ def test_operations_of_several_units_have_a_table_each():
     titles = [line.strip() for line in shown.splitlines() if "Predicted by sequence: " in line]
     units = ("files written", "files read", "files created", "stats", "files deleted")
     assert titles == [f"Predicted by sequence: {unit}" for unit in units]
-    assert shown.count("half-width of the 90 % interval") == 1
+    assert shown.count("wider side of the 90 % interval") == 1

@@ -16,7 +16,7 @@ from dfslab.spec.input_error import InputError
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario, read
 from dfslab.studies.contract import silent_progress
-from dfslab.studies.decisions.assumed_cache import ASSUMED
+from dfslab.spec.systems.memory_writes import ASSUMED_READS
 from dfslab.studies.decisions.decision_input import evidence_in
 from dfslab.studies.plans.predicting import predict
 from dfslab.web import whatif_board
@@ -150,7 +150,7 @@ def test_a_disk_without_gain_names_the_assumed_cache():
     )
     (disk,) = [one.key for one in board.sliders(number) if one.name == "disk"]
     found = answer(board, WhatIfRequest(source=source, point=number, values={disk: "x2"}))
-    assert [one for one in found.notes if one.startswith(ASSUMED)]
+    assert [one for one in found.notes if one.startswith(ASSUMED_READS)]
 
 
 def test_assumed_hardware_is_marked_and_declared_hardware_is_not(tmp_path):

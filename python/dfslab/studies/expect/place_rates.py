@@ -137,13 +137,19 @@ def compared(
 def marked_busy(found: PlaceComparison, share: float | None) -> PlaceComparison:
     """Returns the comparison without verdicts and causes that other programs may have brought
     about, if the machine was busy. `share`: the share of the processors that other programs used
-    meanwhile; if it is None, the probe before the measurements decides."""
+    meanwhile; if it is None, the probe before the measurements decides.
+
+    Programs that use this share leave 1 - share of the processors to the load. If a rate is below
+    this part of its interval, they cannot be the only cause, so the verdicts and causes stay.
+    """
     busy = found.other_work if share is None else ""
     if share is not None and share > OTHERS:
         busy = f"other programs used {share:.0%} of the processors".replace("%", " %")
     slow = [one for one in found.rows if one.verdict == "slower"]
     if not busy or not slow:
         return found
+    if share is not None and any((one.measured or 0.0) < (1 - share) * one.low for one in slow):
+        return found.model_copy(update={"other_work": busy})
     rows = [
         one.model_copy(update={"is_busy": True, "gap": ""}) if one in slow else one
         for one in found.rows
