@@ -15,8 +15,8 @@ from dfslab.spec.hardware.undeclared import is_assumed
 from dfslab.spec.input_error import InputError
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario, read
-from dfslab.studies.contract import silent_progress
 from dfslab.spec.systems.memory_writes import ASSUMED_READS
+from dfslab.studies.contract import silent_progress
 from dfslab.studies.decisions.decision_input import evidence_in
 from dfslab.studies.plans.predicting import predict
 from dfslab.web import whatif_board
