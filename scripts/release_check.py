@@ -80,7 +80,7 @@ BASE = (
         ("Measured: highest", "reads/s"),
         golden="measure",
     ),
-    Try(("whatif", "glusterfs", "servers +1", "-q"), ("servers +1: write", "How sure")),
+    Try(("whatif", "glusterfs", "servers +1", "-q"), ("Gain of servers +1", "Certainty:")),
     Try(("replay", "app.strace", "data", "-q"), ("Replayed 4 of 4 calls", "These calls took")),
 )
 # Commands that need extras of the package, which the tutorial installs.
