@@ -35,6 +35,9 @@ LOADING = (
 # group of its terminal, so it does not run in a child process.
 STANDARD_INPUT = ("-", "/dev/stdin", "/dev/fd/0")
 
+# The environment variable with which a shell asks for completions of a command line.
+COMPLETING = "_DFSLAB_COMPLETE"
+
 
 def main() -> None:
     """Entry point of the command `dfslab`.
@@ -127,8 +130,11 @@ def _at_once(words: list[str]) -> bool:
     """Answers requests such as `--help` without importing the command-line parser. Returns whether
     the request was answered.
 
-    Importing the parser takes longer than the answer.
+    Importing the parser takes longer than the answer. A shell that completes a command line calls
+    `dfslab` without words and with the variable COMPLETING; only the parser can answer it.
     """
+    if COMPLETING in os.environ:
+        return False
     if words in ([], ["--help"], ["-h"]):
         from dfslab.cli.command_table import overview
 
