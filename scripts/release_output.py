@@ -21,6 +21,8 @@ SENTENCE_END = re.compile(
 )
 # The explanation of factors, which a table has only if a repeated rate differs that much.
 FACTORS = re.compile(r" #: from half to twice the value\.")
+# The note of a run whose environment lacks the library for this file.
+NO_PARQUET = re.compile(r" results\.parquet was not written: .*'dfslab\[tables\]'")
 NUMBER = re.compile(
     r"(?<![\w.])[-+]?[×÷]{0,2}\d[\d,.]*(e[-+]?\d+)?"
     r"( ?(%|[num]?s|[kKMGT]?i?B(/s)?))?(?!\w)|^–$"
@@ -77,7 +79,12 @@ def _in_sentences(lines: Iterable[str]) -> Iterator[str]:
     of the table above."""
     for is_row, group in groupby(lines, key=lambda line: BAR in line):
         found = list(group)
-        yield from found if is_row else SENTENCE_END.split(FACTORS.sub("", " ".join(found)))
+        yield from found if is_row else _split(" ".join(found))
+
+
+def _split(text: str) -> list[str]:
+    """Returns the sentences of `text`, without those that depend on noise or on the libraries."""
+    return SENTENCE_END.split(NO_PARQUET.sub("", FACTORS.sub("", text)))
 
 
 def wide_lines(output: str, columns: int, exempt: tuple[str, ...]) -> list[str]:
