@@ -210,6 +210,18 @@ def test_a_rate_that_was_not_determined_is_that_of_the_disk():
     assert rate(single, 8, cache="direct", **SMALL) == rate(of_disk, 8, cache="direct", **SMALL)
 
 
+def test_bytes_whose_time_was_not_determined_take_no_time_beyond_the_disks_rate():
+    """Requests of 64 KiB take no longer than small ones behind a limit of 6,000 requests per
+    second, so the profile has no rate of their bytes."""
+    undetermined = {key: value for key, value in MEASURED.items() if key != "request_rate"}
+    middle = {**SMALL, "file_size": "64 KiB", "transfer_size": "64 KiB"}
+    assert rate(undetermined, 64, cache="direct", **middle) == pytest.approx(6_000, rel=0.06)
+    large = {**SMALL, "file_size": "1 MiB", "transfer_size": "1 MiB"}
+    assert rate(undetermined, 64, cache="direct", **large) == pytest.approx(
+        4e8 / (1 << 20), rel=0.06
+    )
+
+
 def test_noise_that_hides_the_slope_of_a_line_is_noticed():
     line = size_line.line_through(4096, 2e-3, 262144, 4.6e-3)
     assert line.rate == pytest.approx(258048 / 2.6e-3)

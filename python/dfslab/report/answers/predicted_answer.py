@@ -140,7 +140,7 @@ def most(rates: Sequence[ConfigurationRate], with_intervals: bool = False) -> st
     """Returns a sentence with the highest rate of each type of operation, the highest throughput,
     and the configurations that reached them. Measured values that the page cache may have served
     are marked. `with_intervals`: whether the bounds of the 90 % interval follow each value. If not,
-    the half-width of the interval follows, if it is known."""
+    the wider side of the interval follows, if it is known."""
     alone = len(rates) == 1
     names = [
         ", ".join(
@@ -159,11 +159,11 @@ def most(rates: Sequence[ConfigurationRate], with_intervals: bool = False) -> st
             bytes_best = (moved.value, name, moved)
     found = []
     for unit, (value, name, rate) in best.items():
-        interval = _interval(rate, number_text) if with_intervals else _half_width(rate)
+        interval = _interval(rate, number_text) if with_intervals else _wider_side(rate)
         found.append(f"{number_text(value)} {unit}/s{_in_brackets(interval, name)}")
     if bytes_best is not None:
         value, name, rate = bytes_best
-        interval = _interval(rate, _bytes_text) if with_intervals else _half_width(rate)
+        interval = _interval(rate, _bytes_text) if with_intervals else _wider_side(rate)
         found.append(f"{_bytes_text(value)}{_in_brackets(interval, name)}")
     return ("" if alone else "highest ") + _and(found)
 
@@ -180,8 +180,8 @@ def _interval(rate: Metric, shown: Callable[[float], str]) -> str:
     return f"90 %: {shown(rate.low)} to {shown(rate.high)}"
 
 
-def _half_width(rate: Metric) -> str:
-    """Returns the half-width of a rate's 90 % interval as text, such as "±4%", or "×÷2.1" for a
+def _wider_side(rate: Metric) -> str:
+    """Returns the wider side of a rate's 90 % interval as text, such as "±4%", or "×÷2.1" for a
     wide interval; "" if the interval is not known."""
     cell = interval_cell(rate)
     if cell.value is None:

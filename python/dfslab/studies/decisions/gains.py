@@ -87,7 +87,7 @@ NONE = (
 NOISE = (
     "An interval is for a measured gain, with the noise of runs. The certainty is of the true "
     "gain, without this noise, so an interval may be wider than the statement: it may include 1 "
-    "for a gain of high certainty, or exceed ± 10 % for no gain."
+    f"for a gain of high certainty, or exceed ± {100 * SMALL:.0f} % for no gain."
 )
 
 
